@@ -103,9 +103,12 @@ def _help_text(field: FieldInfo) -> str:
     """Return a setting's description and, unless it is empty or off, its default."""
     text = field.description or ""
     default = field.get_default(call_default_factory=True)
-    if default not in (None, "", {}, (), False):
-        shown = ",".join(default) if isinstance(default, tuple) else default
-        text += f" (default: {shown})"
+    if default is True:
+        text += " (default: on)"
+    elif isinstance(default, tuple) and default:
+        text += f" (default: {','.join(default)})"
+    elif default not in (None, "", {}, (), False):
+        text += f" (default: {default})"
     # argparse formats help texts with the operator %
     return text.replace("%", "%%")
 

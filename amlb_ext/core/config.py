@@ -155,7 +155,7 @@ class BaselineConfig(Stage):
     trust_pickle: bool = Field(
         False,
         description="load pickle or joblib files; they can run any code, so use this for your own "
-        "only",
+        "files only",
     )
 
 
@@ -215,7 +215,7 @@ class SearchConfig(Stage):
         5,
         ge=1,
         le=100,
-        description="most searches for a bad row that still lacks augmented rows",
+        description="largest number of searches for a bad row that lacks augmented rows",
     )
     max_rows: int = Field(
         5000, ge=1, description="largest number of augmented rows in a fold"
@@ -273,7 +273,7 @@ class SearchConfig(Stage):
         description="noise on numeric columns after the search, as a share of the column's range",
     )
     reapply: bool = Field(
-        True, description="drop augmented rows on which F does not fail after all"
+        True, description="drop made rows on which F does not fail after all"
     )
     chunk_rows: int = Field(
         200_000,
@@ -418,7 +418,8 @@ class GenerateConfig(Stage):
         "settings of the paper",
     )
     composition: tuple[Literal["bad", "ga", "synthetic"], ...] = Field(
-        ("bad", "synthetic"), description="parts of the test file of the main task"
+        ("bad", "synthetic"),
+        description="parts of the test file of the main task, any of bad, ga and synthetic",
     )
     train_hard: bool = Field(
         True,

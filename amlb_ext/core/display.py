@@ -274,15 +274,16 @@ def _write_out(match: re.Match[str]) -> str:
 
 
 def shorten_text(text: object, width: int = 32) -> str:
-    """Return text of others on one line, without control characters, cut with an ellipsis.
+    """Return foreign text on one line, without control characters, cut with an ellipsis.
 
-    Nothing is escaped: that is for whoever puts the text into HTML or another language.
+    Nothing is escaped: the caller does that for HTML or another language.
 
     Examples
     --------
-    >>> shorten_text("a name\n that is rather long", 12)
+    >>> shorten_text("a name\\n that is rather long", 12)
     'a name that…'
     """
+    # split() takes line breaks and tabs for spaces, too
     words = str(text).split()
     line = _CONTROL_CHARACTERS.sub("", " ".join(words))
     if len(line) <= width:

@@ -79,8 +79,9 @@ def run_benchmark(
     user = Path(userdir).expanduser().absolute()
     out = Path(outdir).expanduser().absolute()
     config = read_user_config(user)
-    checkout = amlb
-    if not isinstance(checkout, Checkout):
+    if isinstance(amlb, Checkout):
+        checkout = amlb
+    else:
         checkout = ensure_checkout(amlb, python, quiet=quiet)
     mode = option_value(extra, "-m", "--mode") or "local"
     constraint = constraint or DEFAULT_CONSTRAINT

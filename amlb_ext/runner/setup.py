@@ -197,11 +197,11 @@ class _FrameworkEnvironment:
             return f"{python}: {error.strerror}"
         if not completed.returncode:
             return ""
-        error = framework_error(completed.stderr)
+        reason = framework_error(completed.stderr)
         lines = nonempty_lines(completed.stderr)
-        if not error and lines:
-            error = lines[-1]
-        return error or f"exit status {completed.returncode}"
+        if not reason and lines:
+            reason = lines[-1]
+        return reason or f"exit status {completed.returncode}"
 
     def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""

@@ -11,33 +11,20 @@ from amlb_ext.cli.main import main
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
-    folder, rng = tmp_path_factory.mktemp("cli"), np.random.default_rng(0)
-    for name, n in (("one", 300), ("two", 300), ("more", 800)):
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    for name, n in (("one", 200), ("two", 200), ("more", 300)):
         X = rng.random((n, 2))
-        y = np.where(
-            (X[:, 0] > 0.5) ^ ((X[:, 1] > 0.7) | (rng.random(n) < 0.05)), "p", "q"
-        )
-        pd.DataFrame(X, columns=["a", "b"]).assign(y=y).to_csv(
-            folder / f"{name}.csv", index=False
-        )
-    words = [
-        "generate",
-        str(folder / "one.csv"),
-        str(folder / "two.csv"),
-        "-o",
-        str(folder / "s"),
-    ]
-    words += ["--target", "y", "--baseline", "ridge", "--rule", "wrong", "--folds", "2"]
-    words += [
-        "--synthesizer",
-        "local",
-        "--kappa",
-        "0",
-        "--no-train-hard",
-        "--certificate",
-        "none",
-    ]
-    assert main([*words, "-j", "1", "-q"]) == 0
+        is_noise = rng.random(n) < 0.05
+        is_p = (X[:, 0] > 0.5) ^ ((X[:, 1] > 0.7) | is_noise)
+        table = pd.DataFrame(X, columns=["a", "b"]).assign(y=np.where(is_p, "p", "q"))
+        table.to_csv(folder / f"{name}.csv", index=False)
+    tables = [str(folder / "one.csv"), str(folder / "two.csv")]
+    flags = (
+        "--target y --baseline ridge --rule wrong --folds 2 --synthesizer local "
+        "--kappa 0 --no-train-hard --certificate none -j 1 -q"
+    )
+    assert main(["generate", *tables, "-o", str(folder / "s"), *flags.split()]) == 0
     return folder
 
 

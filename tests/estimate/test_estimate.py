@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.estimate import estimate
+from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 
 PRIOR = {"no": 0.8, "yes": 0.2}
 
@@ -44,7 +45,13 @@ def folder(tmp_path_factory):
 def truth(folder) -> float:
     """The model's error on 20,000 rows."""
     made(20_000, 4).to_csv(folder / "large.csv", index=False)
-    return ask(folder, "large.csv").recommended.point
+    asked = EstimateRequest(
+        model="logistic",
+        data=folder / "large.csv",
+        train=folder / "train.csv",
+        target="y",
+    )
+    return read_inputs(asked).losses.mean()
 
 
 def ask(folder, data, **more):
