@@ -364,11 +364,14 @@ def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
     if not columns:
         return []
     n = len(columns)
-    count = "1 column was" if n == 1 else f"{n} columns were"
     flags = _column_flags("--keep", [column.name for column in columns])
-    return [
-        f"{count} left out, being like identifiers: {_listed(columns)}; to bring back: {flags}"
-    ]
+    if n == 1:
+        left_out = "1 column was left out because it looks like an identifier"
+        remedy = f"{flags} brings it back"
+    else:
+        left_out = f"{n} columns were left out because they look like identifiers"
+        remedy = f"{flags} brings them back"
+    return [f"{left_out}: {_listed(columns)}; {remedy}"]
 
 
 def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:

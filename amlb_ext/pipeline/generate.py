@@ -444,7 +444,7 @@ def kappa_note(summaries: list[dict[str, Any]]) -> str:
     'kappa 0.02 by fold, calibrated on the training rows'
     >>> nothing = {"calibration": {"kappa": 0, "passed": False}, "jittered": False}
     >>> kappa_note([nothing])
-    'kappa 0 by fold, calibrated on the training rows; in 1 no kappa passed'
+    'kappa 0 by fold, calibrated on the training rows; no kappa passed in 1 fold'
     """
     calibrated = [summary for summary in summaries if "calibration" in summary]
     if not calibrated:
@@ -460,9 +460,10 @@ def kappa_note(summaries: list[dict[str, Any]]) -> str:
             jittered += bool(summary.get("jittered"))
     note = f"kappa {', '.join(kappas)} by fold, calibrated on the training rows"
     if failed:
-        note += f"; in {failed} no kappa passed"
+        plural = "" if failed == 1 else "s"
+        note += f"; no kappa passed in {failed} fold{plural}"
     if jittered and jittered == failed:
-        note += ", so rows are jittered only"
+        note += ", so rows there are only jittered"
     elif jittered:
-        note += f", so rows of {jittered} are jittered only"
+        note += f", so rows of {jittered} are only jittered"
     return note

@@ -203,8 +203,8 @@ def _assemble_report(
     else:
         # A suite can be looked at before anything is run on it.
         verdict = (
-            "No results were given: this tells of the suite alone. Run a framework, then name its "
-            "output folder with --results.",
+            "There are no results yet, so this report describes the suite only. Run a framework, "
+            "then name its output folder with --results.",
         )
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs[jobs["status"] != "scored"]

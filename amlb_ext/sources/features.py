@@ -101,7 +101,7 @@ def _to_canonical_form(
 def _note_unused_target(frame: pd.DataFrame, target: str, path: Path) -> list[str]:
     if target not in frame.columns:
         return []
-    return [f"{path.name}: the target {target!r} was not looked at"]
+    return [f"{path.name}: the target {target!r} is ignored"]
 
 
 def _note_other_columns(

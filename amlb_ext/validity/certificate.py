@@ -323,7 +323,7 @@ def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
     if real_rows is None or real_rows >= (least or 0.0):
         return "rank on the whole test folds, all rows alike"
     return (
-        f"rank on nothing here: the test folds hold {real_rows} rows in all, so run more folds or "
+        f"do not rank here: the test folds hold only {real_rows} rows in all; run more folds or "
         "take a larger table"
     )
 

@@ -37,7 +37,7 @@ def test_a_file_for_one_of_two_tasks(suite, capsys):
     found = json.loads(capsys.readouterr().out)
     assert set(found["one"]["powered"]) == {"knn"}
     assert found["two"]["powered"] == {}
-    assert any("'y' was not looked at" in note for note in found["one"]["notes"])
+    assert any("'y' is ignored" in note for note in found["one"]["notes"])
 
 
 @pytest.mark.parametrize(

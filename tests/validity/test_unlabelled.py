@@ -83,7 +83,7 @@ def test_the_features_come_back_in_canonical_form(tmp_path):
     assert list(features) == ["a", "b"]
     assert list(features["b"].cat.categories) == ["u", "v"]
     assert int(features["b"].isna().sum()) == 20
-    assert "'y' was not looked at" in notes[0]
+    assert "'y' is ignored" in notes[0]
     assert "1 other columns ignored: z" in notes[1]
     assert "10 values of 'b' are unknown" in notes[2]
 

@@ -132,6 +132,6 @@ probability of at least 0.7'
         needed = f"a probability of at least {least:.3g}"
         return f"{text} must have a label that the oracle gives {needed}"
     return (
-        f"{text} rests on the oracle's word for its label, and where F fails the oracle is right "
-        "too seldom on the training rows: no label can be vouched for"
+        f"{text} has only the oracle's label, and where F fails on the training rows the oracle is "
+        "right too seldom: no row is made"
     )

@@ -92,7 +92,7 @@ def sample_synthetic_rows(
     if len(Z) < config.min_rows and config.name != "local":
         notes.append(
             f"{side}: {len(Z)} rows to learn from, fewer than {config.min_rows}: "
-            f"the synthesizer 'local' stood in for {config.name!r}"
+            f"the synthesizer 'local' replaces {config.name!r}"
         )
         config = config.model_copy(update={"name": "local"})
     rng = np.random.default_rng(seed)
