@@ -4,6 +4,8 @@ Passing a check proves nothing. Each refutes at the level ``REFUTED``, so each w
 sound sample in a hundred; the comparisons of :mod:`~amlb_ext.estimate.drawing` share that level.
 """
 
+# Dense for its size: most functions are one formula of statistics.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

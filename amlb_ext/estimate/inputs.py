@@ -229,6 +229,7 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     reference = labelled if seen is None else seen
     encoder = Encoder(task.columns, known="table").fit(reference.features)
     target = TargetEncoder(task.kind, task.labels, reference.target)
+    # Encoded like the labelled rows, so that all rows can be compared.
     train = None
     if seen is not None:
         train = (encoder.transform(seen.features), target.transform(seen.target))
@@ -379,6 +380,7 @@ def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
     for path in asked.others:
         frame = read_table(path).frame
         for name in table.frame.columns.intersection(frame.columns):
+            # The target's labels come from the task, the model or the priors alone.
             if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
                 continue
             known = list(categories.get(name, ()))
@@ -439,6 +441,7 @@ def choose_loss(
     name = asked.loss or default_loss(kind).name
     if name not in LOSSES:
         raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
+    # A loss is either for numbers or for classes.
     needs_numbers = LOSSES[name].needs == "numbers"
     if needs_numbers != (kind is Kind.REGRESSION):
         fitting = []
@@ -494,6 +497,7 @@ def choose_priors(
     """
     if not given:
         return None
+    # Regression has no labels.
     if not labels:
         raise ConfigError(
             "--class-prior for regression", "leave it out: there are no classes"

@@ -152,6 +152,7 @@ def osyn_counts(
     settings, loss_s, g_star = _prepare_inputs(
         loss_s, masses, settings=settings, rng=rng, g_star=g_star
     )
+    # Counts are enough for a loss that is 0 or 1; any other loss needs its rows.
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
         raise DataError(
             "losses that are missing, or other than 0 and 1", "use osyn_iterative"
@@ -420,6 +421,7 @@ def bound_of_selected(
     F_minus_eps = total / g
     # Without losses of generated rows those of the labelled rows stand in for a_i.
     means = loss_s if generated.means is None else generated.means
+    # The paper bounds the region means of the population by those of the generator.
     if settings.a_hat == "paper":
         if generated.means is None:
             raise ConfigError(

@@ -82,6 +82,7 @@ class OsynAsked:
                 raise ConfigError(
                     f"unknown setting {key!r} of OSYN", suggest_nearest(key, known)
                 )
+            # the range of a value is checked where it is used
             try:
                 values[key] = _parse_setting(key, value)
             except ValueError:
