@@ -106,7 +106,7 @@ def _draw_curve(ax: Axes, report: EstimateReport) -> None:
     assert report.osyn is not None
     curve = report.osyn.curve
     ax.plot(curve["b"], curve["bound"], color=PLAIN)
-    ax.axvline(report.osyn.asked.b, color=GOOD, linewidth=1)
+    ax.axvline(report.osyn.choices.b, color=GOOD, linewidth=1)
     ax.set_xlabel("b")
     ax.set_ylabel("bound of OSYN, closed form")
     # From 0, since a bound near 0 says nothing, and must look so.
