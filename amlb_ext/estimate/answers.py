@@ -293,7 +293,7 @@ class EstimateAnswers:
     def _prediction_powered(self, Z: np.ndarray, f: np.ndarray | None) -> Answer:
         """Return the prediction-powered answer; ``f`` is None for a file of predictions."""
         inputs = self.inputs
-        reason = "a file of predictions has none of these rows"
+        reason = "a file of predictions has none for these rows"
         if f is not None:
             expected = choose_surrogate(
                 inputs.loss,
@@ -357,8 +357,8 @@ class EstimateAnswers:
         if not sound.has_interval or sound.low <= mean_loss <= sound.high:
             return
         text = (
-            f"the model loses {mean_loss:.3g} on generated rows, outside the {self.level:.0%} "
-            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled ones"
+            f"the mean loss on generated rows is {mean_loss:.3g}, outside the {self.level:.0%} "
+            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled rows"
         )
         self.generator_findings.append(checks.Finding(True, text))
 

@@ -43,10 +43,11 @@ from amlb_ext.estimate.osyn.theorem import (
 from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
+#: What the bound assumes, for the table of estimates.
 ASSUMES = (
     "labelled rows are independent draws from the population; the generator has the population's "
-    "region masses; b, δ1 and δ2 were chosen before seeing any bound; nor does it hold strictly "
-    "then, since the regions are centred on the labelled rows"
+    "region masses; b, δ1 and δ2 were chosen before seeing any bound; even so it does not hold "
+    "strictly, since the regions are centred on the labelled rows"
 )
 
 
