@@ -6,6 +6,8 @@ then map normalised categories with encoders of the training file (``data.py``).
 tried on AMLB v2.1.7; ``tests/suite/test_amlb.py`` repeats that where AMLB can be had.
 """
 
+# Each check is one condition and its sentence, side by side, so lines are denser than elsewhere.
+
 from __future__ import annotations
 
 import csv

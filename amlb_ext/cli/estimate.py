@@ -34,102 +34,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "data", metavar="DATA", help="file of labelled rows that the model has not seen"
     )
-    parser.add_argument(
-        "--target",
-        metavar="NAME",
-        help="column to predict (default: the column that AMLB would choose)",
-    )
-    parser.add_argument(
-        "--kind",
-        choices=("regression", "binary", "multiclass"),
-        help="kind of the target (default: inferred from DATA)",
-    )
-    parser.add_argument(
-        "--train",
-        metavar="FILE",
-        help="file of training rows, on which a named model or a synthesizer is fitted, which give "
-        "the range of a regression target, and with which DATA is compared",
-    )
-    parser.add_argument(
-        "--unlabelled",
-        metavar="FILE",
-        help="file of real rows without labels from the same population",
-    )
-    generated = parser.add_mutually_exclusive_group()
-    generated.add_argument(
-        "--synthesizer",
-        metavar="NAME",
-        help="synthesizer that generates rows like those of --train: copula, vae, ...",
-    )
-    generated.add_argument(
-        "--synthetic", metavar="FILE", help="file of generated rows with their targets"
-    )
-    parser.add_argument(
-        "--generated",
-        type=int,
-        default=100_000,
-        metavar="N",
-        help="number of rows to generate (default: 100000)",
-    )
-    parser.add_argument(
-        "--class-prior",
-        metavar="CLASS=SHARE,...",
-        help="shares of the classes in the population, if DATA was drawn class by class, e.g. "
-        "yes=.12,no=.88, or 'train' for the shares in --train",
-    )
-    parser.add_argument(
-        "--drawn-at-random",
-        action="store_true",
-        help="trust that DATA was drawn at random from the population whose error is estimated, "
-        "even if the training rows contradict it",
-    )
-    parser.add_argument(
-        "--loss",
-        metavar="NAME",
-        help="loss whose mean is estimated: zero_one (default), brier or log for classes, squared "
-        "(default) or absolute for numbers",
-    )
-    parser.add_argument(
-        "--clip",
-        type=float,
-        metavar="P",
-        help="smallest probability in the log loss (default: 0.001)",
-    )
-    parser.add_argument(
-        "--range",
-        nargs=2,
-        type=float,
-        metavar=("LOW", "HIGH"),
-        help="range of a regression target, which bounds the loss (default: its range in --train)",
-    )
-    parser.add_argument(
-        "--error-cap",
-        type=float,
-        metavar="E",
-        help="cap on the error in the squared and absolute loss, in the unit of the target; the "
-        "intervals are narrower, and hold for the capped loss",
-    )
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=0.95,
-        metavar="P",
-        help="confidence level (default: 0.95)",
-    )
-    parser.add_argument(
-        "--osyn",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k "
-        "or regions=labels; repeat the flag for several",
-    )
-    parser.add_argument(
-        "--explore",
-        action="store_true",
-        help="also write the bound of OSYN for every b and delta2, to look at and never to quote; "
-        "needs -o",
-    )
+    _add_row_flags(parser)
+    _add_loss_flags(parser)
+    _add_generator_flags(parser)
     parser.add_argument(
         "--trust-pickle",
         action="store_true",
@@ -147,6 +54,119 @@ def add_parser(commands: Any) -> None:
     )
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
+
+
+def _add_row_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "rows", "the target, other rows, and the draw of DATA"
+    )
+    group.add_argument(
+        "--target",
+        metavar="NAME",
+        help="column to predict (default: the column that AMLB would choose)",
+    )
+    group.add_argument(
+        "--kind",
+        choices=("regression", "binary", "multiclass"),
+        help="kind of the target (default: inferred from DATA)",
+    )
+    group.add_argument(
+        "--train",
+        metavar="FILE",
+        help="file of training rows, on which a named model or a synthesizer is fitted, which give "
+        "the range of a regression target, and with which DATA is compared",
+    )
+    group.add_argument(
+        "--unlabelled",
+        metavar="FILE",
+        help="file of real rows without labels from the same population",
+    )
+    group.add_argument(
+        "--class-prior",
+        metavar="CLASS=SHARE,...",
+        help="shares of the classes in the population, if DATA was drawn class by class, e.g. "
+        "yes=.12,no=.88, or 'train' for the shares in --train",
+    )
+    group.add_argument(
+        "--drawn-at-random",
+        action="store_true",
+        help="trust that DATA was drawn at random from the population whose error is estimated, "
+        "even if the training rows contradict it",
+    )
+
+
+def _add_loss_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("loss", "the error to estimate, and the level")
+    group.add_argument(
+        "--loss",
+        metavar="NAME",
+        help="loss whose mean is estimated: zero_one (default), brier or log for classes, squared "
+        "(default) or absolute for numbers",
+    )
+    group.add_argument(
+        "--clip",
+        type=float,
+        metavar="P",
+        help="smallest probability in the log loss (default: 0.001)",
+    )
+    group.add_argument(
+        "--range",
+        nargs=2,
+        type=float,
+        metavar=("LOW", "HIGH"),
+        help="range of a regression target, which bounds the loss (default: its range in --train)",
+    )
+    group.add_argument(
+        "--error-cap",
+        type=float,
+        metavar="E",
+        help="cap on the error in the squared and absolute loss, in the unit of the target; the "
+        "intervals are narrower, and hold for the capped loss",
+    )
+    group.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="confidence level (default: 0.95)",
+    )
+
+
+def _add_generator_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "generated rows", "bounds from generated rows, to look at and never to quote"
+    )
+    # Either a synthesizer makes the rows, or a file has them.
+    origin = group.add_mutually_exclusive_group()
+    origin.add_argument(
+        "--synthesizer",
+        metavar="NAME",
+        help="synthesizer that generates rows like those of --train: copula, vae, ...",
+    )
+    origin.add_argument(
+        "--synthetic", metavar="FILE", help="file of generated rows with their targets"
+    )
+    group.add_argument(
+        "--generated",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="number of rows to generate (default: 100000)",
+    )
+    group.add_argument(
+        "--osyn",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k "
+        "or regions=labels; repeat the flag for several",
+    )
+    group.add_argument(
+        "--explore",
+        action="store_true",
+        help="also write the bound of OSYN for every b and delta2, to look at and never to quote; "
+        "needs -o",
+    )
 
 
 def run_command(arguments: argparse.Namespace) -> int:

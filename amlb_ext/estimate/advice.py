@@ -52,6 +52,7 @@ def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
             return Preference(names=("wilson",))
         # Betting holds for every bounded loss, and is wide.
         return Preference(names=(interval_for_skewness(inputs.losses), "betting"))
+    # The interval of the 0-1 loss holds for few rows as well.
     small_classes = [] if inputs.loss.binary else _small_classes(inputs)
     if not small_classes:
         return Preference(names=("stratified",))
@@ -166,6 +167,7 @@ def advise(
     str
         Empty if nothing was refuted.
     """
+    # Nothing else helps: no weight makes up for a class without rows.
     if lacks_class:
         return f"label rows of that class, too; {VOUCH}"
     against = {comparison.against for comparison in refuted} | set(lies_elsewhere)

@@ -38,7 +38,7 @@ from amlb_ext.estimate.drawing import (
 )
 from amlb_ext.estimate.generated import Generator
 from amlb_ext.estimate.inputs import EstimateInputs
-from amlb_ext.estimate.osyn.run import OsynAsked, OsynRun, run_osyn
+from amlb_ext.estimate.osyn.run import OsynChoices, OsynRun, run_osyn
 from amlb_ext.estimate.partition import (
     independent_cells,
     partition_bound,
@@ -93,19 +93,19 @@ class EstimateAnswers:
         self.seed = seed
         self.answers: list[Answer] = []
         #: Was S drawn by its labels?
-        self.by_label: list[checks.Finding] = []
+        self.label_findings: list[checks.Finding] = []
         #: Was S drawn as other rows were?
         self.comparisons: list[Comparison] = []
         #: Do these other rows lie where S does?
-        self.near: dict[Against, checks.Finding] = {}
+        self.support_findings: dict[Against, checks.Finding] = {}
         #: Are generated rows like real ones?
-        self.truth: list[checks.Finding] = []
+        self.generator_findings: list[checks.Finding] = []
         self.support: dict[str, Support] = {}
         self.osyn: OsynRun | None = None
         #: Rows without labels in metric form.
-        self.far: np.ndarray | None = None
+        self.unlabelled_metric: np.ndarray | None = None
         #: Whether the shares of the classes in S refute the priors.
-        self.by_class = False
+        self.drawn_by_class = False
         #: Whether S lacks a class of the training rows.
         self.lacks_class = False
         self.metric = inputs.metric(inputs.Z)
@@ -115,8 +115,8 @@ class EstimateAnswers:
         inputs = self.inputs
         if inputs.priors is not None:
             shares = self._compare_with_priors()
-            self.by_label.append(shares)
-            self.by_class = shares.refuted
+            self.label_findings.append(shares)
+            self.drawn_by_class = shares.refuted
         if inputs.train is not None:
             self._compare_training_rows(*inputs.train)
         self._add_label_answers()
@@ -219,13 +219,13 @@ class EstimateAnswers:
             seed=self.seed,
         )
         # Under priors of another population the training rows need not lie where S does.
-        counts_are_shared = inputs.priors_of_train and not self.by_class
+        counts_are_shared = inputs.priors_of_train and not self.drawn_by_class
         if inputs.priors is None or counts_are_shared:
             codes = y if is_class else None
             finding = self._check_support(
                 "training", inputs.metric(Z), labels=codes, metric=self.metric
             )
-            self.near["training rows"] = finding
+            self.support_findings["training rows"] = finding
 
     def _compare_training_classes(self, y: np.ndarray) -> None:
         """Check whether S lacks a class, or else has other shares than the training rows."""
@@ -233,7 +233,7 @@ class EstimateAnswers:
         absent = checks.absent_classes(inputs.y, y, inputs.labels)
         self.lacks_class = absent.refuted and not inputs.drawn_at_random
         if self.lacks_class:
-            self.by_label.append(absent)
+            self.label_findings.append(absent)
         elif inputs.priors is None:
             self.comparisons.append(compare_classes(inputs.y, y, inputs.labels))
 
@@ -262,20 +262,23 @@ class EstimateAnswers:
         """
         inputs = self.inputs
         Z = inputs.read_unlabelled(path)
-        self.far = inputs.metric(Z)
-        f = inputs.predict(Z) if inputs.searchable else None
+        self.unlabelled_metric = inputs.metric(Z)
+        f = inputs.predict(Z) if inputs.can_predict else None
         # If S was drawn class by class, a part of it that has the population's shares is compared.
         kept = np.arange(len(inputs.y))
-        if self.by_class and inputs.priors is not None:
+        if self.drawn_by_class and inputs.priors is not None:
             rng = random_stream(self.seed, "estimate", "like priors")
             kept = like_priors(inputs.y, inputs.priors, rng)
         predicted = None
         if f is not None and inputs.labels:
             predicted = f.argmax(axis=1)
         finding = self._check_support(
-            "unlabelled", self.far, labels=predicted, metric=self.metric[kept]
+            "unlabelled",
+            self.unlabelled_metric,
+            labels=predicted,
+            metric=self.metric[kept],
         )
-        self.near["rows without labels"] = finding
+        self.support_findings["rows without labels"] = finding
         self._compare_columns(inputs.Z[kept], Z, "rows without labels")
         if f is not None:
             self.comparisons += compare_predictions(inputs.f[kept], f)
@@ -290,7 +293,7 @@ class EstimateAnswers:
     def _prediction_powered(self, Z: np.ndarray, f: np.ndarray | None) -> Answer:
         """Return the prediction-powered answer; ``f`` is None for a file of predictions."""
         inputs = self.inputs
-        reason = "a file of predictions has none of these rows"
+        reason = "a file of predictions has none for these rows"
         if f is not None:
             expected = choose_surrogate(
                 inputs.loss,
@@ -314,7 +317,7 @@ class EstimateAnswers:
         return Answer(empty, evidence=())
 
     def with_generated(
-        self, source: Generator, settings: OsynAsked, explore: bool
+        self, source: Generator, settings: OsynChoices, explore: bool
     ) -> None:
         """Answer with generated rows; each of these answers takes the generator for the truth."""
         inputs = self.inputs
@@ -322,7 +325,7 @@ class EstimateAnswers:
         Z, y = next(source.encoded())
         codes = y.astype(int) if inputs.labels else None
         M = inputs.metric(Z)
-        self.truth.append(
+        self.generator_findings.append(
             self._check_support("generated", M, labels=codes, metric=self.metric)
         )
         self.osyn = run_osyn(
@@ -331,7 +334,7 @@ class EstimateAnswers:
             y=inputs.y,
             losses=inputs.losses,
             loss=inputs.loss,
-            asked=settings,
+            choices=settings,
             seed=self.seed,
             sweep=explore,
         )
@@ -342,7 +345,7 @@ class EstimateAnswers:
         for bound in self.osyn.rows():
             self.answers.append(Answer(bound, (*DRAW, Evidence.GENERATOR)))
         # Real rows make the better cells.
-        if self.far is None:
+        if self.unlabelled_metric is None:
             self._add_partition_bound(M, are_real=False)
 
     def _compare_generated_loss(self, mean_loss: float) -> None:
@@ -354,10 +357,10 @@ class EstimateAnswers:
         if not sound.has_interval or sound.low <= mean_loss <= sound.high:
             return
         text = (
-            f"the model loses {mean_loss:.3g} on generated rows, outside the {self.level:.0%} "
-            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled ones"
+            f"the mean loss on generated rows is {mean_loss:.3g}, outside the {self.level:.0%} "
+            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled rows"
         )
-        self.truth.append(checks.Finding(True, text))
+        self.generator_findings.append(checks.Finding(True, text))
 
     def _add_partition_bound(self, others: np.ndarray, are_real: bool) -> None:
         """Add the sound bound from other rows: one half makes the cells, the second their masses.
@@ -425,7 +428,7 @@ class EstimateAnswers:
         """Check the assumption of every answer, choose the one to quote, and put it first."""
         inputs = self.inputs
         judged = self._judge_findings()
-        preference = choose_preference(inputs, self.by_class)
+        preference = choose_preference(inputs, self.drawn_by_class)
         checked = [self._checked(answer, judged) for answer in self.answers]
         quoted = choose_quoted(checked, preference)
         rows = []
@@ -469,7 +472,7 @@ class EstimateAnswers:
             if finding.refuted:
                 refuted.append(comparison)
         lies_elsewhere = []
-        for against, finding in judged.near.items():
+        for against, finding in judged.support_findings.items():
             if finding.refuted:
                 lies_elsewhere.append(against)
         return advise(
@@ -497,15 +500,15 @@ class EstimateAnswers:
                 comparisons.append((comparison, finding))
             elif finding.refuted:
                 overruled.append(finding.text)
-        near: dict[Against, checks.Finding] = {}
-        for against, finding in self.near.items():
+        support_findings: dict[Against, checks.Finding] = {}
+        for against, finding in self.support_findings.items():
             if against not in vouched:
-                near[against] = finding
+                support_findings[against] = finding
             elif finding.refuted:
                 overruled.append(finding.text)
         return Judged(
             comparisons=comparisons,
-            near=near,
+            support_findings=support_findings,
             overruled=[f"overruled by --drawn-at-random: {text}" for text in overruled],
         )
 
@@ -517,11 +520,11 @@ class EstimateAnswers:
             return estimate
         findings: list[checks.Finding] = []
         if Evidence.LABELS in answer.evidence:
-            findings += [*self.by_label, *judged.about("labels")]
+            findings += [*self.label_findings, *judged.about("labels")]
         if Evidence.FEATURES in answer.evidence:
-            findings += [*judged.about("features"), *judged.near.values()]
+            findings += [*judged.about("features"), *judged.support_findings.values()]
         if Evidence.GENERATOR in answer.evidence:
-            findings += self.truth
+            findings += self.generator_findings
         joint = checks.join_findings(findings)
         if joint is None:
             return estimate
@@ -534,7 +537,7 @@ class Judged:
     """Comparisons and support checks with their findings, and those that the user overruled."""
 
     comparisons: list[tuple[Comparison, checks.Finding]]
-    near: dict[Against, checks.Finding]
+    support_findings: dict[Against, checks.Finding]
     overruled: list[str]
 
     def about(self, subject: About) -> list[checks.Finding]:

@@ -4,6 +4,8 @@ Passing a check proves nothing. Each refutes at the level ``REFUTED``, so each w
 sound sample in a hundred; the comparisons of :mod:`~amlb_ext.estimate.drawing` share that level.
 """
 
+# Dense for its size: most functions are one formula of statistics.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -67,10 +69,10 @@ def class_shares(codes: np.ndarray, priors: np.ndarray) -> Finding:
     if p < REFUTED:
         return Finding(
             True,
-            f"the classes of the labelled rows do not have these priors ({p_text(p)})",
+            f"the classes of the labelled rows do not match the priors ({p_text(p)})",
         )
     return Finding(
-        False, f"the classes of the labelled rows agree with the priors ({p_text(p)})"
+        False, f"the classes of the labelled rows match the priors ({p_text(p)})"
     )
 
 
@@ -155,7 +157,7 @@ def absent_classes(
     chance_of_none = (1 - shares) ** len(codes)
     is_absent = (counts == 0) & (chance_of_none < REFUTED)
     if not is_absent.any():
-        return Finding(False, "every class of the training rows has labelled ones")
+        return Finding(False, "every class of the training rows has labelled rows")
     listed = []
     for code in np.flatnonzero(is_absent):
         listed.append(f"{labels[int(code)]} ({shares[code]:.1%} of the training rows)")

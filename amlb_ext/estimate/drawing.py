@@ -193,7 +193,8 @@ def compare_columns(
         what="columns",
         against=against,
         about="features",
-        p=min(1.0, p_values[most_different] * len(p_values)),  # Bonferroni
+        # Bonferroni: one of many columns is small by chance
+        p=min(1.0, p_values[most_different] * len(p_values)),
         detail=f"most in {names[most_different]}{direction}",
     )
 
@@ -273,11 +274,13 @@ def compare_second_model(
         Empty with fewer than ``2 * LEAST_LEARN`` training rows or a single class among them.
     """
     rng = random_stream(seed, "estimate", "second model")
+    # Two halves at random: one to fit the model on, one that it has not seen.
     order = rng.permutation(len(Z_train))[: 2 * MOST_ROWS]
     learn = order[: len(order) // 2]
     ask = order[len(order) // 2 :]
     if len(learn) < LEAST_LEARN or len(np.unique(y_train[learn])) < 2:
         return []
+    # Given the class: a draw by class must not count as a difference here.
     if is_class:
         ask = ask[same_shares(y_train[ask], y, rng)]
         if not len(ask):
@@ -339,6 +342,7 @@ def _training_comparison(what: str, p: float, detail: str) -> Comparison:
 
 def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the probability of the true class; 0 for a class that the model does not know."""
+    # (n, C): at most one column of each row is true
     is_true = classes[None] == y[:, None]
     return np.asarray((f * is_true).sum(axis=1))
 
@@ -398,6 +402,7 @@ def _take_shares(
 def _compare_confidence(
     confidence: np.ndarray, confidence_other: np.ndarray, against: Against
 ) -> Comparison:
+    # The test has no direction; the medians say which way it went.
     is_lower = np.median(confidence) < np.median(confidence_other)
     degree = "less" if is_lower else "more"
     return Comparison(
@@ -430,6 +435,7 @@ def _compare_categories(a: np.ndarray, b: np.ndarray) -> float:
     counts = np.stack([_class_counts(a, n_categories), _class_counts(b, n_categories)])
     n_smaller = min(len(a), len(b))
     expected_in_smaller = counts.sum(axis=0) * n_smaller / (len(a) + len(b))
+    # Chi-square is off where few are expected, and a rare category says little on its own.
     is_rare = expected_in_smaller < LEAST_EXPECTED
     rare_counts = counts[:, is_rare].sum(axis=1)
     joined = np.column_stack([counts[:, ~is_rare], rare_counts])

@@ -14,7 +14,7 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
 from amlb_ext.estimate.generated import Generator
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
-from amlb_ext.estimate.osyn.run import OsynAsked
+from amlb_ext.estimate.osyn.run import OsynChoices
 from amlb_ext.stats.bounded_loss import CLIP
 
 
@@ -80,7 +80,7 @@ def estimate(
         Largest error that counts in the squared and absolute loss, in the unit of the target.
     level : float
     osyn : mapping, optional
-        See :class:`~amlb_ext.estimate.osyn.run.OsynAsked`.
+        See :class:`~amlb_ext.estimate.osyn.run.OsynChoices`.
     explore : bool
         Also sweep the settings of OSYN, to look at only.
     seed : int
@@ -116,7 +116,7 @@ def estimate(
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
     others = [path for path in (unlabelled, synthetic) if path is not None]
-    asked = EstimateRequest(
+    request = EstimateRequest(
         model=model,
         data=_to_path(data),
         train=None if train is None else _to_path(train),
@@ -132,9 +132,9 @@ def estimate(
         trust_pickle=trust_pickle,
         seed=seed,
     )
-    settings = OsynAsked.read(osyn or {}, level)
+    settings = OsynChoices.read(osyn or {}, level)
 
-    inputs = read_inputs(asked)
+    inputs = read_inputs(request)
     answers = EstimateAnswers(inputs, level, seed)
     answers.from_labels()
     if unlabelled is not None:
@@ -147,7 +147,7 @@ def estimate(
             inputs, name=generator_name, n=generated, seed=seed, quiet=quiet
         )
         answers.with_generated(source, settings, explore)
-    return answers.report(Path(model).name, asked.data.name)
+    return answers.report(Path(model).name, request.data.name)
 
 
 def _to_path(path: Path | str) -> Path:

@@ -94,7 +94,7 @@ class Generator:
         for Z, y in batches:
             losses = None
             # A file of predictions cannot predict these rows.
-            if self.inputs.searchable:
+            if self.inputs.can_predict:
                 losses = self.inputs.loss(y, self.inputs.predict(Z))
             # Single precision takes half the memory; Regions settles ties in double precision.
             M = self.inputs.metric(Z).astype(np.float32)

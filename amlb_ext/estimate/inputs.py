@@ -80,18 +80,18 @@ class EstimateInputs:
         Of the training rows, if there are any, and DATA behind them.
     model : Baseline
         Fitted.
-    searchable : bool
+    can_predict : bool
         Whether the model can predict other rows; a file of predictions cannot.
     encoder, target : Encoder, TargetEncoder
     loss : BoundedLoss
-    given : DataFrame of shape (n, d)
+    features : DataFrame of shape (n, d)
         Features of the labelled rows.
     Z : ndarray of shape (n, d)
         The same, encoded.
     y : ndarray of shape (n,)
     losses : ndarray of shape (n,)
     f : ndarray of shape (n,) or (n, C)
-    seen : DataFrame, optional
+    train_features : DataFrame, optional
         Features of the training rows.
     train : tuple of ndarray, optional
         The same, encoded, and their scaled targets.
@@ -105,16 +105,16 @@ class EstimateInputs:
 
     task: Task
     model: Baseline
-    searchable: bool
+    can_predict: bool
     encoder: Encoder
     target: TargetEncoder
     loss: BoundedLoss
-    given: pd.DataFrame
+    features: pd.DataFrame
     Z: np.ndarray
     y: np.ndarray
     losses: np.ndarray
     f: np.ndarray
-    seen: pd.DataFrame | None
+    train_features: pd.DataFrame | None
     train: tuple[np.ndarray, np.ndarray] | None
     priors: np.ndarray | None
     priors_of_train: bool
@@ -157,11 +157,11 @@ class EstimateInputs:
     def read_unlabelled(self, path: Path) -> np.ndarray:
         """Return the encoded rows of a table without labels, less any labelled rows in it."""
         features, notes = read_features(path, self.task.columns, self.task.target_name)
-        is_labelled = find_copies(features, [self.given])
-        _refuse_training_rows(path.name, features, self.seen)
+        is_labelled = find_copies(features, [self.features])
+        _refuse_training_rows(path.name, features, self.train_features)
         # A few rows agree by chance in coarse columns; to drop those would be a selection.
         n_labelled = is_labelled.sum()
-        if n_labelled >= len(self.given) / 2:
+        if n_labelled >= len(self.features) / 2:
             notes.append(
                 f"{path.name}: the {n_labelled} labelled rows in it are left out"
             )
@@ -203,7 +203,7 @@ class EstimateInputs:
         return target
 
 
-def read_inputs(asked: EstimateRequest) -> EstimateInputs:
+def read_inputs(request: EstimateRequest) -> EstimateInputs:
     """Read the tables, get the model, and let it predict the labelled rows.
 
     Raises
@@ -214,24 +214,30 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     SourceError, DataError, ModelError
         From the readers and models.
     """
-    path = Path(asked.model)
+    path = Path(request.model)
     # A short name such as "tree.v2" is not a file.
-    suffix = "" if asked.model in BASELINES else path.suffix.lower()
-    fitted = load_model(path, asked.trust_pickle) if suffix in MODEL_SUFFIXES else None
+    suffix = "" if request.model in BASELINES else path.suffix.lower()
+    fitted = (
+        load_model(path, request.trust_pickle) if suffix in MODEL_SUFFIXES else None
+    )
     # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
-    task, rows, offset = _read_task(asked, _classes_known_elsewhere(asked, fitted))
+    task, rows, offset = _read_task(request, _classes_known_elsewhere(request, fitted))
     labelled = _take_rows(task, rows, offset)
     train_rows = task.folds[0].train if task.folds else None
-    seen = None if train_rows is None else _take_rows(task, train_rows, 0)
-    if seen is not None:
-        _refuse_training_rows(asked.data.name, labelled.features, seen.features)
+    training = None if train_rows is None else _take_rows(task, train_rows, 0)
+    if training is not None:
+        _refuse_training_rows(request.data.name, labelled.features, training.features)
     # Without training rows the labelled ones decide the codes and the scale.
-    reference = labelled if seen is None else seen
+    reference = labelled if training is None else training
     encoder = Encoder(task.columns, known="table").fit(reference.features)
     target = TargetEncoder(task.kind, task.labels, reference.target)
+    # Encoded like the labelled rows, so that all rows can be compared.
     train = None
-    if seen is not None:
-        train = (encoder.transform(seen.features), target.transform(seen.target))
+    if training is not None:
+        train = (
+            encoder.transform(training.features),
+            target.transform(training.target),
+        )
     Z = encoder.transform(labelled.features)
     y = target.transform(labelled.target)
 
@@ -241,14 +247,14 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
     elif suffix in PREDICTION_SUFFIXES:
         model = PredictionsBaseline(read_predictions(path, labelled), target)
     else:
-        config = BaselineConfig(model=asked.model)
+        config = BaselineConfig(model=request.model)
         model = make_baseline(config, task, encoder=encoder, target=target)
         if train is None:
             raise ConfigError(
-                f"{asked.model} must be fitted first, and there are no training rows",
+                f"{request.model} must be fitted first, and there are no training rows",
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
-        model.fit(*train, derive_seed(asked.seed, task.name, "estimate") % 2**31)
+        model.fit(*train, derive_seed(request.seed, task.name, "estimate") % 2**31)
     # A file has predictions for the rows of DATA, by position.
     if isinstance(model, PredictionsBaseline):
         f = model.predict_rows(Z, np.arange(len(Z)))
@@ -260,35 +266,35 @@ def read_inputs(asked: EstimateRequest) -> EstimateInputs:
         y = _unscale(y, target)
 
     limits = None if train is None else (target.low, target.low + target.span)
-    loss = choose_loss(asked, task.kind, limits)
+    loss = choose_loss(request, task.kind, limits)
     losses = loss(y, f)
     priors = choose_priors(
-        asked.class_prior, task.labels, train=None if train is None else train[1]
+        request.class_prior, task.labels, train=None if train is None else train[1]
     )
     notes = list(task.notes)
-    if asked.error_cap is not None:
+    if request.error_cap is not None:
         n_capped = int((losses >= loss.bound).sum())
         notes.append(
-            f"errors beyond {asked.error_cap:g} count as {asked.error_cap:g}: "
+            f"errors beyond {request.error_cap:g} count as {request.error_cap:g}: "
             f"{n_capped} of {len(losses)} labelled rows"
         )
     return EstimateInputs(
         task=task,
         model=model,
-        searchable=not isinstance(model, PredictionsBaseline),
+        can_predict=not isinstance(model, PredictionsBaseline),
         encoder=encoder,
         target=target,
         loss=loss,
-        given=labelled.features,
+        features=labelled.features,
         Z=Z,
         y=y,
         losses=losses,
         f=f,
-        seen=None if seen is None else seen.features,
+        train_features=None if training is None else training.features,
         train=train,
         priors=priors,
-        priors_of_train=asked.class_prior == "train",
-        drawn_at_random=asked.drawn_at_random,
+        priors_of_train=request.class_prior == "train",
+        drawn_at_random=request.drawn_at_random,
         notes=notes,
     )
 
@@ -298,23 +304,23 @@ def _unscale(scaled: np.ndarray, target: TargetEncoder) -> np.ndarray:
     return scaled * target.span + target.low
 
 
-def _classes_known_elsewhere(asked: EstimateRequest, fitted: Any) -> list[str]:
+def _classes_known_elsewhere(request: EstimateRequest, fitted: Any) -> list[str]:
     """Return classes that the labelled rows may lack: those of a fitted model, or of the priors."""
     if fitted is not None:
         return [_to_label_text(label) for label in getattr(fitted, "classes_", [])]
     # Training rows have the classes; so has "train", which stands for their shares.
-    if asked.train is not None or asked.class_prior == "train":
+    if request.train is not None or request.class_prior == "train":
         return []
-    return list(asked.class_prior)
+    return list(request.class_prior)
 
 
 def _refuse_training_rows(
-    name: str, features: pd.DataFrame, seen: pd.DataFrame | None
+    name: str, features: pd.DataFrame, train_features: pd.DataFrame | None
 ) -> None:
     """Refuse a table of which half are training rows: there a model errs less than elsewhere."""
-    if seen is None:
+    if train_features is None:
         return
-    n_copies = int(find_copies(features, [seen]).sum())
+    n_copies = int(find_copies(features, [train_features]).sum())
     if n_copies > len(features) / 2:
         raise DataError(
             f"{n_copies} of {len(features)} rows of {name} are training rows",
@@ -323,27 +329,27 @@ def _refuse_training_rows(
 
 
 def _read_task(
-    asked: EstimateRequest, more_labels: list[str]
+    request: EstimateRequest, more_labels: list[str]
 ) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
-    table = read_table(asked.data)
+    table = read_table(request.data)
     folds: tuple[Fold, ...] = ()
     offset = 0
-    if asked.train is not None:
+    if request.train is not None:
         # One table of both, so that their columns get the same types and categories.
-        train = read_table(asked.train)
+        train = read_table(request.train)
         offset = len(train.frame)
         end = offset + len(table.frame)
         folds = (Fold(train=np.arange(offset), test=np.arange(offset, end)),)
         table = stack_tables([train, table])
-    table = _with_all_categories(table, asked)
+    table = _with_all_categories(table, request)
     task = table_to_task(
         table,
-        name=asked.data.stem,
-        target=asked.target,
-        kind=asked.kind,
+        name=request.data.stem,
+        target=request.target,
+        kind=request.kind,
         folds=folds,
-        origin=Origin(str(asked.data)),
+        origin=Origin(str(request.data)),
     )
     # Other rows may lack values in a column that is complete here: each gets a code for it.
     columns = []
@@ -354,7 +360,7 @@ def _read_task(
     rows = task.folds[0].test if task.folds else np.arange(len(task))
     if not len(rows):
         raise DataError(
-            f"{asked.data.name} has no row with a label", "give labelled rows"
+            f"{request.data.name} has no row with a label", "give labelled rows"
         )
     return task, rows, offset
 
@@ -373,13 +379,17 @@ def _with_labels(task: Task, more_labels: list[str]) -> Task:
     )
 
 
-def _with_all_categories(table: Table, asked: EstimateRequest) -> Table:
+def _with_all_categories(table: Table, request: EstimateRequest) -> Table:
     """Add the categories that only the rows without labels or generated rows have."""
     categories = dict(table.categories)
-    for path in asked.others:
+    for path in request.others:
         frame = read_table(path).frame
         for name in table.frame.columns.intersection(frame.columns):
-            if pd.api.types.is_numeric_dtype(table.frame[name]) or name == asked.target:
+            # The target's labels come from the task, the model or the priors alone.
+            if (
+                pd.api.types.is_numeric_dtype(table.frame[name])
+                or name == request.target
+            ):
                 continue
             known = list(categories.get(name, ()))
             # Appended, so that the codes of the earlier ones stay.
@@ -413,16 +423,16 @@ def _to_label_texts(values: pd.Series) -> pd.Series:
 
 
 def choose_loss(
-    asked: EstimateRequest, kind: Kind, limits: tuple[float, float] | None
+    request: EstimateRequest, kind: Kind, limits: tuple[float, float] | None
 ) -> BoundedLoss:
     """Return the loss that the user asks for, or the default of the kind.
 
     Parameters
     ----------
-    asked : EstimateRequest
+    request : EstimateRequest
     kind : Kind
     limits : tuple of float, optional
-        Range of the target of the training rows; ``asked.target_range`` takes precedence.
+        Range of the target of the training rows; ``request.target_range`` takes precedence.
 
     Raises
     ------
@@ -432,13 +442,14 @@ def choose_loss(
     Examples
     --------
     >>> from pathlib import Path
-    >>> asked = EstimateRequest(model="m.skops", data=Path("s.csv"))
-    >>> choose_loss(asked, Kind.REGRESSION, (0.0, 10.0)).name
+    >>> request = EstimateRequest(model="m.skops", data=Path("s.csv"))
+    >>> choose_loss(request, Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
-    name = asked.loss or default_loss(kind).name
+    name = request.loss or default_loss(kind).name
     if name not in LOSSES:
         raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
+    # A loss is either for numbers or for classes.
     needs_numbers = LOSSES[name].needs == "numbers"
     if needs_numbers != (kind is Kind.REGRESSION):
         fitting = []
@@ -449,14 +460,14 @@ def choose_loss(
             f"loss {name} for {kind}", f"choose one of {', '.join(fitting)}"
         )
     if not needs_numbers:
-        if asked.error_cap is not None:
+        if request.error_cap is not None:
             raise ConfigError(
                 f"--error-cap for the {name} loss",
                 "leave it out: it is for squared and absolute",
             )
-        return log_loss(asked.clip) if name == "log" else LOSSES[name]
+        return log_loss(request.clip) if name == "log" else LOSSES[name]
     # A squared or absolute error has no bound without a range of the target.
-    limits = asked.target_range or limits
+    limits = request.target_range or limits
     if limits is None:
         raise ConfigError(
             "the range of the target is unknown, and with it the bound of the loss",
@@ -464,11 +475,11 @@ def choose_loss(
         )
     low, high = limits
     make_loss = squared_loss if name == "squared" else absolute_loss
-    return make_loss(low, high, asked.error_cap)
+    return make_loss(low, high, request.error_cap)
 
 
 def choose_priors(
-    given: Mapping[str, float] | Literal["train"],
+    priors: Mapping[str, float] | Literal["train"],
     labels: tuple[str, ...],
     train: np.ndarray | None = None,
 ) -> np.ndarray | None:
@@ -476,7 +487,7 @@ def choose_priors(
 
     Parameters
     ----------
-    given : mapping of str to float, or "train"
+    priors : mapping of str to float, or "train"
         Share of each class; ``train`` for the shares of the training rows.
     labels : tuple of str
     train : ndarray of shape (n_train,), optional
@@ -492,32 +503,33 @@ def choose_priors(
     >>> choose_priors({"no": 0.9, "yes": 0.1}, ("yes", "no")).tolist()
     [0.1, 0.9]
     """
-    if not given:
+    if not priors:
         return None
+    # Regression has no labels.
     if not labels:
         raise ConfigError(
             "--class-prior for regression", "leave it out: there are no classes"
         )
-    if given == "train":
+    if priors == "train":
         assert train is not None  # estimate() refuses "train" without training rows
         counts = np.bincount(train.astype(int), minlength=len(labels))
         return counts / len(train)
-    assert not isinstance(given, str)
-    for label in given:
+    assert not isinstance(priors, str)
+    for label in priors:
         if label not in labels:
             raise ConfigError(
                 f"--class-prior names the class {label!r}",
                 suggest_nearest(label, labels),
             )
-    absent = [label for label in labels if label not in given]
+    absent = [label for label in labels if label not in priors]
     if absent:
         raise ConfigError(
             f"--class-prior has no share for {', '.join(absent)}",
             "give one for every class",
         )
-    shares = np.array([float(given[label]) for label in labels])
+    shares = np.array([float(priors[label]) for label in labels])
     if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:
-        listed = ", ".join(f"{label}={given[label]:g}" for label in labels)
+        listed = ", ".join(f"{label}={priors[label]:g}" for label in labels)
         raise ConfigError(
             f"--class-prior {listed} sums to {shares.sum():.6g}",
             "give shares from 0 to 1 that sum to 1",

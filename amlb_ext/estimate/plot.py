@@ -28,6 +28,7 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     rows = [row for row in report.rows if row.has_interval]
     has_curve = report.osyn is not None
     width = 9.5 if has_curve else 6.5
+    # inches: room for title and axis, and a line for each estimate
     height = 1.2 + 0.38 * max(3, len(rows))
     figure = Figure((width, height), layout="constrained")
     # Without pyplot a figure has no canvas to draw on.
@@ -105,7 +106,7 @@ def _draw_curve(ax: Axes, report: EstimateReport) -> None:
     assert report.osyn is not None
     curve = report.osyn.curve
     ax.plot(curve["b"], curve["bound"], color=PLAIN)
-    ax.axvline(report.osyn.asked.b, color=GOOD, linewidth=1)
+    ax.axvline(report.osyn.choices.b, color=GOOD, linewidth=1)
     ax.set_xlabel("b")
     ax.set_ylabel("bound of OSYN, closed form")
     # From 0, since a bound near 0 says nothing, and must look so.

@@ -12,6 +12,8 @@ losses scattered .3 to 1.0 times as much as the re-fits' on average, .2 to .8 ti
 worst re-fit's. Versions can thus not be what takes F beyond :data:`MOST_SCATTER`.
 """
 
+# Denser than elsewhere: the comparisons are formulas over rows.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ def double(x):
 
 
 def pause(x):
-    time.sleep(1)
+    time.sleep(0.5)
     return x
 
 
@@ -61,13 +61,11 @@ def batch_system(tmp_path, monkeypatch):
     return make
 
 
-def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
+def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system, capfd):
     batch_system(sbatch=SBATCH, scancel=SCANCEL)
-    where = Execution(
-        workers=1,
-        cluster="slurm",
-        options={**LOOPBACK, "queue": "short"},
-    )
+    # without keys, of which everybody is warned; the test below has them
+    options = {**LOOPBACK, "queue": "short", "security": "none"}
+    where = Execution(workers=1, cluster="slurm", options=options)
     units = [Unit(f"u{i}", str(i), double, (i,)) for i in range(3)]
     found = {one.index: one.result for one in run_units(units, where)}
     assert found == {0: 0, 1: 2, 2: 4}
@@ -80,6 +78,8 @@ def test_jobs_are_asked_for_used_and_given_back(tmp_path, batch_system):
         calls = (tmp_path / "calls").read_text().split()
     assert calls.count("submitted") == 1
     assert "cancelled" in calls
+    warning = "without encryption or keys: whoever reaches it can run code"
+    assert warning in capfd.readouterr().err
 
 
 def look(x):
@@ -127,20 +127,6 @@ def test_a_cluster_asks_for_keys_and_listens_on_one_interface(
         Client(address.replace("tls://", "tcp://"), timeout=5)
     outcomes.close()
     assert not [*tmp_path.glob(".hardsynth-keys-*"), *tmp_path.glob(".dask-jobqueue*")]
-
-
-def test_without_keys_everybody_is_warned(batch_system, capfd):
-    batch_system(sbatch=SBATCH, scancel=SCANCEL)
-    where = Execution(
-        workers=1, cluster="slurm", options={**LOOPBACK, "security": "none"}
-    )
-    assert [one.result for one in run_units([Unit("u", "0", double, (4,))], where)] == [
-        8
-    ]
-    assert (
-        "without encryption or keys: whoever reaches it can run code"
-        in capfd.readouterr().err
-    )
 
 
 def test_an_unknown_wish_for_keys_is_refused(batch_system):

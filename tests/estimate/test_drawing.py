@@ -64,13 +64,13 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def truth(folder) -> float:
     """The model's error on 20,000 rows."""
-    asked = EstimateRequest(
+    request = EstimateRequest(
         model="logistic",
         data=folder / "large.csv",
         train=folder / "train.csv",
         target="y",
     )
-    return read_inputs(asked).losses.mean()
+    return read_inputs(request).losses.mean()
 
 
 def ask(folder, data, **more):

@@ -45,13 +45,13 @@ def folder(tmp_path_factory):
 def truth(folder) -> float:
     """The model's error on 20,000 rows."""
     made(20_000, 4).to_csv(folder / "large.csv", index=False)
-    asked = EstimateRequest(
+    request = EstimateRequest(
         model="logistic",
         data=folder / "large.csv",
         train=folder / "train.csv",
         target="y",
     )
-    return read_inputs(asked).losses.mean()
+    return read_inputs(request).losses.mean()
 
 
 def ask(folder, data, **more):

@@ -284,8 +284,10 @@ class Charged(LinearRegression):
     mark = ""
 
     def __reduce__(self):
-        makes_folder = f"__import__('os').makedirs({str(self.mark)!r}, exist_ok=True)"
-        code = f"({makes_folder}, LinearRegression())[1]"
+        mark = repr(str(self.mark))
+        code = (
+            f"(__import__('os').makedirs({mark}, exist_ok=True), LinearRegression())[1]"
+        )
         names = {"LinearRegression": LinearRegression}
         return (
             eval,

@@ -43,10 +43,11 @@ from amlb_ext.estimate.osyn.theorem import (
 from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
+#: What the bound assumes, for the table of estimates.
 ASSUMES = (
     "labelled rows are independent draws from the population; the generator has the population's "
-    "region masses; b, δ1 and δ2 were chosen before seeing any bound; nor does it hold strictly "
-    "then, since the regions are centred on the labelled rows"
+    "region masses; b, δ1 and δ2 were chosen before seeing any bound; even so it does not hold "
+    "strictly, since the regions are centred on the labelled rows"
 )
 
 
@@ -152,6 +153,7 @@ def osyn_counts(
     settings, loss_s, g_star = _prepare_inputs(
         loss_s, masses, settings=settings, rng=rng, g_star=g_star
     )
+    # Counts are enough for a loss that is 0 or 1; any other loss needs its rows.
     if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
         raise DataError(
             "losses that are missing, or other than 0 and 1", "use osyn_iterative"
@@ -420,6 +422,7 @@ def bound_of_selected(
     F_minus_eps = total / g
     # Without losses of generated rows those of the labelled rows stand in for a_i.
     means = loss_s if generated.means is None else generated.means
+    # The paper bounds the region means of the population by those of the generator.
     if settings.a_hat == "paper":
         if generated.means is None:
             raise ConfigError(

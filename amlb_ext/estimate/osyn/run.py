@@ -35,7 +35,7 @@ SYNTHETIC = "the generator is the truth: generated rows are distributed as real 
 
 
 @dataclass(frozen=True)
-class OsynAsked:
+class OsynChoices:
     """Settings of OSYN, chosen before seeing any bound.
 
     Attributes
@@ -62,7 +62,7 @@ class OsynAsked:
     regions: Literal["features", "labels"] = "features"
 
     @classmethod
-    def read(cls, words: Mapping[str, Any], level: float) -> OsynAsked:
+    def read(cls, words: Mapping[str, Any], level: float) -> OsynChoices:
         """Return settings from texts such as ``{"b": "2"}``.
 
         Raises
@@ -72,8 +72,8 @@ class OsynAsked:
 
         Examples
         --------
-        >>> OsynAsked.read({"b": "2"}, 0.9)
-        OsynAsked(g=0, b=2.0, delta1=0.02, delta2=0.08, a_hat=None, k=None, regions='features')
+        >>> OsynChoices.read({"b": "2"}, 0.9)
+        OsynChoices(g=0, b=2.0, delta1=0.02, delta2=0.08, a_hat=None, k=None, regions='features')
         """
         known = {item.name for item in dataclasses.fields(cls)}
         values: dict[str, Any] = {}
@@ -82,6 +82,7 @@ class OsynAsked:
                 raise ConfigError(
                     f"unknown setting {key!r} of OSYN", suggest_nearest(key, known)
                 )
+            # the range of a value is checked where it is used
             try:
                 values[key] = _parse_setting(key, value)
             except ValueError:
@@ -107,7 +108,7 @@ class OsynRun:
 
     Attributes
     ----------
-    asked : OsynAsked
+    choices : OsynChoices
     closed : OsynBound
     iterative : OsynBound or None
         None if the losses on generated rows are unknown.
@@ -123,7 +124,7 @@ class OsynRun:
         The table of :func:`~amlb_ext.estimate.osyn.explore.sweep_settings`.
     """
 
-    asked: OsynAsked
+    choices: OsynChoices
     closed: OsynBound
     iterative: OsynBound | None
     n: int
@@ -160,7 +161,7 @@ class OsynRun:
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
         return {
-            "settings": dataclasses.asdict(self.asked),
+            "settings": dataclasses.asdict(self.choices),
             "generated_rows": self.n,
             "outside": self.outside,
             "bounds": {
@@ -186,7 +187,7 @@ def run_osyn(
     y: np.ndarray,
     losses: np.ndarray,
     loss: BoundedLoss,
-    asked: OsynAsked,
+    choices: OsynChoices,
     seed: int,
     sweep: bool = False,
 ) -> OsynRun:
@@ -200,7 +201,7 @@ def run_osyn(
         The labelled rows.
     y, losses : ndarray of shape (K,)
     loss : BoundedLoss
-    asked : OsynAsked
+    choices : OsynChoices
     seed : int
     sweep : bool
 
@@ -211,21 +212,21 @@ def run_osyn(
     DataError
         See :func:`~amlb_ext.estimate.osyn.tallies.tally_regions`.
     """
-    if asked.regions == "labels" and loss.needs == "numbers":
+    if choices.regions == "labels" and loss.needs == "numbers":
         raise ConfigError(
             "OSYN: regions = 'labels' for regression", "use regions=features"
         )
     K = len(centres)
-    codes = y.astype(int) if asked.regions == "labels" else None
-    regions = Regions(centres, codes, asked.k)
-    g = asked.g or max(50_000, 10 * K)
+    codes = y.astype(int) if choices.regions == "labels" else None
+    regions = Regions(centres, codes, choices.k)
+    g = choices.g or max(50_000, 10 * K)
     settings = OsynSettings(
         g=g,
-        b=asked.b,
-        delta1=asked.delta1,
-        delta2=asked.delta2,
+        b=choices.b,
+        delta1=choices.delta1,
+        delta2=choices.delta2,
         C_h=loss.bound,
-        a_hat=asked.a_hat,
+        a_hat=choices.a_hat,
     )
     # The losses are added up while the rows pass by, which spares a pass over them.
     total = _LossTotal()
@@ -257,12 +258,12 @@ def run_osyn(
         # a smaller b leaves no whole number within the limits of the counts
         b=[b for b in B_GRID if b * g >= K],
         g=(g,),
-        delta=asked.delta1 + asked.delta2,
+        delta=choices.delta1 + choices.delta2,
         C_h=loss.bound,
     )
-    curve = sweep_over_b(rng=new_stream(), delta2=[asked.delta2])
+    curve = sweep_over_b(rng=new_stream(), delta2=[choices.delta2])
     return OsynRun(
-        asked=asked,
+        choices=choices,
         closed=closed,
         iterative=iterative,
         n=total.n,

@@ -63,6 +63,7 @@ def drawn_batches(
     >>> [len(l) for _, _, l in drawn_batches(lambda n: (np.zeros((n, 1)), None, np.zeros(n)), 7, 3)]
     [3, 3, 1]
     """
+    # the last batch has what is left
     for start in range(0, n, batch):
         yield draw(min(batch, n - start))
 
@@ -103,6 +104,7 @@ def tally_regions(
     for region, loss, missed in rows_inside(place_rows(stream, regions), C_h):
         counts += np.bincount(region, minlength=K)
         outside += missed
+        # A stream has losses in all batches or in none.
         if loss is None:
             has_losses = False
         else:

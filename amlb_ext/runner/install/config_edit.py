@@ -5,6 +5,8 @@ The file is never written out again from its parsed form: lines are inserted, ea
 result back as AMLB will, and any other difference than the wanted one refuses the change.
 """
 
+# Lines here are denser than elsewhere: nearly all of them cut a text at offsets of a node.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
