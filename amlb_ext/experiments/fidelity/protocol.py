@@ -17,6 +17,8 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import BaselineConfig, Rule, read_config
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
+# Dense lines below: a key of the file a line, with its type, default and limits.
+
 Phase = Literal["exploratory", "confirmatory"]
 #: What a ranking is set against; see :mod:`amlb_ext.experiments.fidelity.draw`.
 REFERENCES = ("realised", "region", "weighted", "all")

@@ -52,6 +52,8 @@ class Case:
         Whether the data have classes, in regression on their codes too.
     train, oracle : ndarray
         Positions.
+    Z, Z_oracle, y_oracle : ndarray
+        Encoded rows, all and those of D_oracle, and the targets of these.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class Case:
         self.encoder = Encoder(task.columns, known="table")
         self.encoder.fit(task.features.iloc[self.train])
         self.Z = fill_missing(self.encoder.transform(task.features))
+        self.Z_oracle = self.Z[self.oracle]
+        self.y_oracle = self.y[self.oracle]
         self.n_classes = target.n_classes
         self.loss = LOSSES["absolute" if regression else "zero_one"]
 
@@ -159,7 +163,7 @@ class Case:
 
     def _draw_by_class(self, size: int, rng: np.random.Generator) -> np.ndarray:
         # three of the majority for two of the minority, whatever shares the data have
-        classes = self.y[self.oracle]
+        classes = self.y_oracle
         counts = np.bincount(classes, minlength=self.n_classes)
         is_minority = classes == int(np.argmin(counts))
         n_minority = round(MINORITY * size)
@@ -184,7 +188,7 @@ class Case:
         """Shares of the classes in D_oracle; None without classes."""
         if not self.has_classes:
             return None
-        codes = self.y[self.oracle].astype(int)
+        codes = self.y_oracle.astype(int)
         counts = np.bincount(codes, minlength=self.n_classes)
         return counts / counts.sum()
 
@@ -195,8 +199,8 @@ class Case:
         )
         synthesizer = make_synthesizer(config)
         synthesizer.fit(
-            self.Z[self.oracle],
-            self.y[self.oracle],
+            self.Z_oracle,
+            self.y_oracle,
             cards=self.encoder.cards_,
             n_classes=self.n_classes,
             rng=self.stage_stream("generator"),

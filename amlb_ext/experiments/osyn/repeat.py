@@ -240,11 +240,10 @@ def repeat_tabular(
     case = Case(task, choice, repetition, regression=name == "osyn-table-7")
     names = models_of(TABLES[name], data, choice)
     models = {model_name: case.fit_model(model_name) for model_name in names}
-    X = case.model_inputs(case.Z[case.oracle])
-    y = case.y[case.oracle]
+    X = case.model_inputs(case.Z_oracle)
     oracle_losses = {}
     for model_name, model in models.items():
-        oracle_losses[model_name] = case.model_losses(model, X, y)
+        oracle_losses[model_name] = case.model_losses(model, X, case.y_oracle)
     labelled = case.draw_labelled(oracle_losses[names[0]])
     # S is drawn from D_oracle, so its losses are among those at hand
     S = np.searchsorted(case.oracle, labelled)

@@ -24,6 +24,8 @@ from amlb_ext.core.task import Task
 from amlb_ext.experiments.data_files import find_data_file
 from amlb_ext.experiments.paper.readings import Readings
 
+# Dense lines below: regions and laws stand as section 5.1 writes them, one number or term each.
+
 #: Where the toy's second law holds, by row of Table A1: [x1 from, to, x2 from, to].
 REGIONS: dict[str, tuple[tuple[float, float, float, float], ...]] = {
     "10": ((0.1, 0.3, 0.6, 0.8), (0.6, 0.8, 0.3, 0.5)),
