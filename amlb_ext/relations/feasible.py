@@ -257,12 +257,12 @@ class Relations:
             broken = self.broken(still_open, parents.iloc[open_rows])
             is_bound = broken.astype(int) @ binds > 0
             before = put_back[open_rows]
-            wanted = before | is_bound
-            has_more = (wanted != before).any(axis=1)
+            needed = before | is_bound
+            has_more = (needed != before).any(axis=1)
             breaks_any = broken.any(axis=1)
             # nothing left to put back: the parent itself breaks the relation
             is_broken[open_rows] = breaks_any & ~has_more
-            put_back[open_rows] = wanted
+            put_back[open_rows] = needed
             open_rows = open_rows[has_more]
             repaired = _with_parent_cells(
                 repaired,

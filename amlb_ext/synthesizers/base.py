@@ -17,7 +17,7 @@ of :mod:`amlb_ext.synthesizers`; it inherits ``tests/synthesizers/test_conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import ConfigError, DataError
 
 Self = TypeVar("Self", bound="Synthesizer")
 
@@ -100,9 +100,10 @@ class Synthesizer(BaseEstimator, ABC):
         self.cards_ = tuple(int(card) for card in cards)
         self.n_classes_ = int(n_classes)
         self._check_rows(X)
+        expected_shape: tuple[int, ...] = (len(X),)
         # only a regression may have several targets: (n, k)
-        n_targets = np.shape(y)[1:2] if self.n_classes_ == 0 else ()
-        expected_shape = (len(X), *n_targets)
+        if self.n_classes_ == 0:
+            expected_shape += np.shape(y)[1:2]
         self.targets_ = self._check_targets(y, expected_shape)
         n_categorical = len(self.cards_)
         self._learn_bounds(X[:, n_categorical:])
@@ -112,8 +113,11 @@ class Synthesizer(BaseEstimator, ABC):
 
     def _learn_bounds(self, numbers: np.ndarray) -> None:
         seen = ~np.isnan(numbers)
-        low = np.where(seen, numbers, np.inf).min(axis=0)
-        high = np.where(seen, numbers, -np.inf).max(axis=0)
+        # not nanmin, which warns of a column without any value
+        low = np.where(seen, numbers, np.inf)
+        low = low.min(axis=0)
+        high = np.where(seen, numbers, -np.inf)
+        high = high.max(axis=0)
         # a column without any value has no range; 0 keeps the infinities out of later sums
         has_value = seen.any(axis=0)
         self.low_ = np.where(has_value, low, 0.0)
@@ -198,9 +202,10 @@ class Synthesizer(BaseEstimator, ABC):
                 f"a synthesizer needs a matrix with at least one row, got shape {X.shape}"
             )
         n_categorical = len(self.cards_)
-        if X.shape[1] < n_categorical:
+        n_columns = X.shape[1]
+        if n_columns < n_categorical:
             raise DataError(
-                f"cards names {n_categorical} categorical columns, but X has {X.shape[1]} columns"
+                f"cards names {n_categorical} categorical columns, but X has {n_columns} columns"
             )
         codes = X[:, :n_categorical]
         numbers = X[:, n_categorical:]
@@ -225,9 +230,10 @@ class Synthesizer(BaseEstimator, ABC):
         """Return the targets as codes or as floats; raise where they are neither."""
         y = np.asarray(y)
         if y.shape != shape:
-            n = shape[0]
-            width = f" of {shape[1]} values" if len(shape) > 1 else ""
-            raise DataError(f"{n} targets{width} wanted, got shape {y.shape}")
+            expected = f"{shape[0]} targets"
+            if len(shape) > 1:
+                expected += f" of {shape[1]} values"
+            raise DataError(f"expected {expected}, got an array of shape {y.shape}")
         if not np.isfinite(y.astype(float)).all():
             raise DataError("a target is missing or infinite")
         if self.n_classes_ == 0:
@@ -238,3 +244,27 @@ class Synthesizer(BaseEstimator, ABC):
             last = self.n_classes_ - 1
             raise DataError(f"class codes must be whole numbers from 0 to {last}")
         return y.astype(np.int64)
+
+
+def check_settings(settings: Mapping[str, Any], may_be_zero: Collection[str]) -> None:
+    """Refuse a device that is unknown, and numbers that are too small.
+
+    Parameters
+    ----------
+    settings : mapping
+        Parameters of a synthesizer: ``device``, and whole numbers of 1 and more.
+    may_be_zero : collection of str
+        Numbers for which 0 has a meaning of its own.
+
+    Raises
+    ------
+    ConfigError
+    """
+    for name, value in settings.items():
+        if name == "device":
+            if value not in ("cpu", "auto"):
+                raise ConfigError(f"device must be 'cpu' or 'auto', got {value!r}")
+            continue
+        least = 0 if name in may_be_zero else 1
+        if value < least:
+            raise ConfigError(f"{name} must be at least {least}, got {value}")

@@ -73,8 +73,8 @@ class GaussianCopula(Synthesizer):
     ) -> None:
         self.prep_ = TablePrep(self.max_categories)
         self.prep_.fit(X, len(self.cards_), rng)
-        n_groups = len(np.unique(y)) if self.n_classes_ else 1
-        self._check_memory(n_groups)
+        n_fitted_classes = len(np.unique(y)) if self.n_classes_ else 1
+        self._check_memory(n_roots=n_fitted_classes)
         columns = self._ordered_columns(X, y)
         # the margins and the root of the covariance, for all rows and for each class
         self.margins_ = {ANY_CLASS: _learn_margins(columns)}
@@ -88,7 +88,7 @@ class GaussianCopula(Synthesizer):
         """Return ranks of categories beside numbers, (n, p), where NaN is a missing number."""
         table = self.prep_.transform(X)
         # several targets start from their mean
-        first_score = y.astype(float) if y.ndim == 1 else y.mean(axis=1)
+        first_score = y.reshape(len(y), -1).mean(axis=1)
         ranks = order_codes(table, self.prep_.cards_, first_score)
         # the way back: rank → code
         self.codes_ = [np.argsort(rank) for rank in ranks]

@@ -69,11 +69,10 @@ class LocalResampler(Synthesizer):
         y: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        if self.jitter < 0 or self.neighbours < 1:
-            raise ConfigError(
-                f"jitter = {self.jitter}, neighbours = {self.neighbours}: "
-                "at least 0 and at least 1 wanted"
-            )
+        if self.jitter < 0:
+            raise ConfigError(f"jitter must be at least 0, got {self.jitter}")
+        if self.neighbours < 1:
+            raise ConfigError(f"neighbours must be at least 1, got {self.neighbours}")
         n_categorical = len(self.cards_)
         self.codes_ = X[:, :n_categorical]
         self.numbers_ = X[:, n_categorical:]

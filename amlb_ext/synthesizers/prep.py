@@ -51,8 +51,9 @@ class NormalScores:
     def __init__(self, values: np.ndarray) -> None:
         self.values, counts = np.unique(values, return_counts=True)
         # the interval of u that each value owns, and its middle: the mid-rank
+        shares = counts / len(values)
         above = np.cumsum(counts) / len(values)
-        below = above - counts / len(values)
+        below = above - shares
         self.middle = (above + below) / 2
         is_atom = counts > 1
         # a value is flat down to its lower edge if it or its lower neighbour is an atom
@@ -93,8 +94,9 @@ class TargetScores:
     """
 
     def __init__(self, y: np.ndarray) -> None:
+        targets = y.reshape(len(y), -1)
         self.maps = []
-        for column in y.reshape(len(y), -1).T:
+        for column in targets.T:
             self.maps.append(NormalScores(column))
 
     def transform(self, y: np.ndarray) -> np.ndarray:
@@ -103,7 +105,8 @@ class TargetScores:
         targets = y.reshape(len(y), len(self.maps))
         scores = np.empty(targets.shape)
         for j, target_map in enumerate(self.maps):
-            scores[:, j] = target_map.transform(targets[:, j])
+            column = targets[:, j]
+            scores[:, j] = target_map.transform(column)
         return scores.reshape(y.shape)
 
 
@@ -181,7 +184,8 @@ class TablePrep(BaseEstimator):
         """
         # row 0 fills the constant columns of every made row
         self.template_ = X[0].copy()
-        self._sort_categories(X[:, :n_categorical])
+        own_codes = X[:, :n_categorical]
+        self._sort_categories(own_codes)
         self._sort_numbers(X, n_categorical)
         cards = [len(present) for present in self.codes_.values()]
         # "is missing" has two codes: no and yes
@@ -265,8 +269,8 @@ class TablePrep(BaseEstimator):
         for k, j in enumerate(self.codes_):
             present = self.codes_[j]
             codes[:, k] = np.searchsorted(present, X[:, j])
-        for k, j in enumerate(self.missing_, start=len(self.codes_)):
-            codes[:, k] = np.isnan(X[:, j])
+        n_own = len(self.codes_)
+        codes[:, n_own:] = np.isnan(X[:, self.missing_])
         return codes
 
     def inverse(

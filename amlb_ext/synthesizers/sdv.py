@@ -29,10 +29,9 @@ import pandas as pd
 import torch
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.synthesizers import require_package
-from amlb_ext.synthesizers.base import Synthesizer
+from amlb_ext.synthesizers.base import Synthesizer, check_settings
 from amlb_ext.synthesizers.network import private_torch
 from amlb_ext.synthesizers.prep import TablePrep
 
@@ -114,14 +113,8 @@ class SDVSynthesizer(Synthesizer, ABC):
         return device == "auto" and torch.cuda.is_available()
 
     def _check_parameters(self) -> None:
-        for name, value in self.get_params().items():
-            if name == "device":
-                if value not in ("cpu", "auto"):
-                    raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
-                continue
-            least = 0 if name == "batch" else 1
-            if value < least:
-                raise ConfigError(f"{name} = {value}: at least {least} wanted")
+        # 0 stands for SDV's own batch size
+        check_settings(self.get_params(), may_be_zero=("batch",))
 
     def _fit(
         self,

@@ -43,8 +43,11 @@ class FlatAdamW:
 
     def __init__(self, network: nn.Module) -> None:
         parameters = list(network.parameters())
-        # in the order of memory, so that channels that stand last keep their place
-        flat = [p.detach().as_strided((p.numel(),), (1,)) for p in parameters]
+        flat = []
+        for p in parameters:
+            # in the order of memory, so that channels that stand last keep their place
+            in_memory = p.detach().as_strided((p.numel(),), stride=(1,))
+            flat.append(in_memory)
         self.w = nn.Parameter(torch.cat(flat))
         self.w.grad = torch.zeros_like(self.w)
         start = 0
@@ -99,9 +102,11 @@ def train_network(
         done = (step - 1) / steps
         # an epoch begins: the rows in another order, drawn on the processor
         if not batches:
-            order = torch.randperm(len(learn)).to(learn.device)
-            batches = list(learn[order].split(batch))
-        loss(batches.pop(), done).backward()
+            order = torch.randperm(len(learn))
+            shuffled = learn[order.to(learn.device)]
+            batches = list(shuffled.split(batch))
+        rows = batches.pop()
+        loss(rows, done).backward()
         optimizer.step(_learning_rate(done))
         is_second_half = 2 * step >= steps
         is_look = step % every == 0 or step == steps
@@ -122,5 +127,6 @@ def train_network(
 def _learning_rate(done: float) -> float:
     """Return the rate after a share ``done`` of the training: half a cosine between both."""
     first, last = RATES
-    share = 0.5 * (1 + math.cos(math.pi * done))
+    # falls from 1 to 0
+    share = (1 + math.cos(math.pi * done)) / 2
     return last + (first - last) * share

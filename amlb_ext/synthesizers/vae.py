@@ -20,9 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import draw_int_seed
-from amlb_ext.synthesizers.base import Synthesizer
+from amlb_ext.synthesizers.base import Synthesizer, check_settings
 from amlb_ext.synthesizers.dense import DenseNetwork
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.margins import Margins
@@ -202,15 +201,9 @@ class VAE(Synthesizer):
         )
 
     def _check_parameters(self) -> None:
-        for name, value in self.get_params(deep=False).items():
-            if name == "device":
-                if value not in ("cpu", "auto"):
-                    raise ConfigError(f"device = {value!r}: 'cpu' or 'auto' wanted")
-                continue
-            # 0 stands for our choice of a batch, and for no limit of the steps
-            least = 0 if name in ("batch", "max_steps") else 1
-            if value < least:
-                raise ConfigError(f"{name} = {value}: at least {least} wanted")
+        # 0 stands for our choice of a batch, and for no limit of the steps
+        may_be_zero = ("batch", "max_steps")
+        check_settings(self.get_params(deep=False), may_be_zero)
 
     # --- training ---
 

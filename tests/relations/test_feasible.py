@@ -14,7 +14,7 @@ def settled(rows, **settings):
     )[0]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_putting_back_ends_with_nothing_broken(seed):
     parents, _ = planted_table(seed)
     relations = settled(parents, frozen=["noise"], one_way={"rooms": "up"})

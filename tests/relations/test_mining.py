@@ -9,7 +9,7 @@ from amlb_ext.relations.mining import mine_relations
 from amlb_ext.relations.written_forms import count_decimals
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_planted_relations_are_found_with_evidence(seed):
     rows, planted = planted_table(seed)
     found = {relation.text: relation for relation in mine_relations(rows, 30).relations}
@@ -18,7 +18,7 @@ def test_planted_relations_are_found_with_evidence(seed):
         assert not relation.breaks(rows).any()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_half_a_percent_of_rows_breaks_is_no_relation(seed):
     rows, planted = planted_table(seed, n=4000, exceptions=0.005)
     found = {relation.text for relation in mine_relations(rows).relations}

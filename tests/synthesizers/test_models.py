@@ -71,7 +71,7 @@ def test_local_takes_the_parent_nearest_in_the_target():
 
 @pytest.mark.parametrize("wrong", [{"jitter": -1}, {"neighbours": 0}])
 def test_local_refuses(wrong):
-    with pytest.raises(ConfigError, match="wanted"):
+    with pytest.raises(ConfigError, match="must be at least"):
         LocalResampler(**wrong).fit(
             np.zeros((2, 1)), np.zeros(2), cards=(), n_classes=0, rng=rng()
         )
