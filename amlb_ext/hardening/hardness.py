@@ -166,7 +166,8 @@ def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
     n = len(hardness)
     # ten rows are the fewest that a certificate speaks of
-    wanted = min(10, int(np.ceil(n / 4)))
+    quarter = int(np.ceil(n / 4))
+    wanted = min(10, quarter)
     nearest = rule.alpha_for(hardness, 1)
     sufficient = rule.alpha_for(hardness, wanted)
     return (
@@ -285,7 +286,9 @@ def settle_rule(
         return _per_class(config, rule, labels)
     if config.over == "mean":
         by_target = [np.mean(by_target, axis=0)]
-    thresholds = [_settle_threshold(config, rule, hardness) for hardness in by_target]
+    thresholds = []
+    for hardness in by_target:
+        thresholds.append(_settle_threshold(config, rule, hardness))
     return _combined(rule, config.over, thresholds, n_targets=y.shape[1])
 
 
@@ -332,7 +335,8 @@ def _settle_threshold(
     why = f"the worst {config.share:.0%} of the training rows, out of fold"
     if rule in CUSTOMARY:
         customary = _from_alpha(rule, CUSTOMARY[rule], "the rule's customary threshold")
-        failing = float((hardness >= customary.threshold).mean())
+        is_failing = hardness >= customary.threshold
+        failing = float(is_failing.mean())
         if failing >= config.floor:
             return customary
         why = (
@@ -380,12 +384,15 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
             "--rule wrong",
         )
     # classes that the user does not name have the threshold of the rule
-    default = config.alpha if config.alpha is not None else CUSTOMARY["wrong"]
+    default = config.alpha
+    if default is None:
+        default = CUSTOMARY["wrong"]
+    alphas = [config.class_alpha.get(label, default) for label in labels]
     base = _from_alpha(rule, default, "given by the user, per class")
     return BadRule(
         rule=rule,
         threshold=base.threshold,
         alpha=default,
         reason=base.reason,
-        class_alpha=tuple(config.class_alpha.get(label, default) for label in labels),
+        class_alpha=tuple(alphas),
     )

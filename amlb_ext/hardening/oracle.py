@@ -60,8 +60,9 @@ class Oracle(BaseEstimator):
         ``parts`` are the positions to fit on and to predict, see
         :func:`amlb_ext.hardening.split.cross_folds`.
         """
-        shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
-        self.out_of_fold_ = np.zeros(shape)
+        self.out_of_fold_ = np.zeros(len(y))
+        if self.n_classes:
+            self.out_of_fold_ = np.zeros((len(y), self.n_classes))
         self.members_: list[tuple[BaseEstimator, BaseEstimator]] = []
         for train, held_out in parts:
             pair = self._fit_pair(Z[train], y[train])
@@ -160,5 +161,6 @@ def check_labels(
         support = t[np.arange(len(y)), labels]
         return support, support >= config.min_probability
     # an oracle without any error, of a constant target, must not divide by zero
-    support = -np.abs(t - y) / max(rmse, 1e-9)
+    scale = max(rmse, 1e-9)
+    support = -np.abs(t - y) / scale
     return support, support >= -config.tolerance

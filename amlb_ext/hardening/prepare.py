@@ -273,7 +273,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         One, or all of a group; with folds.
     fold : int
     config : GenerateConfig
-        Only its seed and its baseline matter.
+        Only its seed, its baseline and its relations matter.
 
     Raises
     ------

@@ -113,11 +113,12 @@ def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression
     target_of_good = 1 / (n0 + 2)
     target = np.where(bad, target_of_bad, target_of_good)
     # logistic regression takes labels: each row comes with both, weighted by its target
-    scores_twice = np.concatenate([scores, scores])[:, None]
+    scores_twice = np.concatenate([scores, scores])
     labels = np.repeat([True, False], len(scores))
     weight = np.concatenate([target, 1 - target])
     # C so large that nothing is shrunk: Platt's sigmoid has no penalty
-    return LogisticRegression(C=1e6).fit(scores_twice, labels, sample_weight=weight)
+    sigmoid = LogisticRegression(C=1e6)
+    return sigmoid.fit(scores_twice[:, None], labels, sample_weight=weight)
 
 
 def draw_region(
@@ -158,7 +159,8 @@ def draw_region(
     order = rng.permutation(n)
     lengths = weights[order]
     ends = np.cumsum(lengths) * (size / total)
-    offsets = rng.random() + np.arange(size)
+    first_offset = rng.random()
+    offsets = first_offset + np.arange(size)
     picks = np.searchsorted(ends, offsets, side="left")
     # the last offset may lie beyond the last end by rounding
     picks = np.minimum(picks, n - 1)

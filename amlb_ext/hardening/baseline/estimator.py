@@ -120,8 +120,9 @@ class EstimatorBaseline(Baseline):
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Fit F once per part, each with its own seed; see :class:`Baseline`."""
-        shape = (len(y), self.n_classes) if self.n_classes else (len(y),)
-        f = np.zeros(shape)
+        f = np.zeros(len(y))
+        if self.n_classes:
+            f = np.zeros((len(y), self.n_classes))
         fits: list[Baseline] = []
         for number, (train, held_out) in enumerate(parts):
             if self.n_classes and np.ptp(y[train]) == 0:

@@ -68,7 +68,8 @@ class UnpackLimits:
 
     def most_bytes(self, packed: int) -> int:
         """Return how many bytes may come out of a file of ``packed`` bytes."""
-        return min(self.total, max(self.free_of_ratio, self.ratio * packed))
+        plausible = max(self.free_of_ratio, self.ratio * packed)
+        return min(self.total, plausible)
 
 
 @dataclass
@@ -241,8 +242,9 @@ def _unpacked(packed: zipfile.ZipFile, name: str, most: int, file: str) -> bytes
 
 
 def _too_large(name: str, most: int) -> ModelError:
+    mebibytes = most / 2**20
     return ModelError(
-        f"{name} unpacks to more than {most / 2**20:,.0f} MiB, which is not plausible for a model "
+        f"{name} unpacks to more than {mebibytes:,.0f} MiB, which is not plausible for a model "
         "of its size",
         _TRUST,
     )
@@ -341,8 +343,9 @@ class _Walk:
             return
         self.types.add(named)
         if not _is_allowed(kind, named, node):
+            full_name = ".".join(named)
             raise ModelError(
-                f"{self.name} holds {_described(kind)} {'.'.join(named)}, which is not on the list "
+                f"{self.name} holds {_described(kind)} {full_name}, which is not on the list "
                 "of what a model file may hold",
                 _TRUST,
             )

@@ -98,15 +98,17 @@ def least_support(
         asked = np.full((len(y), 1), label)
         hardness = rule.hardness(asked, f_rows, t_rows)
         fails = rule.select(hardness)
+        own_labels = y[fails]
         supports.append(t[fails, label])
-        hits.append(y[fails] == label)
+        hits.append(own_labels == label)
     support = np.concatenate(supports)
     is_right = np.concatenate(hits)
     if not is_right.any():
         return np.inf
     # from the best supported label down: how often right there, and so far
     order = np.argsort(-support, kind="stable")
-    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0).fit(support, is_right)
+    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0)
+    isotonic.fit(support, is_right)
     right_there = isotonic.predict(support)[order]
     n_asked = np.arange(1, len(order) + 1)
     n_right = np.cumsum(is_right[order])
@@ -115,7 +117,8 @@ def least_support(
     # of equal supports all are in or none
     support = support[order]
     suffices[:-1] &= np.diff(support) < 0
-    return float(support[suffices].min(initial=np.inf))
+    sufficient = support[suffices]
+    return float(sufficient.min(initial=np.inf))
 
 
 def least_support_note(least: float) -> str:

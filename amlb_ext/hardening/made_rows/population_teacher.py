@@ -65,6 +65,7 @@ class Teacher:
         self.least_ = max(1e-6, 0.1 * usual_error)
         self.low_ = float(y.min())
         self.high_ = float(y.max())
+        # the middles of equal shares, so that each quantile stands for as much
         mid_ranks = (np.arange(QUANTILES) + 0.5) / QUANTILES
         standardised = residual / self.spread(Z)
         self.residuals_ = np.quantile(standardised, mid_ranks)
@@ -160,7 +161,8 @@ def draw_outcomes(
     total_chance = chance.sum(axis=1)
     if mass is None:
         mass = total_chance
-    able = np.flatnonzero((mass > 0) & (total_chance > 0))
+    is_possible = (mass > 0) & (total_chance > 0)
+    able = np.flatnonzero(is_possible)
     if not len(able):
         return able, outcomes[able, 0]
     drawn, _ = draw_region(mass[able], rng, smallest=1)
@@ -270,6 +272,8 @@ class ExpectedFailureSampler:
         proposed = self.population.draw(n_proposed)
         features, n_broken = self._feasible_features(proposed.Z)
         repeats_real, repeats_made = self.taken.repeated(features)
+        # a row that repeats both is counted once
+        repeats_made = repeats_made & ~repeats_real
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         is_new = ~repeats_real & ~repeats_made
         encoded = self.models.encoder.transform(features)
@@ -282,7 +286,7 @@ class ExpectedFailureSampler:
         )
         dropped = {
             "real_row": int(repeats_real.sum()),
-            "made_row": int((repeats_made & ~repeats_real).sum()),
+            "made_row": int(repeats_made.sum()),
         }
         if self.models.relations is not None:
             dropped["relation"] = n_broken

@@ -77,9 +77,9 @@ class TakenRows:
         made_numbers = taken[len(self.real) :]
         # nothing may have been made before, and concatenating nothing is an error
         nothing = np.zeros(0, dtype=numbers.dtype)
-        repeats_real = np.isin(numbers, np.concatenate([nothing, *real_numbers]))
-        repeats_made = np.isin(numbers, np.concatenate([nothing, *made_numbers]))
-        return repeats_real, repeats_made
+        all_real = np.concatenate([nothing, *real_numbers])
+        all_made = np.concatenate([nothing, *made_numbers])
+        return np.isin(numbers, all_real), np.isin(numbers, all_made)
 
 
 def find_parents(real: JudgedRows) -> np.ndarray:

@@ -123,9 +123,11 @@ def target_slopes(
     """
     f = predict(bad)
     if y.ndim == 2:
-        return np.asarray((y - f) @ domain.omega)
+        shortfall = y - f
+        return np.asarray(shortfall @ domain.omega)
     if f.ndim == 2:
         # of its own class a row has the probability 1, never below F's: zeta is +1
-        return np.asarray(domain.omega[y.astype(int)])
+        classes = y.astype(int)
+        return np.asarray(domain.omega[classes])
     zeta = np.where(y >= f, 1.0, -1.0)
     return np.asarray(domain.omega * zeta[:, None])

@@ -89,7 +89,9 @@ def mutation_steps(rate: float) -> np.ndarray:
     """
     steps = np.zeros(LEVELS_16)
     mutated = round(rate * LEVELS_16)
-    half_ranks = 0.5 * (np.arange(mutated) + 0.5) / max(1, mutated)
+    # q / 2 for quantiles q in the middle of equal shares
+    middles = np.arange(mutated) + 0.5
+    half_ranks = 0.5 * middles / max(1, mutated)
     # the quantile q of |N(0, 1)| is the quantile (1 + q) / 2 of N(0, 1)
     steps[:mutated] = ndtri(0.5 + half_ranks)
     # cached: all searches of a process share it

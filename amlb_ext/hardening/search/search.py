@@ -348,7 +348,8 @@ class Block:
         self._fitness = self.plan.config.pressure * error - self._distance
 
         fittest = self._fitness.argmax(axis=0)
-        value = self._fitness[fittest, np.arange(len(self.bad))]
+        points = np.arange(len(self.bad))
+        value = self._fitness[fittest, points]
         improved = np.flatnonzero(value > self.value)
         self.best[improved] = P[fittest[improved], improved]
         self.value[improved] = value[improved]
