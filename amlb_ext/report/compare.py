@@ -78,10 +78,10 @@ def is_control_framework(framework: str) -> bool:
     >>> is_control_framework("HardsynthBaseline_mine"), is_control_framework("HardsynthBaseline2")
     (True, False)
     """
-    controls = (BASELINE_FRAMEWORK, NULL_FRAMEWORK)
-    # a framework run under several constraints carries each in parentheses
+    # A framework run under several constraints carries each in parentheses.
     name = framework.split(" ")[0]
-    return name in controls or name.startswith(tuple(f"{c}_" for c in controls))
+    control, _, _ = name.partition("_")
+    return control in (BASELINE_FRAMEWORK, NULL_FRAMEWORK)
 
 
 def compare_frameworks(

@@ -112,7 +112,7 @@ def find_failures(
         if len(made.Z):
             mapped = mapped.with_made_rows(made, made_groups)
         rng = random_stream(seed, task, "report", "map")
-        chart = _map_chart(task, mapped, points, rng)
+        chart = _map_chart(task, mapped, most=points, rng=rng)
     # What sets each group of failures apart, and what became of it.
     phrases = describe_clusters(
         features.iloc[first_bad], columns, labels=labels, features_all=features
@@ -233,7 +233,7 @@ class _MappedRows:
 
 
 def _map_chart(
-    task: str, rows: _MappedRows, most: int, rng: np.random.Generator
+    task: str, rows: _MappedRows, *, most: int, rng: np.random.Generator
 ) -> Chart:
     """Return the map of the rows; marks of bad rows differ by group."""
     xy, chosen, method = project_rows(

@@ -220,7 +220,7 @@ def project_rows(
     kinds = np.zeros(n_rows, dtype=int)
     if group is not None:
         _, kinds = np.unique(group, return_inverse=True)
-    chosen = _choose_rows(is_kept, kinds, most, rng)
+    chosen = _choose_rows(is_kept, kinds, most=most, rng=rng)
     points = Z[chosen]
     # Tasks have a process each: threads would only fight for its core.
     with threadpool_limits(1):
@@ -258,7 +258,7 @@ def _principal_plane(points: np.ndarray) -> np.ndarray:
 
 
 def _choose_rows(
-    is_kept: np.ndarray, kinds: np.ndarray, most: int, rng: np.random.Generator
+    is_kept: np.ndarray, kinds: np.ndarray, *, most: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the positions of at most ``most`` rows, ascending."""
     n_rows = len(is_kept)

@@ -99,7 +99,8 @@ def _trace_marks(series: ChartSeries, order: int, is_grouped: bool) -> _Spec:
     y = axis_numbers(series.y)
     texts = [_hover_text(text) for text in series.text]
     if series.kind == "bars" and not is_grouped:
-        return _step_trace(x, np.nan_to_num(y), texts, order)
+        heights = np.nan_to_num(y)
+        return _step_trace(x, heights, texts=texts, order=order)
     trace: _Spec = {
         "type": "scatter",
         "x": _json_numbers(x),
@@ -171,7 +172,7 @@ def _interval_marks(series: ChartSeries, x: np.ndarray, symbol: str) -> _Spec:
 
 
 def _step_trace(
-    edges: np.ndarray, heights: np.ndarray, texts: list[str], order: int
+    edges: np.ndarray, heights: np.ndarray, *, texts: list[str], order: int
 ) -> _Spec:
     """Return bins as an outline with a light filling: several can be seen through each other."""
     # An edge that is no number has no place: plotly would join its neighbours.

@@ -115,8 +115,9 @@ def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
     """Return P(F fails | x) of each row; None where it is not known."""
     # Rows that were made have no weight (NaN); weights that are all 0 are no distribution.
     weights = predictions.rows["weight"].to_numpy(dtype=float)
-    is_usable = np.isfinite(weights).all() and weights.sum() > 0
-    return weights if is_usable else None
+    if not np.isfinite(weights).all() or weights.sum() <= 0:
+        return None
+    return weights
 
 
 def read_task_predictions(
@@ -308,7 +309,8 @@ def _parse_classes(
             "run that fold again",
         )
     total = f.sum(axis=1)
-    is_invalid = (f < 0).any(axis=1) | (total <= 0)
+    is_negative = (f < 0).any(axis=1)
+    is_invalid = is_negative | (total <= 0)
     if is_invalid.any():
         raise RunError(
             f"the probabilities of row {_first_row(is_invalid)} are negative or all zero",

@@ -101,10 +101,9 @@ def _better_in_family(contrasts: pd.DataFrame, alpha: float) -> np.ndarray:
     """
     is_control = contrasts["framework"].map(is_control_framework)
     is_withheld = contrasts["verdict"].isin(_WITHHELD)
-    in_family = (~is_control & ~is_withheld).to_numpy()
-    larger_p = contrasts[["p", "p_null"]].max(axis=1).to_numpy(dtype=float)
+    larger_p = contrasts[["p", "p_null"]].max(axis=1)
     # NaN is no member of the family.
-    family_p = np.where(in_family, larger_p, np.nan)
+    family_p = larger_p.mask(is_control | is_withheld).to_numpy(dtype=float)
     is_better = (contrasts["verdict"] == "better").to_numpy()
     return is_better & (holm_adjusted(family_p) < alpha)
 
@@ -203,10 +202,8 @@ def _list_family_winners(in_family: pd.DataFrame) -> str:
 def _list_single_winners(frameworks: pd.Series, tasks: Sequence[TaskReport]) -> str:
     texts = []
     for framework in frameworks:
-        names = []
-        for task in tasks:
-            if _is_better_on(task, framework):
-                names.append(_shown_name(task))
+        better_on = [task for task in tasks if _is_better_on(task, framework)]
+        names = [_shown_name(task) for task in better_on]
         texts.append(f"{framework} on {_list_few(names)}")
     return "; ".join(texts)
 
