@@ -11,6 +11,9 @@ from amlb_ext.publish.limits import DATA, STUDY, ascii_text, cut_text
 from amlb_ext.publish.unit import PublishUnit
 from amlb_ext.suite import Suite
 
+# The texts are whole sentences with their numbers in place, so that they read here as on the
+# server; that makes these lines denser than those of other modules.
+
 PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
 
 

@@ -143,8 +143,9 @@ def compare_split(server: Server, unit: PublishUnit, task: ServerTask) -> str:
     if set(parts) != {(0, 0, 0)}:
         return f"the server splits the rows {len(parts)} times instead of once"
     train, test = parts[0, 0, 0]
+    all_positions = np.arange(len(unit.rows))
     wanted_test = unit.rows.test_positions
-    wanted_train = np.setdiff1d(np.arange(len(unit.rows)), wanted_test)
+    wanted_train = np.setdiff1d(all_positions, wanted_test)
     has_wanted_train = np.array_equal(train, wanted_train)
     has_wanted_test = np.array_equal(test, wanted_test)
     if has_wanted_train and has_wanted_test:

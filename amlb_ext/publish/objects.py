@@ -94,7 +94,8 @@ def alias_of(units: Iterable[PublishUnit], task_ids: Iterable[int] = ()) -> str:
     # the measure is a task's, so that a unit's key does not tell it
     contents = []
     for unit in units:
-        contents.append([unit.key, unit.measure or ""])
+        measure = unit.measure or ""
+        contents.append([unit.key, measure])
     content = json.dumps(sorted(contents))
     for number in sorted(task_ids):
         content += f" {number}"

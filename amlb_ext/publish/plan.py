@@ -191,7 +191,8 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
     """Yield what a server would refuse; checked on what is really sent."""
     for planned in plan.units:
         unit = planned.unit
-        where = f"{unit.amlb_task.name}, fold {unit.fold}"
+        task = unit.amlb_task
+        where = f"{task.name}, fold {unit.fold}"
         for problem in check_xml(planned.xml, DATA):
             yield f"{where}: {problem}"
         if unit.size > UPLOAD_LIMIT:
