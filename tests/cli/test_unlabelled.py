@@ -13,7 +13,7 @@ from amlb_ext.cli.main import main
 def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     rng = np.random.default_rng(0)
-    for name, n in (("one", 200), ("two", 200), ("more", 300)):
+    for name, n in (("one", 300), ("two", 300), ("more", 800)):
         X = rng.random((n, 2))
         is_noise = rng.random(n) < 0.05
         is_p = (X[:, 0] > 0.5) ^ ((X[:, 1] > 0.7) | is_noise)

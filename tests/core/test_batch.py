@@ -38,7 +38,7 @@ def double(x):
 
 
 def pause(x):
-    time.sleep(0.5)
+    time.sleep(1)
     return x
 
 

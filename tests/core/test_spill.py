@@ -92,8 +92,6 @@ def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch
         "baseline": {"model": "ridge"},
         "synthesizer": {"name": "local"},
         "split": {"folds": 1},
-        "search": {"kappa": 0.0, "generations": 1, "copies": 1},
-        "train_hard": False,
     }
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.random(60), "c": rng.choice(["u", "v"], 60)})
