@@ -17,7 +17,7 @@ def test_spheres_by_hand():
     U = np.array([[-1.0], [-1.1], [5.0], [5.1], [1.9], [2.1]])
     # Of S itself 0 and 1 are inside each other's spheres, 3 is 2 from 1.
     s = check_support(S, U, k=1)
-    assert s.own == pytest.approx(2 / 3)
+    assert s.labelled_share_inside == pytest.approx(2 / 3)
     assert s.inside.tolist() == [True, False, True, False, True, True]
     assert s.share_inside == pytest.approx(4 / 6)
     assert not s.refused
