@@ -17,15 +17,15 @@ from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 LARGE_CLASS = 200
 
 # What an interval may assume about the draw.
-AT_RANDOM = "the labelled rows were drawn at random from the population whose error is asked for"
+AT_RANDOM = "the labelled rows were drawn at random from the population whose error is estimated"
 BY_CLASS = (
     "the rows of each class were drawn at random from that class of the population whose error is "
     "asked for, and the class priors are that population's"
 )
 #: How a user can vouch for the labelled rows.
 VOUCH = (
-    "if the labelled rows were drawn at random from the population whose error is asked for, and "
-    "it is the training rows that were drawn otherwise, add --drawn-at-random"
+    "if the labelled rows were drawn at random from the population whose error is estimated, and "
+    "the training rows were drawn differently, add --drawn-at-random"
 )
 
 

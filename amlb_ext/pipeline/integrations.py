@@ -35,11 +35,11 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
             "params": params,
         }
         frameworks[NULL_FRAMEWORK] = entry | {
-            "description": "F again, other seed, another part of the training rows: the null",
+            "description": "the null: F with another seed, on another part of the training rows",
             "params": null,
         }
     frameworks["HardsynthCandidate"] = entry | {
-        "description": "a candidate to compare with: histogram gradient boosting",
+        "description": "a candidate for comparison: histogram gradient boosting",
         "params": candidate,
     }
     return frameworks

@@ -309,7 +309,7 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
     """Join the re-fits that the certificate keeps to the rows of ``full``."""
     if null is None:
         return _AlignedRefits(
-            warning="No re-fit of F is kept beside the certificate: the null control is missing."
+            warning="The certificate has no re-fits of F: the null control is missing."
         )
     refit_columns = [name for name in null.columns if name.startswith("refit_")]
     # The file then holds F's own losses alone.
@@ -327,7 +327,7 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
     ).all()
     if len(null) != len(full) or not is_same:
         return _AlignedRefits(
-            warning="The kept re-fits of F belong to other rows: certify the suite again; until "
+            warning="The stored re-fits of F belong to other rows: certify the suite again; until "
             "then the null control is missing."
         )
     return _AlignedRefits(losses=joined[refit_columns])

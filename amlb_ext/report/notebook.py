@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from amlb_ext import suite as suites
+from amlb_ext.suite import Suite as SuiteFiles
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
 from amlb_ext.suite.layout import amlb_name
@@ -48,7 +48,7 @@ class SuiteTables:
     >>> suite.contrasts("results").query("verdict == 'better'")     # doctest: +SKIP
     """
 
-    suite: suites.Suite
+    suite: SuiteFiles
 
     @classmethod
     def load(cls, directory: str | Path) -> SuiteTables:
@@ -59,7 +59,7 @@ class SuiteTables:
         SuiteError
             There is no suite, it is unfinished, or its manifest is damaged.
         """
-        return cls(suites.Suite.load(directory))
+        return cls(SuiteFiles.load(directory))
 
     @property
     def directory(self) -> Path:

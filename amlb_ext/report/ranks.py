@@ -96,7 +96,7 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
     if n_tasks < FEWEST_TASKS:
         plural = "" if n_tasks == 1 else "s"
         return _RankTest(
-            about=f"{n_tasks} task{plural}: too few to test ranks, they only describe."
+            about=f"{n_tasks} task{plural}: too few tasks to test; the ranks only describe."
         )
     values = losses.to_numpy(dtype=float)
     if (values == values[:, :1]).all():

@@ -169,9 +169,9 @@ def _winner_sentences(
         n_judged = sum(_n_judged(row) for row in table_records(candidates))
         n_tasks = _count_tasks(len(tasks))
         if not n_judged:
-            reason = "no comparison could be judged at all"
+            reason = "no comparison could be judged"
         else:
-            reason = f"{n_judged} comparisons on {n_tasks} hold no significant gain"
+            reason = f"{n_judged} comparisons on {n_tasks} show no significant gain"
         if len(on_single_tasks):
             reason += " once all of them are counted"
         sentences.append(
@@ -337,7 +337,7 @@ def _control_sentences(controls: pd.DataFrame) -> list[str]:
             sentences.append(
                 f"Beware: {framework} is called worse than F on {row['worse']} of {tasks}: "
                 "F's re-fits scatter less than they should there (hardsynth certify --refits 20 "
-                "tells better)."
+                "estimates it better)."
             )
         elif n_judged:
             sentences.append(

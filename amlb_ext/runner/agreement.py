@@ -222,5 +222,5 @@ def alarm_text(who: str, disagreements: Sequence[Disagreement]) -> str:
     return (
         f"{who} is not the F of this suite. {folds}{more}. This is more than another seed or other "
         "versions of scikit-learn explain (F fitted again differs less): the failures of this "
-        "suite are not those of the F that was run, so do not read its contrasts"
+        "suite are not those of the F that was run, so ignore its contrasts"
     )

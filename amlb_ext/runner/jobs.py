@@ -283,7 +283,7 @@ def _record_of_row(
     elif not predictions_path(run.path, job.task, job.fold).is_file():
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
-        reason = "scored by AMLB, but its predictions are not beside the scores"
+        reason = "scored by AMLB, but its predictions file is missing"
     record = _make_record(
         run,
         job,
@@ -348,11 +348,11 @@ def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
     if not is_tried and run.asked:
         return "not asked for"
     if not is_tried:
-        return "neither a result nor a sign that it was begun"
+        return "no result, and no sign that it started"
     if job in log.started:
-        return "begun, but it left no result: killed, or AMLB ended during it"
+        return "started but left no result: the job was killed, or AMLB ended during it"
     error = f" ({log.last_error})" if log.last_error else ""
-    return f"asked for, but AMLB ended before it{error}"
+    return f"requested, but AMLB ended before it started{error}"
 
 
 def _defined_jobs(suite: Suite, benchmark: str, tasks: Collection[str]) -> list[Job]:

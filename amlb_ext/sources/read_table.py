@@ -314,7 +314,7 @@ def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str
     # Row numbers are what pandas writes where nobody set an index.
     if pd.api.types.is_integer_dtype(frame.index.dtype):
         return frame.reset_index(drop=True), ()
-    note = "the index has no name and was left out; name it to make a column of it"
+    note = "the unnamed index was dropped; name it to keep it as a column"
     return frame.reset_index(drop=True), (note,)
 
 

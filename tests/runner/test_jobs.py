@@ -167,11 +167,11 @@ def test_a_run_killed_in_the_middle(suite, out):
     write_run(out, [row("iris", 0)], asked=asked, log=log)
     found = status(read_jobs(suite, out))
     assert found[Job("iris", 0)][0] == "scored"
-    begun = "begun, but it left no result: killed, or AMLB ended during it"
+    begun = "started but left no result: the job was killed, or AMLB ended during it"
     assert found[Job("iris", 1)] == ("missing", begun)
     assert found[Job("iris_full", 0)] == (
         "missing",
-        "asked for, but AMLB ended before it",
+        "requested, but AMLB ended before it started",
     )
     assert found[Job("iris_full", 1)] == ("not run", "not asked for")
     assert set(found) == set(MAIN)
@@ -182,7 +182,7 @@ def test_a_run_that_ended_before_its_first_job(suite, out):
     log = "installing\nsubprocess.CalledProcessError: setup.sh failed\n"
     write_run(out, [], asked=[Job("iris", 0)], log=log)
     found = read_jobs(suite, out)
-    reason = "asked for, but AMLB ended before it (subprocess.CalledProcessError: setup.sh failed)"
+    reason = "requested, but AMLB ended before it started (subprocess.CalledProcessError: setup.sh failed)"
     assert status(found)[Job("iris", 0)] == ("missing", reason)
     assert found.table["framework"].unique().tolist() == ["flaml"]
     assert not len(found.rows)
@@ -211,7 +211,7 @@ def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
 
 def test_without_a_word_of_what_was_asked_absent_jobs_are_not_run(suite, out):
     write_run(out, [row("iris", 0)])
-    reason = "neither a result nor a sign that it was begun"
+    reason = "no result, and no sign that it started"
     assert status(read_jobs(suite, out))[Job("iris", 1)] == ("not run", reason)
 
 
