@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from amlb_ext.suite import Suite as SuiteFiles
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
+from amlb_ext.suite import Suite as SuiteFiles
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.validity import Certificate, read_certificates
 

@@ -182,7 +182,8 @@ def test_a_run_that_ended_before_its_first_job(suite, out):
     log = "installing\nsubprocess.CalledProcessError: setup.sh failed\n"
     write_run(out, [], asked=[Job("iris", 0)], log=log)
     found = read_jobs(suite, out)
-    reason = "requested, but AMLB ended before it started (subprocess.CalledProcessError: setup.sh failed)"
+    cause = "subprocess.CalledProcessError: setup.sh failed"
+    reason = f"requested, but AMLB ended before it started ({cause})"
     assert status(found)[Job("iris", 0)] == ("missing", reason)
     assert found.table["framework"].unique().tolist() == ["flaml"]
     assert not len(found.rows)
