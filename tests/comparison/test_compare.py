@@ -70,7 +70,9 @@ def test_text_and_page_give_the_answer_first(answered, tmp_path):
     page = result.to_html(tmp_path / "answer.html")
     assert (tmp_path / "answer.html").read_text() == page
     assert page.index("boosting is better than F") < page.index("<table>")
-    assert "http" not in page.replace("http://www.w3.org", "")
+    # it loads nothing
+    assert "src=" not in page
+    assert 'href="http' not in page
     assert "<svg" in result._repr_html_()
     assert result.plot().get_xlabel().startswith("change of F's loss")
 
