@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
+from amlb_ext.comparison.answer import CONCENTRATED, OVERALL, REGION
 from amlb_ext.comparison.labelled import (
     LabelledRows,
     as_frame,
@@ -16,7 +17,7 @@ from amlb_ext.comparison.labelled import (
     refuse_seen_rows,
 )
 from amlb_ext.comparison.region import FailureRegion, find_region
-from amlb_ext.comparison.result import CONCENTRATED, OVERALL, REGION, ModelComparison
+from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from amlb_ext.comparison.answer import (
+    CONCENTRATED,
+    OVERALL,
+    REGION,
+    ComparisonAnswer,
+    change_text,
+)
 from amlb_ext.comparison.plot import comparison_svg
-from amlb_ext.comparison.result import CONCENTRATED, OVERALL, REGION, change_text
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import format_interval, format_p_value, format_percent
 
-if TYPE_CHECKING:
-    from amlb_ext.comparison.result import ModelComparison
 
-
-def render_comparison(result: ModelComparison) -> str:
+def render_comparison(result: ComparisonAnswer) -> str:
     """Return the page."""
     style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
     return (
@@ -29,7 +31,7 @@ def render_comparison(result: ModelComparison) -> str:
     )
 
 
-def render_summary(result: ModelComparison) -> str:
+def render_summary(result: ComparisonAnswer) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
     return (
         _environment()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -11,21 +10,18 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from amlb_ext.comparison.result import OVERALL, REGION
-
-if TYPE_CHECKING:
-    from amlb_ext.comparison.result import ModelComparison
+from amlb_ext.comparison.answer import OVERALL, REGION, ComparisonAnswer
 
 #: Colour and mark of each question.
 _STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
 
 
-def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
+def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     """Draw the change of F's loss with its interval, for each model and question.
 
     Parameters
     ----------
-    result : ModelComparison
+    result : ComparisonAnswer
     ax : Axes, optional
         Drawn on a new figure when omitted.
     """
@@ -63,12 +59,12 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _new_figure(result: ModelComparison) -> Figure:
+def _new_figure(result: ComparisonAnswer) -> Figure:
     height = 1.4 + 0.6 * len(result.models)
     return Figure((7.0, height), layout="constrained")
 
 
-def comparison_svg(result: ModelComparison) -> str:
+def comparison_svg(result: ComparisonAnswer) -> str:
     """Return the picture as SVG; the same result gives the same text."""
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "comparison"}):
         figure = _new_figure(result)

@@ -1,139 +1,21 @@
-"""The answer of a comparison: tables for a notebook, a picture, a page."""
+"""What `compare` returns: the answer, with a picture and a page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from amlb_ext.core.display import format_percent, is_known, text_table
+from amlb_ext.comparison.answer import ComparisonAnswer
 from amlb_ext.core.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: The three questions, as the column ``question`` has them.
-OVERALL = "overall"
-REGION = "where F fails"
-CONCENTRATED = "gain where F fails minus gain overall"
 
-
-@dataclass(frozen=True, kw_only=True)
-class ModelComparison:
-    """Which model is better than F: over all rows, and where F fails.
-
-    Attributes
-    ----------
-    contrasts : DataFrame
-        One row for each model and ``question`` (``overall``, ``where F fails``, ``gain where F
-        fails minus gain overall``): ``rows``, ``loss`` and ``loss_f`` (means), ``difference``
-        (model minus F, negative is better), ``low``, ``high``, ``relative`` (difference /
-        loss_f), ``p``, ``p_holm``, ``effective_size``, ``weighted``, ``null_difference``,
-        ``null_se``, ``p_null``, ``verdict``, ``reason``.
-    slices : DataFrame
-        Where F fails, and each model there; see
-        :func:`amlb_ext.comparison.slices.compare_on_slices`.
-    loss_name : str
-        What is compared.
-    n_rows, n_bad : int
-        Rows, and those that the rule calls bad.
-    rule : str
-        The rule that calls a row bad, with its threshold and why.
-    weighting : str
-        How rows count where F fails.
-    level : float
-        Coverage of the intervals.
-    refits : int
-        How often F was fitted again.
-    seed : int
-    notes : tuple of str
-    """
-
-    contrasts: pd.DataFrame
-    slices: pd.DataFrame
-    loss_name: str
-    n_rows: int
-    n_bad: int
-    rule: str
-    weighting: str
-    level: float
-    refits: int
-    seed: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row for each model, indexed by its name.
-
-        ``overall`` and ``where_f_fails`` hold the verdicts; ``*_change`` is the change of F's
-        loss (-0.2: 20 % less loss than F), ``*_low`` and ``*_high`` its interval;
-        ``concentrated`` says whether the gain is larger where F fails.
-        """
-        records = {}
-        for model in self.models:
-            record: dict[str, Any] = {}
-            for question, name in ((OVERALL, "overall"), (REGION, "where_f_fails")):
-                row = self.row(model, question)
-                record[name] = row["verdict"]
-                record[f"{name}_change"] = row["relative"]
-                record[f"{name}_low"] = row["low"] / row["loss_f"]
-                record[f"{name}_high"] = row["high"] / row["loss_f"]
-            concentration = self.row(model, CONCENTRATED)
-            record["concentrated"] = concentration.get("verdict", "no claim")
-            records[model] = record
-        return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
-
-    @property
-    def models(self) -> list[str]:
-        """Names of the candidates, in the order given."""
-        return list(dict.fromkeys(self.contrasts["model"]))
-
-    def row(self, model: str, question: str) -> dict[str, Any]:
-        """Return what is known of one model and question; empty where it was not asked."""
-        chosen = (self.contrasts["model"] == model) & (
-            self.contrasts["question"] == question
-        )
-        records = self.contrasts[chosen].to_dict("records")
-        return {str(key): value for key, value in records[0].items()} if records else {}
-
-    def headline(self) -> list[str]:
-        """Return one sentence for each model: better or worse, where, and by how much."""
-        return [_headline_sentence(self, model) for model in self.models]
-
-    def text(self) -> str:
-        """Return the answer as text, for a terminal."""
-        rows = [
-            [
-                model,
-                _verdict_text(self.row(model, OVERALL)),
-                _verdict_text(self.row(model, REGION)),
-                self.table.loc[model, "concentrated"],
-            ]
-            for model in self.models
-        ]
-        interval = f"{self.level:.0%} interval"
-        lines = [
-            *self.headline(),
-            "",
-            text_table(
-                [
-                    "model",
-                    f"change of F's loss, all rows ({interval})",
-                    f"where F fails ({interval})",
-                    "gain there",
-                ],
-                rows,
-            ),
-            "",
-            f"{self.loss_name}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
-            self.weighting,
-            *(f"note: {note}" for note in self.notes),
-        ]
-        if len(self.slices):
-            lines += ["", *_slice_lines(self.slices)]
-        return "\n".join(lines) + "\n"
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ModelComparison(ComparisonAnswer):
+    """Which model is better than F; see :class:`~amlb_ext.comparison.answer.ComparisonAnswer`."""
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the change of F's loss with its interval, for each model and question.
@@ -166,73 +48,7 @@ class ModelComparison:
             write_text(Path(path), page)
         return page
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return self.text()
-
     def _repr_html_(self) -> str:
         from amlb_ext.comparison.page import render_summary
 
         return render_summary(self)
-
-
-def _headline_sentence(result: ModelComparison, model: str) -> str:
-    overall, region = result.row(model, OVERALL), result.row(model, REGION)
-    said = f"{model} is {_verdict_phrase(overall)} over all rows"
-    if region["verdict"] == "no claim":
-        return f"{said}. Nothing is claimed where F fails: {region['reason']}."
-    joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
-    sentence = f"{said}{joint} {_verdict_phrase(region)} where F fails"
-    concentration = result.row(model, CONCENTRATED).get("verdict")
-    if concentration in ("larger", "smaller"):
-        sentence += f"; its gain is {concentration} there than elsewhere"
-    return f"{sentence}."
-
-
-def _verdict_phrase(row: dict[str, Any]) -> str:
-    change = format_percent(abs(row["relative"]))
-    if row["verdict"] == "better":
-        return f"better than F ({change} less loss)"
-    if row["verdict"] == "worse":
-        return f"worse than F ({change} more loss)"
-    return "not shown to differ from F"
-
-
-def _verdict_text(row: dict[str, Any]) -> str:
-    return f"{change_text(row)}  {row['verdict']}"
-
-
-def change_text(row: dict[str, Any]) -> str:
-    """Return the change of F's loss with its interval, in percent and with its sign.
-
-    Examples
-    --------
-    >>> change_text({"relative": -0.2, "low": -0.03, "high": -0.01, "loss_f": 0.1})
-    '-20 % (-30 to -10)'
-    """
-    change = _signed_percent(row["relative"])
-    if not (is_known(row["low"]) and is_known(row["high"])):
-        return f"{change} (no interval)"
-    low = _signed_percent(row["low"] / row["loss_f"]).removesuffix(" %")
-    high = _signed_percent(row["high"] / row["loss_f"]).removesuffix(" %")
-    return f"{change} ({low} to {high})"
-
-
-def _signed_percent(share: float) -> str:
-    text = format_percent(share).replace("−", "-")
-    return f"+{text}" if share > 0 and not text.startswith("0 ") else text
-
-
-def _slice_lines(slices: pd.DataFrame) -> list[str]:
-    lines = []
-    for text, part in slices.groupby("slice", sort=False):
-        first = part.iloc[0]
-        mending = part.loc[part["verdict"] == "better", "model"].tolist()
-        mends = f"mended by {', '.join(mending)}" if mending else "no model mends it"
-        lines.append(
-            f"F fails on {first['share']:.0%} of rows where {text} ({first['base']:.0%} of all): "
-            f"{mends}"
-        )
-    return lines
