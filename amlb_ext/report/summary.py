@@ -115,7 +115,7 @@ def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
         return ()
     return (
         f"ALARM: on {_list_among(alarmed, tasks)} the F "
-        "that was run is not the F of this suite: do not read the contrasts there; the warnings "
+        "that was run is not the F of this suite: ignore the contrasts there; the warnings "
         "say how far they are apart and what to do.",
     )
 

@@ -187,7 +187,7 @@ def test_a_copula_of_very_many_columns_is_refused_before_it_is_made(monkeypatch)
     model = make_synthesizer(
         build_config({"synthesizer": {"name": "copula"}}).synthesizer
     )
-    monkeypatch.setattr(copula, "_correlation", None)  # would be called
+    monkeypatch.setattr(copula, "_shrunk_correlation", None)  # would be called
     with pytest.raises(ConfigError, match=r"20,000 columns need 17.9 GiB") as caught:
         model.fit(X, y, cards=(), n_classes=0, rng=rng)
     assert "--synthesizer local" in caught.value.remedy

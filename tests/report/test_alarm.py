@@ -42,7 +42,7 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
     path = write_report(built, tmp_path, interactive=False)
     said = " ".join(report_summary(report, path).split())
     assert said.startswith("ALARM: on 2 of 3 tasks")
-    assert "do not read its contrasts" in said
+    assert "ignore its contrasts" in said
     page = " ".join(path.read_text().split())
     assert "ALARM: on 2 of 3 tasks" in page
     assert "<strong>Alarm.</strong>" in page

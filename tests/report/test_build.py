@@ -234,7 +234,7 @@ def test_workers_change_nothing(scored, built, found):
 
 def test_without_results_the_suite_is_told(small):
     report = build_report(small.suite, charts=False).report
-    assert report.verdict[0].startswith("No results were given")
+    assert report.verdict[0].startswith("There are no results yet")
     assert report.warnings == report.commands == ()
     (toy,) = report.tasks
     assert toy.certificate is not None
@@ -244,7 +244,7 @@ def test_without_results_the_suite_is_told(small):
     assert len(made["contrasts"]) == len(made["jobs"]) == len(made["overall"]) == 0
     for name, columns in COLUMNS.items():
         assert set(columns.split()) <= set(made[name].columns), name
-    assert "No results were given" in report_text(report)
+    assert "There are no results yet" in report_text(report)
 
 
 def test_results_of_other_tasks_alone(small):
@@ -319,7 +319,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
         (CANDIDATE, "titanic_full"): (
             0,
             "missing",
-            "its predictions are not beside the scores",
+            "its predictions file is missing",
         ),
         (NULL, "toy_full"): (1, "missing", "begun, but it left no result"),
     }
@@ -376,7 +376,7 @@ def test_a_command_with_broken_results_fails_and_writes_nothing(small, capsys):
     assert (files(small.suite), files(small.results)) == before
     text = " ".join(capsys.readouterr().out.split())
     assert f"{CANDIDATE}, missing: " in text
-    assert "its predictions are not beside the scores" in text
+    assert "its predictions file is missing" in text
     assert "toy_full (fold 0)" in text
 
 

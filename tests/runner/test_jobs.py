@@ -254,7 +254,7 @@ def test_the_appended_results_alone(suite, out):
     assert found["flaml", 0]["result"] == 0.7
     assert found["flaml", 0]["run"] == str(out)
     assert found["flaml", 0]["status"] == "missing"
-    assert "its predictions are not beside the scores" in found["flaml", 0]["reason"]
+    assert "its predictions file is missing" in found["flaml", 0]["reason"]
     assert (found["tpot", 1]["status"], found["tpot", 1]["reason"]) == ("failed", "no")
     assert found["flaml", 1]["status"] == found["tpot", 0]["status"] == "not run"
 
