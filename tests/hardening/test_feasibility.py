@@ -63,10 +63,9 @@ def test_made_rows_keep_what_holds_on_every_real_row(tmp_path, flags):
 
 def test_without_relations_made_rows_break_them(tmp_path):
     suite = generate(tmp_path, "--no-mine")
-    infeasible, form = measure_feasibility(read_task(suite, "table"))
+    infeasible, _ = measure_feasibility(read_task(suite, "table"))
     assert infeasible.passed is False
     assert infeasible.value > 0.2
-    assert form.passed is False
     summary = next(iter(suite.tasks["table"].folds.values()))["summary"]
     assert "relations" not in summary
     assert "put_back" not in suite.provenance("table_ga", 0)

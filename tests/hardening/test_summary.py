@@ -61,5 +61,5 @@ def test_rows_of_a_table_without_numbers_are_not_said_to_be_jittered():
 
 def test_nothing_is_advised_that_few_rows_cannot_carry():
     low = make_measure("effective size", 9.0, "", "", threshold=50.0, sense=">=")
-    assert "the test folds hold 36 rows in all" in decide_verdict([low], (), 36)[1]
+    assert "the test folds hold only 36 rows in all" in decide_verdict([low], (), 36)[1]
     assert "rank on the whole test folds" in decide_verdict([low], (), 360)[1]
