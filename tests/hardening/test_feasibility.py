@@ -42,10 +42,10 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
     "flags",
     [
         (),
-        ("--synthesizer", "local", "--engine", "deap", "--copies", "1"),
+        ("--synthesizer", "local"),
         ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
     ],
-    ids=["vae", "local-deap", "population-stress"],
+    ids=["vae", "local", "population-stress"],
 )
 def test_made_rows_keep_what_holds_on_every_real_row(tmp_path, flags):
     suite = generate(tmp_path, *flags)
