@@ -321,7 +321,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
             "missing",
             "its predictions file is missing",
         ),
-        (NULL, "toy_full"): (1, "missing", "begun, but it left no result"),
+        (NULL, "toy_full"): (1, "missing", "started but left no result"),
     }
     bad = jobs[jobs["status"] != "not run"]
     assert set(bad.index) == set(expected)
@@ -337,7 +337,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
         f"{CANDIDATE}, refused: row",
         "wine_full (fold 1)",
         "titanic_full (fold 0)",
-        f"{NULL}, missing: begun, but it left no result",
+        f"{NULL}, missing: started but left no result",
         "toy_full (fold 1)",
         "incomplete",
     ):
