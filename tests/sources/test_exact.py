@@ -244,8 +244,7 @@ def test_an_index_without_a_name_is_left_out_and_said(tmp_path):
     frame = beside(range(N))
     frame.index = [f"row {i}" for i in range(N)]
     assert (
-        "the unnamed index was dropped"
-        in written(tmp_path, frame, "parquet").notes[0]
+        "the unnamed index was dropped" in written(tmp_path, frame, "parquet").notes[0]
     )
     frame.index = pd.Index(range(N), name="x")
     with pytest.raises(DataError, match="the index and a column are both called 'x'"):
@@ -301,7 +300,7 @@ COLUMNS = st.one_of(
 
 
 @settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -348,7 +347,7 @@ def test_random_columns_keep_their_values_apart_or_say_so(
         assert int(now.nunique()) == before
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     text=st.lists(
         st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30
