@@ -1,7 +1,8 @@
 """A suite, ``hs.compare`` and ``hardsynth compare`` give one answer to one question.
 
-The question that all three answer is whether a model is better than F over all untouched rows. What
-"where F fails" weighs is learnt from other rows in a suite than in ``compare``, so those two differ.
+The question that all three answer is whether a model is better than F over all untouched rows.
+What "where F fails" weighs is learnt from other rows in a suite than in ``compare``: there the two
+differ.
 """
 
 import json
