@@ -22,6 +22,7 @@ from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.hardening.baseline.clones import can_clone
 from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -194,7 +195,7 @@ def _refit_losses(
             "F was not fitted again: without this null control no model is called better where F "
             "fails"
         )
-    if not models.can_refit(F):
+    if not can_clone(F):
         return None, (
             "F cannot be cloned, so it was not fitted again: without this null control no model is "
             "called better where F fails"
