@@ -148,7 +148,7 @@ def test_failures_alone(answered):
         (
             {"X": lambda X: X.drop(columns="b")},
             ModelError,
-            "X lacks 1 of the 2 columns",
+            "fitted on the column 'b', which the table lacks",
         ),
         ({"X": lambda X: X[:30], "y": lambda y: y[:30]}, DataError, "at least 50 rows"),
         ({"candidates": {}}, ConfigError, "give the models by name"),

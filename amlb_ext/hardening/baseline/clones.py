@@ -40,7 +40,7 @@ def fit_clone(
     seed : int
         Becomes every ``random_state`` in the model, those of its parts included.
     n_jobs : int, optional
-        Becomes every ``n_jobs`` in the model; as the model has it when omitted.
+        Becomes every ``n_jobs`` that the model sets; as the model has it when omitted.
 
     Raises
     ------
@@ -65,12 +65,15 @@ def fit_clone(
                 value, np.random.Generator
             ):
                 settings[key] = seed % 2**31
-            elif parameter == "n_jobs" and n_jobs is not None:
+            # one thread is what None means, and setting it makes some models warn
+            elif parameter == "n_jobs" and n_jobs is not None and value is not None:
                 settings[key] = n_jobs
+        if settings:
+            twin.set_params(**settings)
         with warnings.catch_warnings():
             # a model that is not fitted to the end is one all the same, as F was
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return twin.set_params(**settings).fit(X, y)
+            return twin.fit(X, y)
     except HardsynthError:
         raise
     except Exception as error:

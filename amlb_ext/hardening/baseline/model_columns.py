@@ -85,8 +85,11 @@ def _missing_error(
     # the nearest name is most often the same column, renamed
     nearest = difflib.get_close_matches(missing[0], unused, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    has = list_names(unused) if unused else "no column that the model does not know"
-    return ModelError(message, f"{hint}besides, {table} has {has}")
+    if unused:
+        others = f"columns that the model does not know: {list_names(unused)}"
+    else:
+        others = "the model knows all columns that are there"
+    return ModelError(message, f"{hint}{others}")
 
 
 def describe_expected(model: Any) -> str:
