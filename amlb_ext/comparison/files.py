@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, suggest_nearest
-from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_model
+from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
 from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
 from amlb_ext.sources.read_table import read_table
 
@@ -43,4 +43,4 @@ def read_model(path: Path, trust_pickle: bool) -> Any:
     """
     if is_predictions_file(path.name):
         return read_predictions_table(path)
-    return load_model(path, trust_pickle)
+    return load_fitted_model(path, trust_pickle)

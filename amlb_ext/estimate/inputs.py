@@ -28,7 +28,7 @@ from amlb_ext.hardening.baseline.from_file import (
     PredictionsBaseline,
     is_model_file,
     is_predictions_file,
-    load_model,
+    load_fitted_model,
     make_baseline,
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
@@ -216,7 +216,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     path = Path(request.model)
     fitted = None
     if is_model_file(request.model):
-        fitted = load_model(path, request.trust_pickle)
+        fitted = load_fitted_model(path, request.trust_pickle)
     # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
     task, rows, offset = _read_task(request, _classes_known_elsewhere(request, fitted))
     labelled = _take_rows(task, rows, offset)

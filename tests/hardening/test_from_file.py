@@ -18,6 +18,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.baseline.from_file import (
     FittedBaseline,
     is_baseline_file,
+    load_fitted_model,
     load_model,
 )
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -66,14 +67,14 @@ def test_files_of_joblib_load_under_any_ending(tmp_path, name, compress):
 def test_what_is_no_model_is_named(tmp_path):
     joblib.dump({"model": 1}, tmp_path / "dict.pkl")
     with pytest.raises(ModelError, match=r"dict\.pkl holds a dict, not a fitted model"):
-        load_model(tmp_path / "dict.pkl", trust_pickle=True)
+        load_fitted_model(tmp_path / "dict.pkl", trust_pickle=True)
     joblib.dump(LinearRegression, tmp_path / "class.pkl")
     with pytest.raises(ModelError, match="holds the class LinearRegression"):
-        load_model(tmp_path / "class.pkl", trust_pickle=True)
+        load_fitted_model(tmp_path / "class.pkl", trust_pickle=True)
     (tmp_path / "garbage.skops").write_text("nothing")
     for trust_pickle in (False, True):
-        with pytest.raises(ModelError, match=r"garbage\.skops is no \.skops file"):
-            load_model(tmp_path / "garbage.skops", trust_pickle=trust_pickle)
+        with pytest.raises(ModelError, match=r"garbage\.skops: it is no \.skops file"):
+            load_fitted_model(tmp_path / "garbage.skops", trust_pickle=trust_pickle)
 
 
 def test_a_model_of_some_columns_gets_those_in_its_order():

@@ -59,7 +59,7 @@ def make_baseline(
     """
     path = Path(config.model)
     if is_model_file(config.model):
-        model = load_model(path, config.trust_pickle)
+        model = load_fitted_model(path, config.trust_pickle)
         return FittedBaseline(model, path.name, encoder=encoder, target=target)
     if is_predictions_file(config.model):
         return PredictionsBaseline(read_predictions(path, task), target)
@@ -322,8 +322,24 @@ def to_source_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.Dat
     return frame
 
 
+def load_fitted_model(path: Path, trust_pickle: bool) -> Any:
+    """Load a model with ``predict``.
+
+    Raises
+    ------
+    ModelError
+        As :func:`load_model`; or the file holds something else than a model.
+    """
+    model = load_model(path, trust_pickle)
+    if isinstance(model, type):
+        raise _no_model_error(path, f"the class {model.__name__}")
+    if not hasattr(model, "predict"):
+        raise _no_model_error(path, _with_article(type(model).__name__))
+    return model
+
+
 def load_model(path: Path, trust_pickle: bool) -> Any:
-    """Load a fitted model; pickles only when the user trusts them.
+    """Load whatever a model file holds; pickles only when the user trusts them.
 
     Raises
     ------
@@ -339,10 +355,9 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
     check_pickle_trusted(path, trust_pickle)
     try:
         if path.suffix.lower() == ".skops":
-            model = load_skops(path, trust_pickle)
-        else:
-            # it reads plain pickles, too, and whatever joblib has compressed
-            model = joblib.load(path)
+            return load_skops(path, trust_pickle)
+        # it reads plain pickles, too, and whatever joblib has compressed
+        return joblib.load(path)
     except ModelError:
         raise
     except Exception as error:
@@ -351,11 +366,6 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
             "save the fitted model with skops.io.dump or joblib.dump, with the packages that are "
             "installed here",
         ) from error
-    if isinstance(model, type):
-        raise _no_model_error(path, f"the class {model.__name__}")
-    if not hasattr(model, "predict"):
-        raise _no_model_error(path, _with_article(type(model).__name__))
-    return model
 
 
 def _no_model_error(path: Path, held: str) -> ModelError:

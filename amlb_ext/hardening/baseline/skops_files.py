@@ -155,7 +155,7 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
         ) from None
     if not zipfile.is_zipfile(path):
         raise ModelError(
-            f"{path.name} is no .skops file, or is damaged: skops writes zip archives",
+            f"cannot load {path.name}: it is no .skops file, or it is damaged",
             "save the fitted model again, with skops.io.dump",
         )
     if trusted:

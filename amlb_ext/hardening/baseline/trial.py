@@ -16,7 +16,7 @@ from amlb_ext.hardening.baseline.from_file import (
     check_pickle_trusted,
     is_model_file,
     is_predictions_file,
-    load_model,
+    load_fitted_model,
     to_source_frame,
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
@@ -47,11 +47,11 @@ def load_baseline_model(config: BaselineConfig) -> Any:
     Raises
     ------
     ModelError
-        As :func:`~amlb_ext.hardening.baseline.from_file.load_model`.
+        As :func:`~amlb_ext.hardening.baseline.from_file.load_fitted_model`.
     """
     if not is_model_file(config.model):
         return None
-    return load_model(Path(config.model), config.trust_pickle)
+    return load_fitted_model(Path(config.model), config.trust_pickle)
 
 
 def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
