@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ import pandas as pd
 
 from amlb_ext.comparison.labelled import as_frame, free_target_name
 from amlb_ext.core.config import build_config
-from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.files import write_file
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.pipeline import Request, generate_suite
@@ -43,7 +44,8 @@ def harden(
         The column to predict; the one that AMLB would choose when omitted.
     model : fitted estimator or str, optional
         F: a fitted scikit-learn compatible model, or a short name or import path of one to fit;
-        the default baseline when omitted.
+        the default baseline when omitted. A fitted model is judged as it is; for the null control
+        its clones are fitted on the table's training rows.
     out : path
         The suite's folder.
     settings : mapping, optional
@@ -71,6 +73,7 @@ def harden(
     """
     out = Path(out)
     inputs = out.with_name(f"{out.name}_inputs")
+    had_inputs = inputs.exists()
     layers: list[dict[str, Any]] = [dict(settings or {})]
     if target is not None:
         layers.append({"source": {"target": target}})
@@ -99,7 +102,13 @@ def harden(
         force=force,
         quiet=quiet,
     )
-    report = generate_suite(request)
+    try:
+        report = generate_suite(request)
+    except HardsynthError:
+        # a suite that was never made needs no copy of its inputs
+        if not had_inputs:
+            shutil.rmtree(inputs, ignore_errors=True)
+        raise
     if report.failures:
         failure = report.failures[0]
         raise ConfigError(f"{failure['task']}: {failure['reason']}")

@@ -21,7 +21,9 @@ from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.hardening.baseline.clones import can_clone
 from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -138,6 +140,7 @@ def compare(
     )
     notes.append(null_note)
     contrasts = _contrasts(losses, loss_f, region, refit_losses, level)
+    notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
         slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
@@ -194,7 +197,7 @@ def _refit_losses(
             "F was not fitted again: without this null control no model is called better where F "
             "fails"
         )
-    if not models.can_refit(F):
+    if not can_clone(F):
         return None, (
             "F cannot be cloned, so it was not fitted again: without this null control no model is "
             "called better where F fails"
@@ -209,8 +212,9 @@ def _refit_losses(
         predictions = models.refit_across_rows(F, rows, own_y, refits=refits, seed=seed)
         note = (
             f"null control: for lack of F's training rows, F was fitted again {refits} times on "
-            "halves of X, each row predicted by the half that it is not in; give train=(X0, y0) "
-            "for a better control"
+            "halves of X, each row predicted by the half that it is not in, so it includes the "
+            "difference between F's training rows and these; give train=(X0, y0) for a better "
+            "control"
         )
     by_refit = {
         number: row_losses.row_loss(rows.y, predicted)
@@ -253,6 +257,22 @@ def _contrasts(
     table = pd.concat(tables, ignore_index=True)
     table["relative"] = table["difference"] / table["loss_f"]
     return table.rename(columns={"candidate": "model"})
+
+
+def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
+    """Return how far the re-fits of F are from F where it fails, in words; none without them."""
+    where_f_fails = contrasts[contrasts["question"] == REGION]
+    first = where_f_fails.iloc[0]
+    if not np.isfinite(first["null_difference"]):
+        return []
+    # verdicts rest on the scatter between re-fits, so this mean cannot make one
+    difference = format_number(first["null_difference"], sign=True)
+    error = format_number(first["null_se"])
+    return [
+        f"where F fails, F fitted again differs from F by {difference} ± {error} in mean loss; a "
+        "model must differ from F, and from F fitted again by more than the re-fits differ from "
+        "one another"
+    ]
 
 
 def _concentration(

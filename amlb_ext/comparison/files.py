@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, suggest_nearest
-from amlb_ext.hardening.baseline.from_file import PREDICTION_SUFFIXES, load_model
+from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
+from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
 from amlb_ext.sources.read_table import read_table
 
 
@@ -32,19 +33,14 @@ def read_labelled_table(path: Path, target: str) -> tuple[pd.DataFrame, pd.Serie
 def read_model(path: Path, trust_pickle: bool) -> Any:
     """Return a fitted model, or predictions, from a file.
 
-    Predictions are a table with one row for each row of the data, in its order: a column
-    ``prediction`` for a regression, one column of probabilities for each class, or one column
-    ``score``, the probability of the second of two classes.
+    Predictions are a table with one row for each row of the data, in its order, see
+    :mod:`amlb_ext.hardening.baseline.predictions_file`.
 
     Raises
     ------
-    ModelError, SourceError
-        The file cannot be read, or is a pickle that nobody trusts.
+    ModelError
+        The file cannot be read, holds no model, or is a pickle that nobody trusts.
     """
-    if path.suffix.lower() not in PREDICTION_SUFFIXES:
-        return load_model(path, trust_pickle)
-    table = read_table(path).frame
-    for name in ("prediction", "predictions", "score"):
-        if name in table.columns:
-            return table[name].to_numpy()
-    return table
+    if is_predictions_file(path.name):
+        return read_predictions_table(path)
+    return load_fitted_model(path, trust_pickle)

@@ -40,6 +40,8 @@ class LabelledRows:
     y : ndarray of shape (n,)
         Scaled targets, or class codes.
     notes : tuple of str
+    n_given : int
+        Rows that the user gave, those without a target included.
     """
 
     frame: pd.DataFrame
@@ -49,6 +51,7 @@ class LabelledRows:
     Z: np.ndarray
     y: np.ndarray
     notes: tuple[str, ...]
+    n_given: int
 
     def __len__(self) -> int:
         return len(self.y)
@@ -130,6 +133,7 @@ def read_labelled_rows(
         Z=encoder.transform(task.features),
         y=scale.transform(task.target),
         notes=task.notes,
+        n_given=len(frame),
     )
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from amlb_ext.comparison.labelled import LabelledRows, as_frame
-from amlb_ext.core.errors import DataError, HardsynthError, ModelError
+from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.baseline.clones import fit_clone
 from amlb_ext.hardening.baseline.from_file import FittedBaseline
-
-#: Smallest and largest sum of the probabilities of a row.
-_SUM_LOW, _SUM_HIGH = 0.99, 1.01
+from amlb_ext.hardening.baseline.model_columns import select_features
+from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
 
 
 def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
@@ -44,7 +43,7 @@ def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
         predictions = _read_predictions(model, rows, name)
     elif hasattr(model, "predict"):
         fitted = FittedBaseline(model, name, rows.encoder, rows.scale)
-        predictions = fitted.predict_frame(select_features(model, rows.frame, name))
+        predictions = fitted.predict_frame(rows.frame)
     else:
         raise ModelError(
             f"{name} is a {type(model).__name__}, which has no predict",
@@ -57,39 +56,6 @@ def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
             "mend the model, or leave those rows out for all models",
         )
     return predictions
-
-
-def select_features(model: Any, frame: pd.DataFrame, name: str) -> Any:
-    """Return the columns that a model was fitted on, in its order.
-
-    A model that was fitted on an array gets an array, so that scikit-learn does not warn.
-
-    Raises
-    ------
-    ModelError
-        The table lacks some of them.
-    """
-    wanted = getattr(model, "feature_names_in_", None)
-    if wanted is None:
-        n_wanted = getattr(model, "n_features_in_", None)
-        if n_wanted is not None and n_wanted != frame.shape[1]:
-            raise ModelError(
-                f"{name} was fitted on {n_wanted} columns, X has {frame.shape[1]}",
-                "give X with the columns that the model was fitted on, in their order",
-            )
-        return frame.to_numpy() if n_wanted is not None else frame
-    missing = [str(column) for column in wanted if column not in frame.columns]
-    if missing:
-        extra = [column for column in frame.columns if column not in set(wanted)]
-        has = (
-            f"; X has, which it does not know: {', '.join(extra[:8])}" if extra else ""
-        )
-        raise ModelError(
-            f"X lacks {len(missing)} of the {len(wanted)} columns that {name} was fitted on: "
-            f"{', '.join(missing[:8])}{has}",
-            "give X with the columns of the training table",
-        )
-    return frame[list(wanted)]
 
 
 def refit_on_training_rows(
@@ -113,7 +79,8 @@ def refit_on_training_rows(
     ModelError
         F cannot be cloned or fitted.
     """
-    X, y = select_features(model, as_frame(train[0]), "F"), np.asarray(train[1])
+    X = select_features(model, as_frame(train[0]), "F", table="train")
+    y = np.asarray(train[1])
     if len(X) != len(y):
         raise DataError(
             f"train has {len(X)} rows of features and {len(y)} targets",
@@ -123,7 +90,7 @@ def refit_on_training_rows(
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
         part = np.sort(rng.choice(len(y), max(2, round(0.8 * len(y))), replace=False))
-        twin = _fit_clone(model, _take(X, part), y[part], seed + number)
+        twin = _fit_again(model, _take(X, part), y[part], seed + number)
         predictions.append(predict_rows(twin, rows, "F fitted again"))
     return predictions
 
@@ -144,7 +111,7 @@ def refit_across_rows(
     refits : int
     seed : int
     """
-    features = select_features(model, rows.frame, "F")
+    features = select_features(model, rows.frame, "F", table="X")
     predictions = []
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
@@ -152,7 +119,7 @@ def refit_across_rows(
         filled: np.ndarray | None = None
         for fitted_on in (is_first, ~is_first):
             part = np.flatnonzero(fitted_on)
-            twin = _fit_clone(model, _take(features, part), y[part], seed + number)
+            twin = _fit_again(model, _take(features, part), y[part], seed + number)
             predicted = predict_rows(twin, rows, "F fitted again")
             filled = np.empty_like(predicted) if filled is None else filled
             filled[~fitted_on] = predicted[~fitted_on]
@@ -161,26 +128,12 @@ def refit_across_rows(
     return predictions
 
 
-def can_refit(model: Any) -> bool:
-    """Whether a model can be cloned and fitted again."""
-    return hasattr(model, "get_params") and hasattr(model, "fit")
-
-
-def _fit_clone(model: Any, X: Any, y: np.ndarray, seed: int) -> Any:
+def _fit_again(model: Any, X: Any, y: np.ndarray, seed: int) -> Any:
     try:
-        twin = clone(model)
-        seeds = {
-            key: seed % 2**31
-            for key, value in twin.get_params().items()
-            if key.split("__")[-1] == "random_state"
-            and not isinstance(value, np.random.Generator)
-        }
-        return twin.set_params(**seeds).fit(X, y)
-    except HardsynthError:
-        raise
-    except Exception as error:
+        return fit_clone(model, X, y, seed)
+    except ModelError as error:
         raise ModelError(
-            f"F could not be fitted again: {type(error).__name__}: {error}",
+            error.message,
             "give null='none' to compare without re-fits of F; then no model is called better "
             "where F fails",
         ) from error
@@ -195,47 +148,18 @@ def _are_predictions(model: Any) -> bool:
 
 
 def _read_predictions(given: Any, rows: LabelledRows, name: str) -> np.ndarray:
-    if isinstance(given, pd.DataFrame) and rows.is_classification:
-        given = _order_classes(given, rows, name)
-    try:
-        values = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+    if len(given) != rows.n_given:
         raise ModelError(
-            f"the predictions of {name} are not numbers",
-            "give probabilities for classes, numbers for a regression",
-        ) from None
-    if len(values) != len(rows):
-        raise ModelError(
-            f"{name} has {len(values)} predictions for {len(rows)} rows",
+            f"{name} has {len(given)} predictions for {rows.n_given} rows",
             "give one prediction for each row of X",
         )
-    if not rows.is_classification:
-        return (values.reshape(len(rows)) - rows.scale.low) / rows.scale.span
-    n_classes = len(rows.task.labels)
-    if values.ndim == 1 and n_classes == 2:
-        # one score: the probability of the second label
-        values = np.column_stack([1 - values, values])
-    if values.shape != (len(rows), n_classes):
-        raise ModelError(
-            f"the predictions of {name} have the shape {values.shape}",
-            f"give one column for each of the classes {', '.join(rows.task.labels)}",
-        )
-    sums = values.sum(axis=1)
-    if values.min() < 0 or sums.min() < _SUM_LOW or sums.max() > _SUM_HIGH:
-        raise ModelError(
-            f"the predictions of {name} are no probabilities: rows sum to {sums.min():.3g} up to "
-            f"{sums.max():.3g}",
-            "give probabilities between 0 and 1",
-        )
-    return values
-
-
-def _order_classes(table: pd.DataFrame, rows: LabelledRows, name: str) -> np.ndarray:
-    table = table.set_axis([str(column) for column in table.columns], axis=1)
-    missing = [label for label in rows.task.labels if label not in table.columns]
-    if missing:
-        raise ModelError(
-            f"the predictions of {name} lack the class {missing[0]!r}",
-            f"name the columns {', '.join(rows.task.labels)}",
-        )
-    return table[list(rows.task.labels)].to_numpy()
+    # rows of X without a target have predictions, too
+    labelled = rows.task.row_ids
+    if hasattr(given, "iloc"):
+        picked = given.iloc[labelled]
+    else:
+        picked = [given[row] for row in labelled]
+    values = interpret_predictions(picked, rows.task.labels, name)
+    if rows.is_classification:
+        return values
+    return (values - rows.scale.low) / rows.scale.span

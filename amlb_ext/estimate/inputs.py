@@ -24,15 +24,14 @@ from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
 from amlb_ext.hardening.baseline.from_file import (
-    MODEL_SUFFIXES,
-    PREDICTION_SUFFIXES,
     FittedBaseline,
     PredictionsBaseline,
-    load_model,
+    is_model_file,
+    is_predictions_file,
+    load_fitted_model,
     make_baseline,
-    read_predictions,
 )
-from amlb_ext.hardening.baseline.registry import BASELINES
+from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.sources.files import table_to_task
@@ -215,11 +214,9 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
         From the readers and models.
     """
     path = Path(request.model)
-    # A short name such as "tree.v2" is not a file.
-    suffix = "" if request.model in BASELINES else path.suffix.lower()
-    fitted = (
-        load_model(path, request.trust_pickle) if suffix in MODEL_SUFFIXES else None
-    )
+    fitted = None
+    if is_model_file(request.model):
+        fitted = load_fitted_model(path, request.trust_pickle)
     # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
     task, rows, offset = _read_task(request, _classes_known_elsewhere(request, fitted))
     labelled = _take_rows(task, rows, offset)
@@ -244,7 +241,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     model: Baseline
     if fitted is not None:
         model = FittedBaseline(fitted, name=path.name, encoder=encoder, target=target)
-    elif suffix in PREDICTION_SUFFIXES:
+    elif is_predictions_file(request.model):
         model = PredictionsBaseline(read_predictions(path, labelled), target)
     else:
         config = BaselineConfig(model=request.model)

@@ -17,6 +17,7 @@ import pandas as pd
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.replacements import substituted_names
@@ -27,6 +28,7 @@ from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.sides import MadeSide
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
+from amlb_ext.hardening.split import PARTS
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
@@ -159,6 +161,15 @@ def summarise_fold(
         "notes": notes,
         **prepared.changes.to_json(),
     }
+    baseline = models.targets[target].baseline
+    if baseline.comes_fitted:
+        refits = models.targets[target].refits
+        # what F was fitted on is not known, so what its re-fits were fitted on is said
+        summary["refits"] = {
+            "count": len(refits),
+            "rows": len(train) - len(train) // PARTS if refits else 0,
+            "problem": baseline.refit_problem_,
+        }
     if side is None:
         summary["no_failures"] = no_failures_text(models.rule, test.hardness)
         notes.append(summary["no_failures"])
@@ -354,13 +365,23 @@ def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.nda
 def refit_losses(
     refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control."""
+    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control.
+
+    NaN for a clone of an F that came fitted where it refuses the rows.
+    """
     losses = np.empty((len(y), len(refits)))
     # most models refuse to predict no rows at all
     if not len(y):
         return losses
     for number, refit in enumerate(refits):
-        f = refit.predict(Z)
+        try:
+            f = refit.predict(Z)
+        except ModelError:
+            # a model fitted here reads whatever its encoder gives: its error is a real one
+            if not refit.comes_fitted:
+                raise
+            losses[:, number] = np.nan
+            continue
         losses[:, number] = row_losses.row_loss(y, f)
     return losses
 

@@ -15,19 +15,14 @@ import dataclasses
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.config import BaselineConfig, SourceConfig
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
-from amlb_ext.hardening.baseline.from_file import (
-    MODEL_SUFFIXES,
-    is_baseline_file,
-    load_model,
-)
 from amlb_ext.hardening.split import PARTS
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
@@ -192,23 +187,28 @@ def row_numbers(task: Task) -> list[str]:
     return names
 
 
-def read_required_columns(config: BaselineConfig) -> RequiredColumns:
-    """Return the columns that F needs; none unless F is the file of a fitted model.
+def required_columns(file: str, model: Any) -> RequiredColumns:
+    """Return the columns that F needs; none where it is no fitted model.
 
-    Raises
-    ------
-    ModelError
-        A file that cannot be loaded.
+    Parameters
+    ----------
+    file : str
+        Name of the model's file.
+    model : object or None
+        As :func:`amlb_ext.hardening.baseline.trial.load_baseline_model` returns it.
+
+    Examples
+    --------
+    >>> required_columns("", None).needs("id")
+    False
     """
-    path = Path(config.model)
-    if not is_baseline_file(config) or path.suffix.lower() not in MODEL_SUFFIXES:
+    if model is None:
         return RequiredColumns()
-    model = load_model(path, config.trust_pickle)
     # scikit-learn writes the names down only where a model was fitted on a DataFrame
     names = getattr(model, "feature_names_in_", None)
     if names is None:
-        return RequiredColumns(path.name, None)
-    return RequiredColumns(path.name, frozenset(str(name) for name in names))
+        return RequiredColumns(file, None)
+    return RequiredColumns(file, frozenset(str(name) for name in names))
 
 
 def check_column_options(
@@ -290,7 +290,7 @@ def select_columns(
     options : SourceConfig
         ``keep`` and ``drop``, see :func:`check_column_options`.
     required : RequiredColumns
-        What F needs, see :func:`read_required_columns`.
+        What F needs, see :func:`required_columns`.
 
     Returns
     -------

@@ -90,7 +90,8 @@ class CrossFit:
     F and T are cross-fitted once and used three times. The fits of F without one part give the
     out-of-fold predictions that settle K and the region; they judge the failures that kappa is
     calibrated on; and, each having seen 80 % of the training rows, they are the re-fits of the
-    null control. T is cross-fitted on the same parts.
+    null control. T is cross-fitted on the same parts. An F that came fitted judges the training
+    rows as it is, and only its clones are cross-fitted.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class CrossFit:
         Their positions in the table.
     Z, y : ndarray of shape (n, d), (n, k)
     f, t : ndarray of shape (n, k) or (n, 1, C)
-        Out-of-fold predictions of F and of T.
+        Out-of-fold predictions of F and of T; those of an F that came fitted are its own.
     parts : list of (ndarray, ndarray)
         Positions among the n rows: fitted on, and left out.
     scales : tuple of TargetEncoder

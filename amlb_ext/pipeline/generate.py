@@ -7,22 +7,24 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.errors import DataError, HardsynthError, SourceError
+from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.identifiers import (
     check_column_options,
-    read_required_columns,
+    required_columns,
     select_columns,
 )
 from amlb_ext.hardening.split import split_task
@@ -234,21 +236,24 @@ def _choose_columns(
 ) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
     """Return the tasks with the columns that they keep, and the errors of the others by name.
 
-    The tasks of a group share one table, which stays one.
+    F from a file is tried on each of them. The tasks of a group share one table, which stays one.
 
     Raises
     ------
     HardsynthError
-        No task has a column to keep.
+        No task has a column to keep and rows that F can predict.
     """
-    demand = read_required_columns(config.baseline)
+    model = load_baseline_model(config.baseline)
+    demand = required_columns(Path(config.baseline.model).name, model)
     chosen_tasks: list[Task] = []
     errors: list[tuple[str, HardsynthError]] = []
     previous: Task | None = None
     for task in tasks:
         try:
             chosen = select_columns(task, config.source, demand)
-        except DataError as error:
+            # Now, rather than after an hour of other folds.
+            try_baseline(config.baseline, model, chosen)
+        except (DataError, ModelError) as error:
             errors.append((task.name, error))
             continue
         # Still one object: equal copies would be sent to workers for each target.
@@ -405,6 +410,7 @@ def _suite_notes(
         notes.append(
             "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
         )
+        notes += _refit_problems(tasks, manifest)
     for task in tasks:
         notes += _named_notes(task)
     for amlb_task in manifest.amlb_tasks.values():
@@ -413,6 +419,21 @@ def _suite_notes(
                 f"{amlb_task.name}: a test file holds one class only, so AMLB is told to score "
                 f"it by {amlb_task.metric[0]} instead of auc"
             )
+    return notes
+
+
+def _refit_problems(tasks: list[Task], manifest: Manifest) -> list[str]:
+    """Return why clones of F could not be fitted, once for each task."""
+    notes = []
+    for task in tasks:
+        for entry in manifest.tasks[task.name].folds.values():
+            problem = entry["summary"].get("refits", {}).get("problem")
+            if problem:
+                notes.append(
+                    f"{task.name}: F cannot be fitted again ({problem}), so there is no null "
+                    "control"
+                )
+                break
     return notes
 
 

@@ -25,7 +25,7 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
         "encoding": "ordinal",
     }
     frameworks: dict[str, Any] = {}
-    # A fitted F in a file cannot be fitted again by AMLB, on whatever rows.
+    # AMLB does not have the file: its clones are fitted when the suite is made, and not by AMLB.
     if not is_baseline_file(config.baseline):
         params = integration_params(config)
         # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.

@@ -18,7 +18,8 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
-from amlb_ext.hardening.baseline.registry import resolve_model
+from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
+from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params
 from amlb_ext.suite import Layout, SuiteRequest, safe_names
@@ -147,11 +148,15 @@ def check_settings(config: GenerateConfig) -> None:
     make_synthesizer(config.synthesizer)  # raises for unknown names and parameters
     _check_target_options(config)
     if is_baseline_file(config.baseline):
-        if not Path(config.baseline.model).is_file():
-            raise ModelError(
-                f"no file {config.baseline.model}", "check the path of --baseline"
-            )
+        check_baseline_file(config.baseline)
         return
+    name = config.baseline.model
+    if name not in BASELINES and Path(name).is_file():
+        raise ModelError(
+            f"the name of the file {name} does not say what it holds",
+            "let it end in .skops, .joblib or .pkl (a fitted model), or in .csv or .parquet "
+            "(predictions)",
+        )
     # A model of one family, a classifier say, serves the tasks of that family.
     if not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it

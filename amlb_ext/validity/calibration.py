@@ -5,10 +5,10 @@ the hardest rung of :data:`LADDER` downwards, training rows on which a cross-fit
 augmented and put to the checks of the certificate; the first rung that passes is taken. The test
 fold plays no part: the certificate later asks the same of rows that had no say here.
 
-F and T are those of the fold's cross-fitting, each without the failures it judges; a rung costs a
-search and predictions. Failures of all parts are pooled, as a certificate pools those of its folds,
-and as there the estimates decide: intervals would ask more of a fold than the certificate asks of
-the whole task.
+F and T are those of the fold's cross-fitting, each without the failures it judges; the clones of
+an F that came fitted stand in for it. A rung costs a search and predictions. Failures of all parts
+are pooled, as a certificate pools those of its folds, and as there the estimates decide: intervals
+would ask more of a fold than the certificate asks of the whole task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.from_file import PREDICTION_SUFFIXES, is_baseline_file
+from amlb_ext.hardening.baseline.from_file import is_predictions_file
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import CrossFit, cross_fit
 from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
@@ -117,9 +116,8 @@ def wants_calibration(config: GenerateConfig) -> bool:
     >>> wants_calibration(build_config()), wants_calibration(build_config({"preset": "literal"}))
     (True, False)
     """
-    ending = Path(config.baseline.model).suffix.lower()
-    searched = not (is_baseline_file(config.baseline) and ending in PREDICTION_SUFFIXES)
-    return searched and config.search.kappa is None and config.search.copies > 0
+    can_search = not is_predictions_file(config.baseline.model)
+    return can_search and config.search.kappa is None and config.search.copies > 0
 
 
 def calibrate(
@@ -160,11 +158,15 @@ def calibrate(
     >>> found.kappa in LADDER, found.failures >= 10
     (True, True)
     """
-    if is_baseline_file(config.baseline):
-        why = "F came fitted, so no failures can be had that it surely did not see"
-        return _floors_for(tasks, why, 0)
     try:
         cross = cross or cross_fit(tasks, fold, config)
+        problem = next(filter(None, (F.refit_problem_ for F in cross.baselines)), "")
+        if problem:
+            why = (
+                "F came fitted, so no failures can be had that it surely did not see "
+                f"({problem})"
+            )
+            return _floors_for(tasks, why, 0)
         parts = hold_out_parts(tasks[0], config, cross)
         failures = int(sum(part.rows.is_bad.sum() for part in parts))
         # a certificate says nothing on so few failures, and neither can this

@@ -303,7 +303,7 @@ def decide_verdict(
         if name not in by_name or by_name[name].value is None:
             why = by_name[name].text if name in by_name else "it was not taken"
             # the null is left out silently; the first note says why F has no twins
-            if notes and name == "null on region":
+            if notes and name == "null on region" and name not in by_name:
                 why = notes[0]
             reason = (
                 f"The measure '{name}' is missing ({why}), so nothing may rank here."

@@ -131,12 +131,17 @@ def evaluate_task(
     specs = dict(candidates or candidates_beside(f_spec, rows.kind, size))
     # a user's own candidates see all rows that F saw, whatever that costs
     whole = frozenset(specs if candidates else WHOLE)
+    has_stored_refits = rows.holds_refits(refits)
+    if f_spec is None:
+        # the suite does not hold the file: no more re-fits than those that came with it
+        refits = rows.count_refits(refits)
+        has_stored_refits = refits > 0
     request = _FoldRequest(
         specs=specs,
         size=size,
         refits=refits,
         seed=seed,
-        has_stored_refits=rows.holds_refits(refits),
+        has_stored_refits=has_stored_refits,
         far=far,
         whole=whole,
     )
@@ -153,7 +158,7 @@ def evaluate_task(
     dropped: dict[str, str] = {}
     notes = []
     if f_spec is None:
-        notes.append("F is a file and cannot be fitted again: there is no null control")
+        notes.append(file_refits_note(rows, refits))
     views = []
     for fold_scores in scores:
         dropped.update(fold_scores.dropped)
@@ -170,6 +175,30 @@ def evaluate_task(
         notes=tuple(notes),
         views=tuple(views),
         capped=_capped_note(rows, fewer_rows, size),
+    )
+
+
+def file_refits_note(rows: TaskRows, refits: int) -> str:
+    """Return what the re-fits of an F that came as a file are, or why there are none.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    refits : int
+        Those that the suite holds.
+    """
+    facts = [summary.get("refits", {}) for summary in rows.summaries]
+    if not refits:
+        problems = [fact["problem"] for fact in facts if fact.get("problem")]
+        why = f" ({problems[0]})" if problems else ""
+        return f"F is a file and cannot be fitted again{why}: there is no null control"
+    sizes = [fact["rows"] for fact in facts if fact.get("rows")]
+    low, high = min(sizes, default=0), max(sizes, default=0)
+    size = f"{low}" if low == high else f"{low} to {high}"
+    return (
+        f"F is a file, fitted elsewhere; its {refits} re-fits are clones of it, each fitted on "
+        f"{size} training rows of this table, so the null control includes the difference "
+        "between F's training rows and these"
     )
 
 
@@ -358,9 +387,8 @@ class _FoldScorer:
         self._fit_candidates_and_judges()
 
         self.f_spec = baseline_spec(rows.settings, rows.kind)
-        # F as a file has no re-fits, whatever is asked for
-        self.refits = request.refits if self.f_spec else 0
-        self.has_stored_refits = request.has_stored_refits and self.f_spec is not None
+        self.refits = request.refits
+        self.has_stored_refits = request.has_stored_refits
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
         if self.f_spec is not None and not self.has_stored_refits:

@@ -182,11 +182,12 @@ def hold_out_parts(
     ModelError
         F could not be fitted without some part.
     """
-    rule = settle_rule(
-        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
-    )
     if not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
+    f = _out_of_fold(cross)
+    rule = settle_rule(
+        config.hardness, task.kind, task.labels, y=cross.y, f=f, t=cross.t
+    )
     # a rung is judged and thrown away: few rows suffice, and none need be synthetic
     light = _lighter_config(config, parts=len(cross.parts))
     parts = []
@@ -206,12 +207,23 @@ def hold_out_parts(
             features=cross.features.iloc[held],
             Z=cross.Z[held],
             y=cross.y[held],
-            f=cross.f[held],
+            f=f[held],
             t=cross.t[held],
             row=cross.row[held],
         )
         parts.append(HeldOutPart(models=models, rows=rows))
     return parts
+
+
+def _out_of_fold(cross: CrossFit) -> np.ndarray:
+    """Return what fits without a row predict for it; of an F that came fitted, its clones."""
+    if not any(baseline.comes_fitted for baseline in cross.baselines):
+        return cross.f
+    f = cross.f.copy()
+    for target, refits in enumerate(cross.refits):
+        for refit, (_, held) in zip(refits, cross.parts, strict=True):
+            f[held, target] = refit.predict(cross.Z[held])
+    return f
 
 
 def _models_without(cross: CrossFit, part: int) -> tuple[TargetModels, ...]:

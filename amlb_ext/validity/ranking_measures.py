@@ -223,16 +223,20 @@ def measure_null(
     fold: np.ndarray,
     weights: np.ndarray,
     where: str,
+    came_fitted: bool = False,
 ) -> Measure:
     r"""Twins of F against F: mean difference of losses, flagged below -2 standard errors.
 
     With :math:`g_{kr}` the gap of twin r in fold k and :math:`q_k` the fold's share of weight,
     :math:`s^2 = s_{rows}^2 + (1 + 1/R) \sum_k q_k^2 \mathrm{var}_r(g_{kr})`: rows are drawn,
-    and so are the fits, F's own among them.
+    and so are the fits, F's own among them. An F that came fitted is one draw for all folds:
+    :math:`s^2 = s_{rows}^2 + \sum_k (q_k + q_k^2 / R) \, \mathrm{var}_r(g_{kr})`. Its own training
+    rows are others than its twins', and the mean difference includes what that makes.
 
     NOTE[DIFF] one could also flag twins that win more often than they lose. Under a perfect null
     they do so every second time, so wins are reported, and flag only where a sign test over folds
-    finds more of them than chance gives (5 %, one-sided).
+    finds more of them than chance gives (5 %, one-sided). Not so for an F that came fitted: its
+    luck is the same in all folds.
 
     Parameters
     ----------
@@ -241,6 +245,8 @@ def measure_null(
     loss_f, clusters, fold, weights : ndarray of shape (n,)
     where : str
         The rows in words, for the measure's name.
+    came_fitted : bool
+        Whether one F, fitted elsewhere, served all folds, and the twins are its clones.
     """
     name = f"null on {where}"
     source = "docs/validity.md, 2; -2 standard errors"
@@ -261,6 +267,9 @@ def measure_null(
     if refits > 1:
         var_fits = gaps.var(axis=1, ddof=1)
     between_fits = (1 + 1 / refits) * (weight_share**2 @ var_fits)
+    if came_fitted:
+        # the same F in all folds: its own scatter does not average over them
+        between_fits = (weight_share + weight_share**2 / refits) @ var_fits
     se = math.sqrt(estimate.se**2 + between_fits)
     if se > 0:
         t = estimate.point / se
@@ -269,14 +278,17 @@ def measure_null(
         t = 0.0 if estimate.point == 0 else math.nan
     wins = int((gaps < 0).sum())
     losses = int((gaps > 0).sum())
+    twins_of_f = (
+        "F fitted again on this table's training rows" if came_fitted else "F's twins"
+    )
     text = (
-        f"F's twins against F, in standard errors: mean difference {estimate.point:+.2g} ± "
+        f"{twins_of_f} against F, in standard errors: mean difference {estimate.point:+.2g} ± "
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
     )
     null = make_measure(
         name, t, text, source, low=t - 2, high=t + 2, threshold=NULL_LIMIT, sense=">="
     )
-    if null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
+    if not came_fitted and null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
         return replace(null, passed=False, text=text + ", more than chance")
     return null
 

@@ -12,6 +12,7 @@ from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation
 from amlb_ext.validity.feasibility_measures import measure_feasibility
 from amlb_ext.validity.measures import Losses, Measure
+from amlb_ext.validity.refits import baseline_spec
 from amlb_ext.validity.task_rows import TaskRows
 
 
@@ -38,7 +39,7 @@ def measure_task(
         notes.append(
             f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking"
         )
-    out += _null_measures(evaluation)
+    out += _null_measures(rows, evaluation)
     out.append(measures.measure_effective_size(full.weight, full.losses.clusters))
     out += _second_weight_measures(full)
     out += _kept_measures(rows)
@@ -91,9 +92,10 @@ def _ranking_measures(
     return out
 
 
-def _null_measures(evaluation: TaskEvaluation) -> list[Measure]:
+def _null_measures(rows: TaskRows, evaluation: TaskEvaluation) -> list[Measure]:
     """Compare F with its twins on the region and on the bad rows, where all could be fitted."""
     out = []
+    came_fitted = baseline_spec(rows.settings, rows.kind) is None
     for where, part in (("region", "full"), ("bad rows", "bad")):
         scored = evaluation.parts.get(part)
         if scored is None or not scored.twins.shape[1]:
@@ -110,6 +112,7 @@ def _null_measures(evaluation: TaskEvaluation) -> list[Measure]:
             fold=scored.fold,
             weights=weights,
             where=where,
+            came_fitted=came_fitted,
         )
         out.append(measure)
     return out

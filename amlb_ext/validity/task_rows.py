@@ -81,6 +81,13 @@ class TaskRows:
                     return False
         return True
 
+    def count_refits(self, most: int) -> int:
+        """Return of how many re-fits of F, up to ``most``, the files hold all losses."""
+        count = most
+        while count and not self.holds_refits(count):
+            count -= 1
+        return count
+
     def count_copies(self) -> CopyCounts:
         """Count what made rows repeat, over all folds."""
         counts = CopyCounts()

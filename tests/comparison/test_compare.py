@@ -101,6 +101,8 @@ def test_without_training_rows_f_is_fitted_again_on_halves(answered):
     result = hs.compare(F, {"boosting": boosting}, X, y, rule="wrong")
     assert result.refits == 5
     assert any("halves of X" in note for note in result.notes)
+    # the re-fits saw other rows than F, so how far they are from F is told
+    assert any("F fitted again differs from F by" in note for note in result.notes)
     assert result.table.loc["boosting", "where_f_fails"] == "better"
 
 
@@ -148,7 +150,7 @@ def test_failures_alone(answered):
         (
             {"X": lambda X: X.drop(columns="b")},
             ModelError,
-            "X lacks 1 of the 2 columns",
+            "fitted on the column 'b', which the table lacks",
         ),
         ({"X": lambda X: X[:30], "y": lambda y: y[:30]}, DataError, "at least 50 rows"),
         ({"candidates": {}}, ConfigError, "give the models by name"),

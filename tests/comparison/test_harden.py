@@ -6,7 +6,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import amlb_ext as hs
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.errors import ConfigError, ModelError
+from amlb_ext.suite import Suite
+from amlb_ext.validity.evaluation import evaluate_task
+from amlb_ext.validity.task_measures import measure_task
+from amlb_ext.validity.task_rows import read_task
 
 
 def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
@@ -28,6 +32,22 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     )
     assert suite.tasks["target"].tolist() == ["label"]
     assert suite.tasks["full"].tolist() == [40]
+    # F is cloned and fitted again on the table's rows: the null control comes with the suite
+    rows = read_task(Suite.load(tmp_path / "hard"), "table")
+    assert rows.count_refits(9) == 5
+    [_, parts] = rows.folds[0]
+    losses = parts["full"].provenance
+    assert not np.allclose(losses["loss"], losses["null_0"])
+    evaluation = evaluate_task(rows, size="quick", refits=7, seed=1)
+    assert evaluation.parts["full"].twins.shape == (40, 5)
+    [note] = [note for note in evaluation.notes if "fitted elsewhere" in note]
+    assert "its 5 re-fits are clones of it, each fitted on 128 training rows" in note
+    names = [measure.name for measure in measure_task(rows, evaluation, 1)[0]]
+    assert "null on region" in names
     with pytest.raises(ConfigError, match="has no predict"):
         hs.harden(table, "label", model=3, out=tmp_path / "other")
     assert not (tmp_path / "other").exists()
+    with pytest.raises(ModelError, match="'b', which the table lacks"):
+        hs.harden(table.drop(columns="b"), "label", model=F, out=tmp_path / "other")
+    # neither a suite nor its inputs
+    assert list(tmp_path.glob("other*")) == []

@@ -214,5 +214,5 @@ def test_a_failing_predict_is_one_clear_error(tmp_path):
     joblib.dump(LinearRegression().fit(np.zeros((3, 9)), np.zeros(3)), path)
     encoder, target, Z, _ = encoded(task)
     config = BaselineConfig(model=str(path), trust_pickle=True)
-    with pytest.raises(ModelError, match=r"model\.joblib failed in predict"):
+    with pytest.raises(ModelError, match=r"model\.joblib was fitted on an array of 9"):
         make_baseline(config, task, encoder, target).predict(Z)

@@ -3,9 +3,12 @@
 import dataclasses
 import json
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
 
 from amlb_ext.core.config import SearchConfig, build_config
 from amlb_ext.core.errors import ConfigError
@@ -175,10 +178,33 @@ def test_a_model_that_fits_no_part_gives_the_floor():
     assert "KNeighborsRegressor" in made.reason
 
 
-def test_a_fitted_file_gives_the_floor():
-    made = calibrate(*ready(bent(), {"baseline": {"model": "f.skops"}}))
+def test_clones_stand_in_for_a_model_that_came_fitted(tmp_path):
+    task = bent()
+    path = tmp_path / "f.pkl"
+    joblib.dump(LinearRegression().fit(task.features[["a"]], task.target), path)
+    file = {"baseline": {"model": str(path), "trust_pickle": True}}
+    task, fold, config = ready(task, file)
+    cross = cross_fit([task], fold, config)
+    own = cross.baselines[0].predict(cross.Z)
+    # F judges the training rows as it came; where failures must be unseen, its clones do
+    np.testing.assert_array_equal(cross.f[:, 0], own)
+    for number, part in enumerate(hold_out_parts(task, config, cross)):
+        twin = cross.refits[0][number]
+        assert part.models.targets[0].baseline is twin
+        np.testing.assert_array_equal(part.rows.f[:, 0], twin.predict(part.rows.Z))
+        assert not np.allclose(part.rows.f[:, 0], own[cross.parts[number][1]])
+
+
+def test_a_model_that_cannot_be_fitted_again_gives_the_floor(tmp_path):
+    task = bent()
+    frozen = FrozenEstimator(LinearRegression().fit(task.features[["a"]], task.target))
+    path = tmp_path / "f.pkl"
+    joblib.dump(frozen, path)
+    file = {"baseline": {"model": str(path), "trust_pickle": True}}
+    made = calibrate(*ready(task, file))
     assert (made.kappa, made.passed) == (0.0, False)
     assert "came fitted" in made.reason
+    assert "does not learn" in made.reason
 
 
 def test_a_rule_that_serves_nobody_is_said():

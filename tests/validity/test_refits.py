@@ -27,7 +27,7 @@ def fitted(kind, rng, model="ridge", params=None):
     return F, Z[:200], y[:200], Z[200:], y[200:], np.exp(-4 * np.abs(Z[200:, 0] - 0.5))
 
 
-def null_of(twins, loss_f, folds=1, weights=None):
+def null_of(twins, loss_f, folds=1, weights=None, came_fitted=False):
     """The null control of independent rows, dealt out to the folds."""
     rows = np.arange(len(loss_f))
     return measure_null(
@@ -37,6 +37,7 @@ def null_of(twins, loss_f, folds=1, weights=None):
         fold=rows % folds,
         weights=np.ones(len(rows)) if weights is None else weights,
         where="region",
+        came_fitted=came_fitted,
     )
 
 
@@ -79,3 +80,22 @@ def test_rows_of_a_refit_are_random_ascending_and_those_of_F(classes):
         assert (np.diff(rows) >= 0).all()
         assert 0 <= rows.min() <= rows.max() < 100
         assert len(np.unique(rows)) < 100  # F saw rows that the re-fit did not
+
+
+def test_one_unlucky_F_for_all_folds_is_no_finding_by_fold():
+    rng = np.random.default_rng(0)
+    rows, folds, refits = 600, 6, 5
+    loss = rng.random(rows) + 0.2
+    # twins scatter by .02 between fits; F itself was unlucky by .01, in every fold the same
+    luck = rng.normal(0, 0.02, (folds, refits))
+    luck -= luck.mean(axis=1, keepdims=True)
+    noise = rng.normal(0, 0.02, (rows, refits))
+    twins = loss[:, None] - 0.01 + luck[np.arange(rows) % folds] + noise
+    fitted_here = null_of(twins, loss, folds=folds)
+    came_fitted = null_of(twins, loss, folds=folds, came_fitted=True)
+    assert (fitted_here.passed, came_fitted.passed) == (False, True)
+    assert came_fitted.value > fitted_here.value
+    assert "on this table's training rows" in came_fitted.text
+    assert "mean difference -0.0" in came_fitted.text
+    # yet clones that are better by far more than fits scatter are told of
+    assert not null_of(twins - 0.1, loss, folds=folds, came_fitted=True).passed

@@ -36,12 +36,16 @@ class Baseline(ABC):
     ----------
     can_search : bool
         Whether F predicts rows it has never seen, as the search needs.
-    can_refit : bool
-        Whether F can be fitted again, on other rows or with another seed.
+    comes_fitted : bool
+        Whether F was fitted elsewhere. Then it may refuse rows that its encoder gives, and what it
+        predicts for training rows is its own opinion, not that of fits without them.
+    refit_problem_ : str
+        Why :meth:`cross_fit` could not fit F again; empty where it did, or was not called.
     """
 
     can_search = True
-    can_refit = True
+    comes_fitted = False
+    refit_problem_ = ""
 
     @abstractmethod
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> Baseline:
@@ -63,7 +67,10 @@ class Baseline(ABC):
     def cross_fit(
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
-        """Predict the training rows by fits that did not see them, where F can be fitted again.
+        """Predict the training rows by fits that did not see them; F that came fitted by itself.
+
+        An F that came fitted was fitted on other rows, so it judges the training rows as it is;
+        its clones are fitted on the parts beside it.
 
         Parameters
         ----------
@@ -81,8 +88,9 @@ class Baseline(ABC):
         -------
         f : ndarray of shape (n,) or (n, C)
         fits : list of Baseline
-            The fit of each part; empty where F came fitted, or where a part holds one class only,
-            which is then what is expected of its rows.
+            The fit of each part; empty where F cannot be fitted again, see
+            :attr:`refit_problem_`, or where a part holds one class only, which is then what is
+            expected of its rows.
         """
 
 

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Column, Task
+from amlb_ext.hardening.baseline.clones import can_clone, fit_clone
 from amlb_ext.hardening.baseline.estimator import (
     Baseline,
     CvSplits,
     EstimatorBaseline,
     describe_error,
 )
+from amlb_ext.hardening.baseline.model_columns import (
+    describe_expected,
+    list_names,
+    select_features,
+)
+from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
-#: Ends of names of fitted models, and of files of predictions.
-MODEL_SUFFIXES = (".skops", ".pkl", ".pickle", ".joblib")
-PREDICTION_SUFFIXES = (".csv", ".parquet")
+#: Ends of names of fitted models: those of pickles may be followed by that of a compressor.
+_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".sav")
+_COMPRESSED_SUFFIXES = (".z", ".gz", ".bz2", ".xz", ".lzma")
+#: Ends of names of files of predictions.
+_PREDICTION_SUFFIXES = (".csv", ".parquet")
 
 
 def make_baseline(
@@ -47,10 +58,10 @@ def make_baseline(
     ModelError
     """
     path = Path(config.model)
-    if _has_suffix(config, MODEL_SUFFIXES):
-        model = load_model(path, config.trust_pickle)
+    if is_model_file(config.model):
+        model = load_fitted_model(path, config.trust_pickle)
         return FittedBaseline(model, path.name, encoder=encoder, target=target)
-    if _has_suffix(config, PREDICTION_SUFFIXES):
+    if is_predictions_file(config.model):
         return PredictionsBaseline(read_predictions(path, task), target)
     spec = resolve_model(config, task.kind)
     return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
@@ -58,32 +69,62 @@ def make_baseline(
 
 def is_baseline_file(config: BaselineConfig) -> bool:
     """Whether F is a file rather than a model to be fitted."""
-    return _has_suffix(config, (*MODEL_SUFFIXES, *PREDICTION_SUFFIXES))
+    return is_model_file(config.model) or is_predictions_file(config.model)
 
 
-def _has_suffix(config: BaselineConfig, suffixes: Sequence[str]) -> bool:
+def is_model_file(model: str) -> bool:
+    """Whether a word names the file of a fitted model, by its ending alone.
+
+    Whatever stands on the disk, so that the settings of a suite mean the same everywhere.
+
+    Examples
+    --------
+    >>> [is_model_file(word) for word in ("m.skops", "m.pkl", "m.joblib.gz", "p.csv", "ridge")]
+    [True, True, True, False, False]
+    """
     # a short name is no file, whatever stands in the folder
-    if config.model in BASELINES:
+    if model in BASELINES:
         return False
-    return Path(config.model).suffix.lower() in suffixes
+    suffixes = [suffix.lower() for suffix in Path(model).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED_SUFFIXES:
+        suffixes.pop()
+        return bool(suffixes) and suffixes[-1] in _PICKLE_SUFFIXES
+    return bool(suffixes) and suffixes[-1] in (".skops", *_PICKLE_SUFFIXES)
+
+
+def is_predictions_file(model: str) -> bool:
+    """Whether a word names a file of predictions, by its ending alone.
+
+    Examples
+    --------
+    >>> is_predictions_file("p.parquet"), is_predictions_file("m.pkl")
+    (True, False)
+    """
+    if model in BASELINES:
+        return False
+    return Path(model).suffix.lower() in _PREDICTION_SUFFIXES
 
 
 class FittedBaseline(Baseline):
     """A model that was fitted elsewhere; it gets rows as a DataFrame with the source's columns.
 
-    Its training rows may be among ours, so that it fails too rarely: the manifest says so.
+    Its training rows may be among ours, so that it fails too rarely: the manifest says so. It is
+    fitted again by cloning it, and its clones are fitted on our training rows: where they differ
+    from it, the difference of the training rows is part of that.
 
     Parameters
     ----------
     model : object
-        With ``predict``; for classification ``predict_proba`` and ``classes_`` too.
+        With ``predict``; for classification ``predict_proba`` and ``classes_`` too. It is given
+        the columns that it was fitted on, see
+        :func:`~amlb_ext.hardening.baseline.model_columns.select_features`.
     name : str
         Of its file, for errors.
     encoder, target : Encoder, TargetEncoder
         Fitted on the fold's training rows.
     """
 
-    can_refit = False
+    comes_fitted = True
 
     def __init__(
         self, model: Any, name: str, encoder: Encoder, target: TargetEncoder
@@ -112,17 +153,24 @@ class FittedBaseline(Baseline):
 
     def predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
         """Predict rows with the columns of the source."""
+        features = select_features(self.model, frame, self.name)
         try:
             if not self.target.n_classes:
-                raw = np.asarray(self.model.predict(frame), dtype=float)
+                raw = np.asarray(self.model.predict(features), dtype=float)
                 # in the target's own unit, and perhaps a column
                 raw = raw.reshape(len(frame))
                 return (raw - self.target.low) / self.target.span
-            p = np.asarray(self.model.predict_proba(frame), dtype=float)
+            p = np.asarray(self.model.predict_proba(features), dtype=float)
+        except NotFittedError:
+            raise ModelError(
+                f"{self.name} holds an estimator that was never fitted",
+                "fit it, and save it then",
+            ) from None
         except Exception as error:
             raise ModelError(
                 f"{self.name} failed in predict: {describe_error(error)}",
-                "it must accept a DataFrame with the columns of the source",
+                f"{describe_expected(self.model)}; the table has "
+                f"{list_names(frame.columns)}",
             ) from error
         # the model has the order of its own classes, and perhaps not all of ours
         f = np.zeros((len(frame), self.target.n_classes))
@@ -146,8 +194,67 @@ class FittedBaseline(Baseline):
     def cross_fit(
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
-        """Predict the training rows with the model as it is; it cannot be fitted again."""
-        return self.predict(Z), []
+        """Predict the training rows with the model as it is, and fit its clones on the parts.
+
+        No clone is returned where scikit-learn cannot clone the model, where a clone cannot be
+        fitted or refuses rows that the model takes, and where the clones learn nothing (a frozen
+        model): ``refit_problem_`` says why.
+        """
+        frame = decode_to_source_frame(self.encoder, Z)
+        f = self.predict_frame(frame)
+        self.refit_problem_ = ""
+        if not can_clone(self.model):
+            self.refit_problem_ = f"{self.name} is no model that scikit-learn can clone"
+            return f, []
+        try:
+            twins = self._fit_clones(frame, y, parts, seed)
+            # on all training rows: one without a category of theirs may refuse them
+            by_twin = [twin.predict_frame(frame) for twin in twins]
+        except ModelError as error:
+            self.refit_problem_ = error.message
+            return f, []
+        if all(np.array_equal(f_twin, f) for f_twin in by_twin):
+            self.refit_problem_ = (
+                "fitted again, it predicts the same: it does not learn"
+            )
+            return f, []
+        fits: list[Baseline] = [*twins]
+        return f, fits
+
+    def _fit_clones(
+        self, frame: pd.DataFrame, y: np.ndarray, parts: CvSplits, seed: int
+    ) -> list[FittedBaseline]:
+        features = select_features(self.model, frame, self.name)
+        targets, is_known = self._targets_of_model(y)
+        twins = []
+        for number, (train, _) in enumerate(parts):
+            # F never predicts a class that it does not know, so its clones are not shown one
+            rows = train[is_known[train]]
+            twin = fit_clone(
+                self.model,
+                _take_rows(features, rows),
+                targets[rows],
+                derive_seed(seed, number),
+                n_jobs=1,  # workers fill the cores
+            )
+            name = f"{self.name}, fitted again,"
+            twins.append(FittedBaseline(twin, name, self.encoder, self.target))
+        return twins
+
+    def _targets_of_model(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return targets in the model's own classes or unit, and which rows have one."""
+        if not self.target.n_classes:
+            return y * self.target.span + self.target.low, np.ones(len(y), dtype=bool)
+        classes = np.asarray(self.model.classes_)
+        position = np.full(self.target.n_classes, -1)
+        for number, model_class in enumerate(classes):
+            position[self._code_of_class(model_class)] = number
+        numbers = position[y.astype(int)]
+        return classes[numbers], numbers >= 0
+
+
+def _take_rows(features: Any, rows: np.ndarray) -> Any:
+    return features.iloc[rows] if hasattr(features, "iloc") else features[rows]
 
 
 class PredictionsBaseline(Baseline):
@@ -156,13 +263,14 @@ class PredictionsBaseline(Baseline):
     Parameters
     ----------
     table : ndarray of shape (n,) or (n, C)
-        As :func:`read_predictions` returns it.
+        As :func:`~amlb_ext.hardening.baseline.predictions_file.read_predictions` returns it.
     target : TargetEncoder
         Fitted on the fold's training rows.
     """
 
     can_search = False
-    can_refit = False
+    comes_fitted = True
+    refit_problem_ = "F is a file of predictions, and no model"
 
     def __init__(self, table: np.ndarray, target: TargetEncoder) -> None:
         self.table = table
@@ -209,12 +317,29 @@ def to_source_frame(columns: Sequence[Column], features: pd.DataFrame) -> pd.Dat
             frame[column.name] = values.astype(str) == "True"
         elif not column.is_numeric:
             plain = values.astype(object)
-            frame[column.name] = plain.where(plain.notna(), None)
+            # as pandas reads a missing text: an imputer of the model would overlook None
+            frame[column.name] = plain.where(plain.notna(), np.nan)
     return frame
 
 
+def load_fitted_model(path: Path, trust_pickle: bool) -> Any:
+    """Load a model with ``predict``.
+
+    Raises
+    ------
+    ModelError
+        As :func:`load_model`; or the file holds something else than a model.
+    """
+    model = load_model(path, trust_pickle)
+    if isinstance(model, type):
+        raise _no_model_error(path, f"the class {model.__name__}")
+    if not hasattr(model, "predict"):
+        raise _no_model_error(path, _with_article(type(model).__name__))
+    return model
+
+
 def load_model(path: Path, trust_pickle: bool) -> Any:
-    """Load a fitted model; pickles only when the user trusts them.
+    """Load whatever a model file holds; pickles only when the user trusts them.
 
     Raises
     ------
@@ -227,81 +352,43 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         raise ModelError(
             f"there is no model file {path}", "check the path of the model"
         )
-    is_skops = path.suffix.lower() == ".skops"
-    if not is_skops and not trust_pickle:
-        raise ModelError(
-            f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
-            "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
-        )
+    check_pickle_trusted(path, trust_pickle)
     try:
-        return load_skops(path, trust_pickle) if is_skops else _unpickle(path)
+        if path.suffix.lower() == ".skops":
+            return load_skops(path, trust_pickle)
+        # it reads plain pickles, too, and whatever joblib has compressed
+        return joblib.load(path)
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"cannot load {path.name}: {describe_error(error)}") from error
+        raise ModelError(
+            f"cannot load {path.name}: {describe_error(error)}",
+            "save the fitted model with skops.io.dump or joblib.dump, with the packages that are "
+            "installed here",
+        ) from error
 
 
-def _unpickle(path: Path) -> Any:
-    if path.suffix.lower() == ".joblib":
-        import joblib
-
-        return joblib.load(path)
-    with path.open("rb") as handle:
-        return pickle.load(handle)
+def _no_model_error(path: Path, held: str) -> ModelError:
+    return ModelError(
+        f"{path.name} holds {held}, not a fitted model",
+        "save the estimator itself, the object with predict",
+    )
 
 
-def read_predictions(path: Path, task: Task) -> np.ndarray:
-    """Read predictions for every row of the source's table.
-
-    Regression: a column ``prediction`` (or ``predictions``). Classification: one probability
-    column per class label.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, C)
-        For the task's rows, in the target's own units.
+def check_pickle_trusted(path: Path, trust_pickle: bool) -> None:
+    """Raise for the file of a model that nobody permitted to load; nothing of it is read.
 
     Raises
     ------
     ModelError
-        Missing file or column, wrong number of rows, values that are no numbers.
+        Any file but a ``.skops`` one, without ``--trust-pickle``.
     """
-    if not path.is_file():
+    if path.suffix.lower() != ".skops" and not trust_pickle:
         raise ModelError(
-            f"there is no file of predictions {path}", "check the path of the model"
+            f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
+            "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
         )
-    try:
-        is_csv = path.suffix.lower() == ".csv"
-        table = pd.read_csv(path) if is_csv else pd.read_parquet(path)
-    except Exception as error:
-        raise ModelError(f"cannot read {path.name}: {describe_error(error)}") from error
-    table.columns = [str(name) for name in table.columns]
-    # in the target's own unit, row for row with the source's table: rows without a target are no
-    # rows of the task, but the file has predictions for them too
-    n_rows = int(task.row_ids.max()) + 1
-    if len(table) < n_rows:
-        raise ModelError(
-            f"{path.name} has {len(table)} rows, but the table of {task.name} has {n_rows}",
-            "give one prediction per row of the table, in its order",
-        )
-    if task.kind.is_classification:
-        names = list(task.labels)
-    elif "prediction" in table:
-        names = ["prediction"]
-    else:
-        names = ["predictions"]
-    missing = [name for name in names if name not in table]
-    if missing:
-        first_columns = ", ".join(table.columns[:8])
-        raise ModelError(
-            f"{path.name} lacks the column {missing[0]!r} (it has {first_columns})",
-            f"write the columns {', '.join(names)}",
-        )
-    try:
-        values = table[names].to_numpy(dtype=float)[task.row_ids]
-    except (TypeError, ValueError):
-        # text is no finite number either, and gets the same message
-        values = np.array([[np.nan]])
-    if not np.isfinite(values).all():
-        raise ModelError(f"{path.name} holds predictions that are not finite numbers")
-    return values if task.kind.is_classification else values[:, 0]
+
+
+def _with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0].lower() in "aeiou" else f"a {noun}"

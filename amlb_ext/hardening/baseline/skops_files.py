@@ -153,6 +153,11 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
             "reading a .skops file needs the package skops",
             "pip install 'hardsynth[skops]'",
         ) from None
+    if not zipfile.is_zipfile(path):
+        raise ModelError(
+            f"cannot load {path.name}: it is no .skops file, or it is damaged",
+            "save the fitted model again, with skops.io.dump",
+        )
     if trusted:
         # the user vouches for the file: every type in it counts as trusted
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
