@@ -31,6 +31,7 @@ SPECIAL = {
     ("agreement", "filter"): "agreement-filter",
     ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
+    ("source", "read_as"): "as",
     ("relations", "rules"): "relation",
     ("relations", "drop"): "drop-relation",
 }
@@ -192,9 +193,11 @@ def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
     """Return a flag's value as the setting takes it; pydantic converts numbers later."""
     if _is_mapping(annotation):
         _, value_type = typing.get_args(annotation)
+        # a number or one of a few words holds no "=", so a key may
+        splits_last = value_type is float or bool(_choices(value_type))
         merged: dict[str, Any] = {}
         for text in value:
-            merged |= _parse_mapping(text, path, has_numbers=value_type is float)
+            merged |= _parse_mapping(text, path, splits_last=splits_last)
         return merged
     if isinstance(value, list):
         # Column names may hold commas, so only a list of one text is split at them.
@@ -207,7 +210,7 @@ def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
 
 
 def _parse_mapping(
-    text: str, path: SettingPath, *, has_numbers: bool
+    text: str, path: SettingPath, *, splits_last: bool
 ) -> dict[str, Any]:
     """Read ``key=value,key=value`` or a YAML mapping."""
     try:
@@ -215,7 +218,7 @@ def _parse_mapping(
         if text.lstrip().startswith("{"):
             mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
         else:
-            mapping = _split_pairs(text, has_numbers=has_numbers)
+            mapping = _split_pairs(text, splits_last=splits_last)
     except yaml.YAMLError:
         mapping = None
     if not isinstance(mapping, dict) or not mapping:
@@ -226,17 +229,17 @@ def _parse_mapping(
     return mapping
 
 
-def _split_pairs(text: str, *, has_numbers: bool) -> dict[str, Any] | None:
+def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
     """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
 
-    A key of a number may hold ``=`` itself, as the label ``<=50K`` does: its item is split at the
-    last ``=``. Any other item is split at the first one, since a text may hold ``=`` too.
+    A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
+    split at the last ``=``. Any other item is split at the first one, since a text may hold ``=`` too.
     """
     mapping: dict[str, Any] = {}
     for item in text.split(","):
         if not item.strip():
             continue
-        key, sign, value = item.rpartition("=") if has_numbers else item.partition("=")
+        key, sign, value = item.rpartition("=") if splits_last else item.partition("=")
         if not sign:
             return None
         mapping[key.strip()] = yaml.safe_load(value)

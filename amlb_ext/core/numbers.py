@@ -24,6 +24,12 @@ FLOAT_DIGITS = 17
 #: A whole number of 16 digits or more, or any number of more than 17 significant digits.
 LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
 
+#: Numbers with a decimal point, and with a decimal comma after groups of three digits.
+_POINT_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_COMMA_NUMBER = re.compile(
+    r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?(?:[eE][+-]?\d+)?"
+)
+
 
 @dataclass(frozen=True)
 class FloatColumn:
@@ -162,6 +168,28 @@ def parse_number(text: str) -> float | int | Decimal:
     if len(text) < 16 or not LONG_NUMBER.search(text) or not np.isfinite(value):
         return value
     return _normalize_number(Decimal(text.strip()))
+
+
+def parse_text_number(text: str, decimal: str = ".") -> float | int | Decimal | None:
+    """Return the number that a text writes with a decimal point or comma; None where it is none.
+
+    With a comma, points may group the digits before it by threes.
+
+    Examples
+    --------
+    >>> parse_text_number(" 1.5"), parse_text_number("1,5"), parse_text_number("n/a?")
+    (1.5, None, None)
+    >>> parse_text_number("1.234,5", decimal=","), parse_text_number("1.5", decimal=",")
+    (1234.5, None)
+    """
+    text = text.strip()
+    pattern = _COMMA_NUMBER if decimal == "," else _POINT_NUMBER
+    has_digit = any(character.isdecimal() for character in text)
+    if not (has_digit and text.isascii() and pattern.fullmatch(text)):
+        return None
+    if decimal == ",":
+        text = text.replace(".", "").replace(",", ".")
+    return parse_number(text)
 
 
 def _normalize_number(value: object) -> float | int | Decimal:
