@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import yaml
@@ -68,14 +69,30 @@ def flag_name(path: SettingPath) -> str:
     return "-".join(parts).replace("_", "-")
 
 
+#: How the columns of a table are read.
+READING_SETTINGS = frozenset(
+    {
+        ("source", "drop"),
+        ("source", "read_as"),
+        ("source", "sep"),
+        ("source", "decimal"),
+    }
+)
+
+
 def add_setting_flags(
-    parser: argparse.ArgumentParser, only_stage: str | None = None
+    parser: argparse.ArgumentParser,
+    only_stage: str | None = None,
+    *,
+    only: Collection[SettingPath] | None = None,
 ) -> None:
-    """Add a flag for every setting, or for those of one stage, grouped by stage."""
+    """Add a flag for every setting, for those of one stage, or for those named."""
     groups: dict[str, Any] = {}
     for path, field in list_settings():
         stage = path[0] if len(path) > 1 else "suite"
         if only_stage not in (None, stage) or path in FILE_ONLY:
+            continue
+        if only is not None and path not in only:
             continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
@@ -233,7 +250,7 @@ def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
     """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
 
     A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
-    split at the last ``=``. Any other item is split at the first one, since a text may hold ``=`` too.
+    split at the last ``=``. Any other item is split at the first one, since a text may hold ``=``.
     """
     mapping: dict[str, Any] = {}
     for item in text.split(","):

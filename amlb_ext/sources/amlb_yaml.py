@@ -116,8 +116,8 @@ def load_entry(
     spec : str
         Kept in the task's origin.
     options : SourceConfig
-        Folders, cache, tries, OpenML's settings, how columns are read. ``target`` and ``kind`` are not used: the
-        definition has its own.
+        Folders, cache, tries, OpenML's settings, how columns are read. ``target`` and ``kind``
+        are not used: the definition has its own.
 
     Returns
     -------

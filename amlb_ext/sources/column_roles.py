@@ -1,7 +1,7 @@
 """Columns that are read as the user says: as numbers, categories, dates, or not at all.
 
-Only columns that ``--as`` names are touched. A text that is no number, or no date, counts as missing
-and is counted in a note; where that would be most of the column, the table is refused.
+Only columns that ``--as`` names are touched. A text that is no number, or no date, counts as
+missing, and a note says how many there are; where most are, the table is refused.
 """
 
 from __future__ import annotations
