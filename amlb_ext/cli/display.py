@@ -41,7 +41,8 @@ def planned_tasks(report: Any) -> str:
     if report.readings:
         from amlb_ext.sources.reading import reading_text
 
-        lines += [reading_text(report.readings, f"{report.out}, once it is made"), ""]
+        full_table = f"{report.out}/hardsynth/columns.csv, once the suite is made"
+        lines += [reading_text(report.readings, full_table), ""]
     if rows:
         lines.append(text_table(headers, rows))
     lines += _remarks(report)

@@ -9,7 +9,7 @@ that would happen is read as Python's exact numbers (``object`` of ``int``, ``De
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -27,7 +27,7 @@ LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
 #: Numbers with a decimal point, and with a decimal comma after groups of three digits.
 _POINT_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(
-    r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?(?:[eE][+-]?\d+)?"
+    r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d+)?(?:[eE][+-]?\d+)?"
 )
 
 
@@ -190,6 +190,30 @@ def parse_text_number(text: str, decimal: str = ".") -> float | int | Decimal | 
     if decimal == ",":
         text = text.replace(".", "").replace(",", ".")
     return parse_number(text)
+
+
+def parse_text_numbers(
+    texts: Collection[str], decimal: str = "."
+) -> dict[str, float | int | Decimal | None]:
+    """Return the numbers that the texts of one column write, by text; None for what is none.
+
+    A table may write one column with commas and another with points. So with a decimal comma a
+    column has points all the same if these make numbers of more of its texts.
+
+    Examples
+    --------
+    >>> parse_text_numbers(["1,5", "1.234"], decimal=",")
+    {'1,5': 1.5, '1.234': 1234.0}
+    >>> parse_text_numbers(["0.5", "1.234"], decimal=",")
+    {'0.5': 0.5, '1.234': 1.234}
+    """
+    numbers = {text: parse_text_number(text, decimal) for text in texts}
+    n_unread = sum(number is None for number in numbers.values())
+    if decimal == "." or not n_unread:
+        return numbers
+    with_point = {text: parse_text_number(text) for text in texts}
+    n_unread_with_point = sum(number is None for number in with_point.values())
+    return with_point if n_unread_with_point < n_unread else numbers
 
 
 def _normalize_number(value: object) -> float | int | Decimal:

@@ -8,7 +8,6 @@ them, or the first so many of them.
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +22,7 @@ from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
+from amlb_ext.sources.reading import describe_target_texts
 
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
 PARTS = 5
@@ -106,12 +106,15 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
 
 def _lonely_classes_error(task: Task, *, n_alone: int, n_test: int) -> DataError:
     """Return the error of a target such as an id, of which hardly any class has two rows."""
-    target = shlex.quote(f"{task.target_name}=number")
+    remedy = "name another column with --target"
+    looks = describe_target_texts(task)
+    if looks:
+        remedy += f"; or are these {looks}"
     return DataError(
         f"{task.name}: the target {task.target_name!r} has {len(task.labels)} classes in "
         f"{len(task)} rows; {n_alone} rows are alone in their class, so there are no {n_test} rows "
         "to test on",
-        f"name another column with --target, or, if it holds numbers, --as {target}",
+        remedy,
     )
 
 

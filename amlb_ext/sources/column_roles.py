@@ -18,6 +18,7 @@ from amlb_ext.core.numbers import (
     convert_to_float64,
     holds_numbers,
     parse_text_number,
+    parse_text_numbers,
 )
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.read_table import CsvFormat
@@ -161,7 +162,7 @@ def _read_numbers(
     if not (pd.api.types.is_numeric_dtype(values) or holds_numbers(values)):
         texts = values.dropna().astype(str)
         decimal = options.decimal or "."
-        parsed = {text: parse_text_number(text, decimal) for text in texts.unique()}
+        parsed = parse_text_numbers(texts.unique(), decimal)
         is_unread = texts.map(lambda text: parsed[text] is None)
         notes = _check_unread(texts[is_unread], texts, file, "number", decimal)
         objects = [None] * len(values)

@@ -23,6 +23,7 @@ from amlb_ext.core.numbers import (
     holds_numbers,
     narrow_to_float64,
     parse_number,
+    parse_text_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
@@ -43,7 +44,8 @@ class CsvFormat:
     separator : str, optional
         Between two fields; None to take what the header has.
     decimal : str
-        The decimal sign of numbers, ``.`` or ``,``.
+        The decimal sign of numbers, ``.`` or ``,``. With a comma, a column whose numbers show that
+        they have a decimal point is read so.
     texts : frozenset of str
         Columns to keep as the file writes them.
     """
@@ -162,6 +164,8 @@ def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
             frame = pd.read_csv(path, low_memory=False, **how)
         frame = _mark_missing_texts(frame)
         frame, number_notes = _restore_exact_numbers(frame, path, how)
+        if csv_format.decimal == ",":
+            frame = _read_other_numbers(frame, csv_format.texts)
         notes += number_notes
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
@@ -245,6 +249,27 @@ def _restore_exact_numbers(
                 "them; put a letter before them to keep them as texts"
             )
     return frame, tuple(notes)
+
+
+def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFrame:
+    """Read numbers with a decimal point, or with points between thousands, in a file with commas.
+
+    pandas leaves them texts, since it knows one decimal sign for all columns.
+    """
+    for name in frame.columns.difference(list(texts)):
+        values = frame[name]
+        is_text = not (
+            pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
+        )
+        distinct = values.dropna().unique()
+        if not is_text or not all(isinstance(text, str) for text in distinct):
+            continue
+        numbers = parse_text_numbers(distinct, decimal=",")
+        if distinct.size and None not in numbers.values():
+            exact = [numbers[text] for text in values.dropna()]
+            objects = replace_as_objects(values, values.notna(), exact)
+            frame[name] = narrow_to_float64(objects)
+    return frame
 
 
 @dataclass

@@ -164,14 +164,16 @@ def _describe_column(
     read_as = "number" if column.is_numeric else "category"
     if column.name in task.reading.dates:
         read_as = "date"
+    is_named = column.name in task.reading.named or read_as == "date"
     warning = ""
     if is_dropped:
         warning = "left out, as you said"
-    elif column.name not in task.reading.named and read_as != "date":
+    elif not is_kept:
+        looks = "" if is_named else _looks_like(column, present)
+        keep = f"an id? --keep {shlex.quote(column.name)} brings it back"
+        warning = f"left out; {looks or keep}"
+    elif not is_named:
         warning = _column_warning(column, present, levels, n_rows=len(values))
-    if not is_kept and not is_dropped:
-        keep = f"--keep {shlex.quote(column.name)}"
-        warning = warning or f"looks like an id; {keep} brings it back"
     # what was left out may be private, and this table is written into the suite
     example = ""
     if is_kept and len(present):
@@ -248,8 +250,9 @@ def _looks_like(column: Column, present: pd.Series) -> str:
         n_others = int(rows[~is_number].sum())
         if n_others and is_number.sum() >= MIN_NUMBERS:
             other = shorten_text(texts[~is_number].iloc[0], _EXAMPLE_WIDTH)
+            values, these = ("values", "these") if n_others > 1 else ("value", "it")
             return (
-                f"numbers, but for {n_others} values such as {other!r}? {flags} makes these "
+                f"numbers, but for {n_others} {values} such as {other!r}? {flags} makes {these} "
                 "missing"
             )
         if decimal == "," and not n_others:
@@ -277,11 +280,9 @@ def _target_warning(task: Task) -> str:
             values.max() - values.min() == len(values) - 1
         )
         return f"it only counts the rows; {other}" if is_counter else ""
-    target = Column(task.target_name, "categorical", task.labels)
-    if task.target_name not in task.reading.named:
-        looks = _looks_like(target, task.target)
-        if looks:
-            return looks
+    looks = describe_target_texts(task)
+    if looks:
+        return f"{looks}; or {other}"
     per_class = len(task) / len(task.labels)
     if per_class >= MIN_ROWS_PER_CLASS:
         return ""
@@ -289,9 +290,16 @@ def _target_warning(task: Task) -> str:
     n_alone = int((counts == 1).sum())
     return (
         f"{len(task.labels)} classes in {len(task)} rows, {per_class:.1f} rows per class, "
-        f"{n_alone} classes of a single row: too few to learn from; {other}, or, if it holds "
-        f"numbers, {_as_flag(task.target_name, 'number')}"
+        f"{n_alone} classes of a single row: too few to learn from; {other}"
     )
+
+
+def describe_target_texts(task: Task) -> str:
+    """Return what the classes of a target look like, if not like classes; else nothing."""
+    if not task.kind.is_classification or task.target_name in task.reading.named:
+        return ""
+    target = Column(task.target_name, "categorical", task.labels)
+    return _looks_like(target, task.target)
 
 
 # As text and as a file.
@@ -368,7 +376,9 @@ def _hidden_line(
     n_warned = sum(bool(column.warning) for column in reading.columns)
     n_warned -= sum(bool(column.warning) for column in shown)
     plural = "" if n_hidden == 1 else "s"
-    with_warning = f"{n_warned} of them with a warning" if n_warned else "no warning"
+    with_warning = (
+        f"{n_warned} of them with a warning" if n_warned else "without a warning"
+    )
     where = f"; all are in {full_table}" if full_table else ""
     return f"  ... and {n_hidden} more column{plural}, {with_warning}{where}"
 
