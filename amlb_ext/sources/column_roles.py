@@ -19,6 +19,7 @@ from amlb_ext.core.numbers import (
     holds_numbers,
     parse_text_number,
     parse_text_numbers,
+    replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.read_table import CsvFormat
@@ -165,11 +166,8 @@ def _read_numbers(
         parsed = parse_text_numbers(texts.unique(), decimal)
         is_unread = texts.map(lambda text: parsed[text] is None)
         notes = _check_unread(texts[is_unread], texts, file, "number", decimal)
-        objects = [None] * len(values)
-        for position, value in enumerate(values):
-            if not pd.isna(value):
-                objects[position] = parsed[str(value)]
-        numbers = pd.Series(objects, index=values.index, name=name, dtype=object)
+        exact = [parsed[text] for text in texts]
+        numbers = replace_as_objects(values, values.notna(), exact)
     floats = convert_to_float64(numbers)
     if floats.lost and floats.is_whole:
         raise DataError(
