@@ -39,6 +39,7 @@ MIN_ROWS_PER_CLASS = 5
 #: Columns of the table of roles.
 HEADERS = ("column", "read as", "levels", "missing", "example", "warning")
 _EXAMPLE_WIDTH = 20
+_WARNING_WIDTH = 160
 _COMMA_BETWEEN_DIGITS = re.compile(r"\d,\d|^,\d")
 
 
@@ -319,18 +320,23 @@ def reading_text(readings: Sequence[TableReading], full_table: str = "") -> str:
     for reading in readings:
         lines = [_target_line(reading)]
         if reading.target_warning:
-            lines.append(f"  warning: the target: {reading.target_warning}")
+            warning = shorten_text(reading.target_warning, _WARNING_WIDTH)
+            lines.append(f"  warning: the target: {warning}")
         shown = _shown_columns(reading.columns, only_warnings=is_short)
         if shown:
-            rows = [
-                [shorten_text(column.name), *column.cells()[1:]] for column in shown
-            ]
+            rows = [_printed_cells(column) for column in shown]
             lines.append(text_table(HEADERS, rows, indent=2))
         n_hidden = len(reading.columns) - len(shown)
         if n_hidden:
             lines.append(_hidden_line(reading, shown, full_table))
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
+
+
+def _printed_cells(column: ColumnReading) -> list[Any]:
+    # a foreign name or value may hold line ends, or act on the terminal
+    name, *counts, warning = column.cells()
+    return [shorten_text(name), *counts, shorten_text(warning, _WARNING_WIDTH)]
 
 
 def _target_line(reading: TableReading) -> str:
@@ -345,7 +351,7 @@ def _target_line(reading: TableReading) -> str:
     elif reading.target_choice == "by name":
         how = ": chosen by its name, since --target names none"
     return (
-        f"{reading.name}: {reading.rows} rows, {len(reading.columns)} columns; "
+        f"{shorten_text(reading.name)}: {reading.rows} rows, {len(reading.columns)} columns; "
         f"target{plural} {listed} ({what}){how}"
     )
 

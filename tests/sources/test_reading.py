@@ -86,3 +86,11 @@ def test_a_wide_table_is_cut_to_the_columns_with_a_warning():
     assert "constant: --drop c77" in text
     assert "494 more columns, without a warning; all are in columns.csv" in text
     assert len(reading_csv([reading]).splitlines()) == 502
+
+
+def test_foreign_names_do_not_act_on_the_terminal():
+    name = "red\x1b[31m\nname"
+    task = make_task(pd.DataFrame({name: ["a"] * N, "y": Y}), "y", name="t")
+    text = reading_text([describe_reading(task)])
+    assert "\x1b" not in text
+    assert len(text.splitlines()) == 4
