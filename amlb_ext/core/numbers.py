@@ -27,7 +27,7 @@ LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
 #: Numbers with a decimal point, and with a decimal comma after groups of three digits.
 _POINT_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(
-    r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*)(?:,\d+)?(?:[eE][+-]?\d+)?"
+    r"[+-]?(?:(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?"
 )
 
 
@@ -184,8 +184,8 @@ def parse_text_number(text: str, decimal: str = ".") -> float | int | Decimal | 
     """
     text = text.strip()
     pattern = _COMMA_NUMBER if decimal == "," else _POINT_NUMBER
-    has_digit = any(character.isdecimal() for character in text)
-    if not (has_digit and text.isascii() and pattern.fullmatch(text)):
+    # other scripts have digits, too
+    if not (text.isascii() and pattern.fullmatch(text)):
         return None
     if decimal == ",":
         text = text.replace(".", "").replace(",", ".")

@@ -45,6 +45,7 @@ def test_a_warning_says_what_to_type(values, said):
         ["1", "2", "3+", "1"] * (N // 4),
         [k % 10 / 4 for k in range(N)],
         ["a,b", "c,d"] * (N // 2),
+        ["E101", "E5", "C85", ",", "-"] * (N // 5),
         [True, False] * (N // 2),
     ],
 )
