@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.flags import add_output_flags
+from amlb_ext.cli.flags import (
+    READING_SETTINGS,
+    add_output_flags,
+    add_setting_flags,
+    is_quiet,
+    layer_from,
+)
+from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 
 
@@ -76,6 +84,7 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="load pickles, which run any code that is in them: only files that you made",
     )
+    add_setting_flags(parser, only=READING_SETTINGS)
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
 
@@ -83,22 +92,38 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Read the files, compare, and print the answer."""
     files = _named_files(arguments.candidate)
+    options = build_config(layer_from(arguments)).source
     from amlb_ext.comparison import compare
-    from amlb_ext.comparison.files import read_labelled_table, read_model
+    from amlb_ext.comparison.files import (
+        describe_table,
+        read_labelled_table,
+        read_model,
+    )
     from amlb_ext.core.json_values import to_json_values
+    from amlb_ext.sources.reading import reading_text
 
-    X, y = read_labelled_table(Path(arguments.table), arguments.target)
+    table = read_labelled_table(Path(arguments.table), arguments.target, options)
     train = None
     if arguments.train:
-        train = read_labelled_table(Path(arguments.train), arguments.target)
+        old = read_labelled_table(Path(arguments.train), arguments.target, options)
+        train = (old.features, old.target)
+    kind = arguments.kind
+    if kind is None and options.read_as.get(arguments.target) == "category":
+        kind = "classification"
     trust_pickle = arguments.trust_pickle
+    baseline = read_model(Path(arguments.baseline), trust_pickle)
+    candidates = {name: read_model(path, trust_pickle) for name, path in files.items()}
+    if not is_quiet(arguments):
+        reading = describe_table(table, model=baseline, kind=kind)
+        lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
+        print(*lines, sep="\n", file=sys.stderr)
     result = compare(
-        read_model(Path(arguments.baseline), trust_pickle),
-        {name: read_model(path, trust_pickle) for name, path in files.items()},
-        X,
-        y,
+        baseline,
+        candidates,
+        table.features,
+        table.target,
         train=train,
-        kind=arguments.kind,
+        kind=kind,
         rule=arguments.rule,
         alpha=arguments.alpha,
         refits=arguments.refits,

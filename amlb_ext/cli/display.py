@@ -37,7 +37,14 @@ def planned_tasks(report: Any) -> str:
         row = [task[name] for name in headers]
         row[0] = shorten_text(str(task["task"]))
         rows.append(row)
-    lines = [text_table(headers, rows)] if rows else []
+    lines = []
+    if report.readings:
+        from amlb_ext.sources.reading import reading_text
+
+        full_table = f"{report.out}/hardsynth/columns.csv, once the suite is made"
+        lines += [reading_text(report.readings, full_table), ""]
+    if rows:
+        lines.append(text_table(headers, rows))
     lines += _remarks(report)
     lines += ["", f"dry run: nothing was written to {report.out}"]
     return "\n".join(lines)

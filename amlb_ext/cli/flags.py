@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import yaml
@@ -31,6 +32,7 @@ SPECIAL = {
     ("agreement", "filter"): "agreement-filter",
     ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
+    ("source", "read_as"): "as",
     ("relations", "rules"): "relation",
     ("relations", "drop"): "drop-relation",
 }
@@ -67,14 +69,30 @@ def flag_name(path: SettingPath) -> str:
     return "-".join(parts).replace("_", "-")
 
 
+#: How the columns of a table are read.
+READING_SETTINGS = frozenset(
+    {
+        ("source", "drop"),
+        ("source", "read_as"),
+        ("source", "sep"),
+        ("source", "decimal"),
+    }
+)
+
+
 def add_setting_flags(
-    parser: argparse.ArgumentParser, only_stage: str | None = None
+    parser: argparse.ArgumentParser,
+    only_stage: str | None = None,
+    *,
+    only: Collection[SettingPath] | None = None,
 ) -> None:
-    """Add a flag for every setting, or for those of one stage, grouped by stage."""
+    """Add a flag for every setting, for those of one stage, or for those named."""
     groups: dict[str, Any] = {}
     for path, field in list_settings():
         stage = path[0] if len(path) > 1 else "suite"
         if only_stage not in (None, stage) or path in FILE_ONLY:
+            continue
+        if only is not None and path not in only:
             continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
@@ -192,9 +210,11 @@ def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
     """Return a flag's value as the setting takes it; pydantic converts numbers later."""
     if _is_mapping(annotation):
         _, value_type = typing.get_args(annotation)
+        # a number or one of a few words holds no "=", so a key may
+        splits_last = value_type is float or bool(_choices(value_type))
         merged: dict[str, Any] = {}
         for text in value:
-            merged |= _parse_mapping(text, path, has_numbers=value_type is float)
+            merged |= _parse_mapping(text, path, splits_last=splits_last)
         return merged
     if isinstance(value, list):
         # Column names may hold commas, so only a list of one text is split at them.
@@ -207,7 +227,7 @@ def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
 
 
 def _parse_mapping(
-    text: str, path: SettingPath, *, has_numbers: bool
+    text: str, path: SettingPath, *, splits_last: bool
 ) -> dict[str, Any]:
     """Read ``key=value,key=value`` or a YAML mapping."""
     try:
@@ -215,7 +235,7 @@ def _parse_mapping(
         if text.lstrip().startswith("{"):
             mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
         else:
-            mapping = _split_pairs(text, has_numbers=has_numbers)
+            mapping = _split_pairs(text, splits_last=splits_last)
     except yaml.YAMLError:
         mapping = None
     if not isinstance(mapping, dict) or not mapping:
@@ -226,17 +246,17 @@ def _parse_mapping(
     return mapping
 
 
-def _split_pairs(text: str, *, has_numbers: bool) -> dict[str, Any] | None:
+def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
     """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
 
-    A key of a number may hold ``=`` itself, as the label ``<=50K`` does: its item is split at the
-    last ``=``. Any other item is split at the first one, since a text may hold ``=`` too.
+    A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
+    split at the last ``=``. Any other item is split at the first one, since a text may hold ``=``.
     """
     mapping: dict[str, Any] = {}
     for item in text.split(","):
         if not item.strip():
             continue
-        key, sign, value = item.rpartition("=") if has_numbers else item.partition("=")
+        key, sign, value = item.rpartition("=") if splits_last else item.partition("=")
         if not sign:
             return None
         mapping[key.strip()] = yaml.safe_load(value)

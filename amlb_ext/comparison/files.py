@@ -2,32 +2,117 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.errors import DataError, suggest_nearest
+from amlb_ext.comparison.labelled import read_labelled_rows
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.task import Reading
 from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
 from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
+from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
+from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
+from amlb_ext.sources.reading import ColumnReading, TableReading, describe_reading
 
 
-def read_labelled_table(path: Path, target: str) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the features and the target of a table.
+@dataclass(frozen=True, kw_only=True)
+class LabelledTable:
+    """A table from a file, as the models are given it.
+
+    Attributes
+    ----------
+    name : str
+    features : DataFrame of shape (n, d)
+    target : Series of shape (n,)
+    left_out : DataFrame of shape (n, c)
+        Columns that the user leaves out.
+    reading : Reading
+    notes : tuple of str
+    """
+
+    name: str
+    features: pd.DataFrame
+    target: pd.Series
+    left_out: pd.DataFrame
+    reading: Reading
+    notes: tuple[str, ...]
+
+
+def read_labelled_table(
+    path: Path, target: str, options: SourceConfig | None = None
+) -> LabelledTable:
+    """Read a table and its target as the user says.
+
+    Parameters
+    ----------
+    path : Path
+    target : str
+    options : SourceConfig, optional
+        ``read_as``, ``drop``, ``sep`` and ``decimal`` are used.
 
     Raises
     ------
     SourceError, DataError
         The file cannot be read, or has no such column.
+    ConfigError
+        An option names a column that the table lacks, or leaves out the target.
     """
-    frame = read_table(path).frame
-    if target not in frame.columns:
+    options = options or SourceConfig()
+    table = read_table(path, csv_format(options))
+    names = [str(name) for name in table.frame.columns]
+    if target not in names:
         raise DataError(
-            f"{path.name} has no column {target!r}",
-            suggest_nearest(target, map(str, frame.columns)),
+            f"{path.name} has no column {target!r}", suggest_nearest(target, names)
         )
-    return frame.drop(columns=target), frame[target]
+    options = split_column_lists(options, names)
+    for flag, named in (("--drop", options.drop), ("--as", options.read_as)):
+        for name in named:
+            if name not in names:
+                raise ConfigError(
+                    f"{flag} names {name!r}, but {path.name} has no such column",
+                    suggest_nearest(name, names),
+                )
+    left_out = columns_left_out(options)
+    if target in options.drop:
+        raise ConfigError(f"--drop names {target!r}, the target", "name a feature")
+    left_out_columns = table.frame[left_out]
+    table = apply_roles(table, options, [target])
+    return LabelledTable(
+        name=path.name,
+        # a column that is both left out and read as a date has gone with the dates
+        features=table.frame.drop(columns=[target, *left_out], errors="ignore"),
+        target=table.frame[target],
+        left_out=left_out_columns,
+        reading=Reading("given", table.named, table.dates),
+        notes=table.notes,
+    )
+
+
+def describe_table(
+    table: LabelledTable, *, model: Any, kind: str | None
+) -> TableReading:
+    """Describe how a table was read; see :mod:`amlb_ext.sources.reading`."""
+    rows = read_labelled_rows(table.features, table.target, model=model, kind=kind)
+    task = dataclasses.replace(rows.task, reading=table.reading).renamed(table.name)
+    reading = describe_reading(task)
+    ignored = []
+    for name, values in table.left_out.items():
+        column = ColumnReading(
+            name=str(name),
+            read_as="ignored",
+            levels=int(values.nunique()),
+            missing=int(values.isna().sum()),
+            example="",
+            warning="left out, as you said",
+        )
+        ignored.append(column)
+    return dataclasses.replace(reading, columns=(*reading.columns, *ignored))
 
 
 def read_model(path: Path, trust_pickle: bool) -> Any:

@@ -54,8 +54,27 @@ class SourceConfig(Stage):
     )
     drop: tuple[str, ...] = Field(
         (),
-        description="column to leave out; repeat the flag for several",
+        description="column to leave out; repeat the flag for several, or put commas between "
+        "them",
         json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
+    )
+    read_as: dict[str, Literal["number", "category", "date", "ignore"]] = Field(
+        default_factory=dict,
+        description="how a column of a table is read: number, category, date (as year, month, "
+        "day, weekday and seconds) or ignore; repeat the flag for several",
+        json_schema_extra={"metavar": "NAME=ROLE"},
+    )
+    sep: str | None = Field(
+        None,
+        description="character between the fields of a CSV file, e.g. ';' or tab (default: "
+        "comma, or what the first line has in place of it)",
+        json_schema_extra={"metavar": "CHAR"},
+    )
+    decimal: Literal[".", ","] | None = Field(
+        None,
+        description="decimal sign of the numbers of a CSV file, and of texts that --as reads as "
+        "numbers (default: the point)",
+        json_schema_extra={"metavar": "CHAR"},
     )
     test_file: str | None = Field(
         None,

@@ -21,7 +21,15 @@ from amlb_ext.core.numbers import (
     convert_to_float64,
     holds_numbers,
 )
-from amlb_ext.core.task import Column, ColumnType, Fold, Kind, Origin, Task
+from amlb_ext.core.task import (
+    Column,
+    ColumnType,
+    Fold,
+    Kind,
+    Origin,
+    Reading,
+    Task,
+)
 
 #: Fewer rows than this cannot be split, fitted and searched in any useful way.
 MIN_ROWS = 20
@@ -68,6 +76,7 @@ def make_task(
     origin: Origin | None = None,
     notes: Sequence[str] = (),
     beside: Sequence[str] = (),
+    reading: Reading | None = None,
 ) -> Task:
     """Check a table and bring it to canonical form.
 
@@ -92,6 +101,8 @@ def make_task(
     notes : sequence of str, optional
     beside : sequence of str, optional
         Targets of other tasks: they are no features, and a row that lacks one is dropped too.
+    reading : Reading, optional
+        How the table was read, to be shown.
 
     Returns
     -------
@@ -153,6 +164,7 @@ def make_task(
         folds=folds,
         origin=origin or Origin(spec=name),
         notes=(*notes, *drop_notes, *target_notes, *feature_notes),
+        reading=reading or Reading(),
     )
 
 

@@ -98,6 +98,29 @@ class Origin:
     url: str = ""
 
 
+#: Who chose the target: the user or the source, its name (``target``, ``class``), or its place.
+TargetChoice = Literal["given", "by name", "last column"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table was read, for people; no part of what a task is, nor of its hashes.
+
+    Attributes
+    ----------
+    target_choice : str
+        ``given``, ``by name`` or ``last column``.
+    named : frozenset of str
+        Columns of the table whose reading the user named.
+    dates : dict of str to str
+        By column made of a date: the column that held the date.
+    """
+
+    target_choice: TargetChoice = "given"
+    named: frozenset[str] = frozenset()
+    dates: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Task:
     """A prediction task in canonical form; build one with :func:`amlb_ext.core.tables.make_task`.
@@ -126,6 +149,8 @@ class Task:
     group : str
         Name that the tasks of one table with several targets share: they have the same features
         and folds, and are hardened together. Empty for a task on its own.
+    reading : Reading
+        How the table was read, to be shown.
     """
 
     name: str
@@ -140,6 +165,7 @@ class Task:
     origin: Origin
     notes: tuple[str, ...] = ()
     group: str = ""
+    reading: Reading = field(default_factory=Reading)
 
     def __len__(self) -> int:
         return len(self.features)

@@ -231,6 +231,65 @@ def hardness_by_target(
     return by_target
 
 
+def check_alpha(config: HardnessConfig, kind: Kind) -> None:
+    """Raise for a threshold that no error or no probability can have.
+
+    Parameters
+    ----------
+    config : HardnessConfig
+    kind : Kind
+
+    Raises
+    ------
+    ConfigError
+
+    Examples
+    --------
+    >>> check_alpha(HardnessConfig(rule="wrong", alpha=7), Kind.BINARY)
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: --alpha 7 is no threshold of the rule 'wrong', which calls \
+a row bad at a probability of at most alpha (give a number from 0 to 1; it is 0.5 by default)
+    """
+    rule = _rule_for(config, kind)
+    if rule in _FALLING:
+        for label, class_alpha in config.class_alpha.items():
+            if not 0 <= class_alpha <= 1:
+                raise ConfigError(
+                    f"--class-alpha {label}={class_alpha:g} is no probability",
+                    "give a number from 0 to 1",
+                )
+    alpha = config.alpha
+    # the rule quantile counts rows and has no use for alpha
+    if alpha is None or rule == "quantile":
+        return
+    if rule in _FALLING:
+        is_allowed = 0 <= alpha <= 1
+        meaning = "at a probability of at most alpha"
+        wanted = "a number from 0 to 1"
+    else:
+        # no upper end: an error may exceed the range of the training rows
+        is_allowed = 0 <= alpha < float("inf")
+        meaning = "at an error of at least alpha"
+        wanted = "a number of at least 0"
+        if rule == "reducible":
+            meaning = "where an oracle departs from F by at least alpha"
+    if not is_allowed:
+        usual = f"; it is {CUSTOMARY[rule]:g} by default" if rule in CUSTOMARY else ""
+        raise ConfigError(
+            f"--alpha {alpha:g} is no threshold of the rule {rule!r}, which calls a row bad "
+            f"{meaning}",
+            f"give {wanted}{usual}",
+        )
+
+
+def _rule_for(config: HardnessConfig, kind: Kind) -> str:
+    """Return the rule of the configuration, with ``auto`` settled by the kind."""
+    if config.rule != "auto":
+        return config.rule
+    return "band" if kind.is_classification else "absolute"
+
+
 def settle_rule(
     config: HardnessConfig,
     kind: Kind,
@@ -258,7 +317,8 @@ def settle_rule(
     Raises
     ------
     ConfigError
-        A rule that does not serve this kind, or thresholds for unknown classes.
+        A rule that does not serve this kind, a threshold outside its range, or thresholds for
+        unknown classes.
 
     Examples
     --------
@@ -271,9 +331,7 @@ def settle_rule(
     [False, True, False]
     [True, True, False]
     """
-    rule = config.rule
-    if rule == "auto":
-        rule = "band" if kind.is_classification else "absolute"
+    rule = _rule_for(config, kind)
     family, _ = RULES[rule]
     fitting = _rules_for(kind)
     if rule not in fitting:
@@ -281,6 +339,7 @@ def settle_rule(
             f"the rule {rule!r} serves {family}, this task is {kind}",
             f"use --rule {' or '.join(fitting)}",
         )
+    check_alpha(config, kind)
     by_target = hardness_by_target(rule, y, f, t)
     if config.class_alpha:
         return _per_class(config, rule, labels)

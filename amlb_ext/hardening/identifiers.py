@@ -211,6 +211,50 @@ def required_columns(file: str, model: Any) -> RequiredColumns:
     return RequiredColumns(file, frozenset(str(name) for name in names))
 
 
+def columns_left_out(options: SourceConfig) -> list[str]:
+    """Return the columns that the user leaves out, by ``drop`` or by ``read_as``."""
+    ignored = [name for name, role in options.read_as.items() if role == "ignore"]
+    return [*options.drop, *ignored]
+
+
+def column_names(tasks: Sequence[Task]) -> set[str]:
+    """Return the columns of all tasks, targets included."""
+    names: set[str] = set()
+    for task in tasks:
+        names.add(task.target_name)
+        names.update(column.name for column in task.columns)
+    return names
+
+
+def split_column_lists(options: SourceConfig, known: Collection[str]) -> SourceConfig:
+    """Return the options with ``a,b`` in ``keep`` and ``drop`` split where it is no column.
+
+    Parameters
+    ----------
+    options : SourceConfig
+    known : collection of str
+        Columns of all tables, targets included.
+
+    Examples
+    --------
+    >>> split_column_lists(SourceConfig(drop=["a,b"]), {"a", "b"}).drop
+    ('a', 'b')
+    >>> split_column_lists(SourceConfig(drop=["a,b"]), {"a,b", "a", "b"}).drop
+    ('a,b',)
+    """
+
+    def split(names: Sequence[str]) -> tuple[str, ...]:
+        columns = []
+        for name in names:
+            parts = [part.strip() for part in name.split(",")]
+            is_list = name not in known and all(part in known for part in parts)
+            columns += parts if is_list else [name]
+        return tuple(columns)
+
+    lists = {"keep": split(options.keep), "drop": split(options.drop)}
+    return options.model_copy(update=lists)
+
+
 def check_column_options(
     tasks: Sequence[Task], options: SourceConfig, all_read: bool = True
 ) -> None:
@@ -240,15 +284,20 @@ def check_column_options(
     known: set[str] = set()
     for task in tasks:
         known.update(column.name for column in task.columns)
+    for name in options.read_as:
+        is_read = any(name in task.reading.named for task in tasks)
+        if not is_read:
+            _check_column_name("as", name, known, tasks=tasks, all_read=all_read)
     for name in options.keep:
         _check_column_name("keep", name, known, tasks=tasks, all_read=all_read)
     for name in options.drop:
         _check_column_name("drop", name, known, tasks=tasks, all_read=all_read)
     for task in tasks:
         names = {column.name for column in task.columns}
-        if names <= set(options.drop):
+        if names <= set(columns_left_out(options)):
+            flag = "--drop" if names <= set(options.drop) else "--as ...=ignore"
             raise ConfigError(
-                f"--drop names every column of {task.name} but the target",
+                f"{flag} names every column of {task.name} but the target",
                 "leave at least one feature",
             )
 
@@ -261,7 +310,7 @@ def _check_column_name(
     tasks: Sequence[Task],
     all_read: bool,
 ) -> None:
-    """Raise for a name after ``--keep`` or ``--drop`` that is a target, or in no table."""
+    """Raise for a column that an option names and no table has, or that is a target."""
     owner = next((task for task in tasks if task.target_name == name), None)
     if owner is not None and flag == "drop":
         raise ConfigError(
@@ -288,7 +337,7 @@ def select_columns(
     task : Task
         With folds.
     options : SourceConfig
-        ``keep`` and ``drop``, see :func:`check_column_options`.
+        ``keep``, ``drop`` and columns to ignore, see :func:`check_column_options`.
     required : RequiredColumns
         What F needs, see :func:`required_columns`.
 
@@ -305,11 +354,12 @@ def select_columns(
         No column would be left.
     """
     names = [column.name for column in task.columns]
-    asked = [name for name in names if name in options.drop]
+    asked = [name for name in names if name in columns_left_out(options)]
     for name in asked:
         if required.names is not None and name in required.names:
+            flag = "--drop" if name in options.drop else "--as ...=ignore"
             raise ConfigError(
-                f"--drop names {name!r}, but F, the file {required.file}, was fitted on it",
+                f"{flag} names {name!r}, but F, the file {required.file}, was fitted on it",
                 "keep the column, or fit F without it",
             )
     # what the user says comes first, then what F needs
@@ -339,7 +389,7 @@ def select_columns(
         *_note_left_out(left_out),
         *_note_kept(kept),
         *_note_needed(needed, required),
-        *_note_asked(asked),
+        *_note_asked(asked, options),
         *_note_row_numbers(counters),
     ]
     reduced = drop_columns(task, dropped)
@@ -394,11 +444,15 @@ def _note_needed(
     ]
 
 
-def _note_asked(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    listed = ", ".join(repr(name) for name in names)
-    return [f"left out because --drop says so: {listed}"]
+def _note_asked(names: Sequence[str], options: SourceConfig) -> list[str]:
+    dropped = [name for name in names if name in options.drop]
+    ignored = [name for name in names if name not in options.drop]
+    notes = []
+    for flag, flagged in (("--drop", dropped), ("--as", ignored)):
+        if flagged:
+            listed = ", ".join(repr(name) for name in flagged)
+            notes.append(f"left out because {flag} says so: {listed}")
+    return notes
 
 
 def _note_row_numbers(names: Sequence[str]) -> list[str]:

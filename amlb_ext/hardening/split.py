@@ -19,8 +19,10 @@ from sklearn.model_selection import (
 )
 
 from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
+from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
+from amlb_ext.sources.reading import describe_target_texts
 
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
 PARTS = 5
@@ -50,6 +52,11 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     -------
     Task
 
+    Raises
+    ------
+    DataError
+        Too few rows whose class has a second row.
+
     Examples
     --------
     >>> import pandas as pd
@@ -76,6 +83,8 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
 
     n_test = max(1, round(config.test_size * len(task)))
     n_train = len(free) - n_test
+    if n_train < 1:
+        raise _lonely_classes_error(task, n_alone=len(alone), n_test=n_test)
     # each class needs a row on either side, or scikit-learn refuses to stratify
     can_stratify = len(np.unique(strata)) <= min(n_test, n_train)
     splitter_class = ShuffleSplit
@@ -93,6 +102,20 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
         test_rows = np.sort(free[test]).astype(np.int64)
         folds.append(Fold(train_rows, test_rows))
     return task.with_folds(tuple(folds))
+
+
+def _lonely_classes_error(task: Task, *, n_alone: int, n_test: int) -> DataError:
+    """Return the error of a target such as an id, of which hardly any class has two rows."""
+    remedy = "name another column with --target"
+    looks = describe_target_texts(task)
+    if looks:
+        remedy += f"; or are these {looks}"
+    return DataError(
+        f"{task.name}: the target {task.target_name!r} has {len(task.labels)} classes in "
+        f"{len(task)} rows; {n_alone} rows are alone in their class, so there are no {n_test} rows "
+        "to test on",
+        remedy,
+    )
 
 
 def _first_folds(task: Task, wanted: int | None) -> Task:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from typing import Any
 from tqdm import tqdm
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
+from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
@@ -22,10 +24,14 @@ from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
+from amlb_ext.hardening.hardness import check_alpha
 from amlb_ext.hardening.identifiers import (
     check_column_options,
+    column_names,
+    columns_left_out,
     required_columns,
     select_columns,
+    split_column_lists,
 )
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import (
@@ -46,6 +52,12 @@ from amlb_ext.pipeline.request import (
 )
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
+from amlb_ext.sources.reading import (
+    TableReading,
+    describe_reading,
+    reading_csv,
+    reading_text,
+)
 from amlb_ext.suite import (
     MAIN_SUFFIXES,
     Coding,
@@ -78,11 +90,16 @@ def generate_suite(request: Request) -> GenerationReport:
     loaded = load_tasks(request)
     report.failures += loaded.failures
     report.absent += loaded.absent
+    report.readings += loaded.readings
     if request.dry_run:
         for task in loaded.tasks:
             report.tasks.append(_planned_task(task))
             report.notes += _named_notes(task)
         return report
+    if not request.quiet:
+        # Before the work begins, so that a column that was read wrongly costs no time.
+        full_table = str(Layout(request.out).columns)
+        tqdm.write(reading_text(loaded.readings, full_table), file=sys.stderr)
     with lock_folder(layout.lock, layout.root):
         # Again, as it stands now that no other process writes there.
         check_output(layout, settings, request.force)
@@ -111,6 +128,7 @@ def generate_suite(request: Request) -> GenerationReport:
             original=original,
             absent=report.absent,
         )
+        write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True
         if original is not None and manifest.pair is not None:
             report.twin = manifest.pair.name
@@ -172,12 +190,15 @@ class LoadedTasks:
         Tasks that could not be loaded or have no column to keep, and why.
     absent : list of str
         The names of these tasks.
+    readings : list of TableReading
+        How each table was read.
     """
 
     tasks: list[Task]
     source_names: dict[str, str]
     failures: list[dict[str, Any]]
     absent: list[str]
+    readings: list[TableReading]
 
 
 def load_tasks(request: Request) -> LoadedTasks:
@@ -186,8 +207,8 @@ def load_tasks(request: Request) -> LoadedTasks:
     Raises
     ------
     HardsynthError
-        A spec that no source knows, no task that could be loaded, or a declared relation that does
-        not fit a table.
+        A spec that no source knows, no task that could be loaded, or a declared relation, a
+        threshold or a named column that does not fit a table.
     """
     config = request.config
     refs = list(open_specs(request.sources, config.source))
@@ -203,14 +224,23 @@ def load_tasks(request: Request) -> LoadedTasks:
     if not tasks:
         raise _first_error(errors)
     # A column that no table has is a slip of the user's, unless a table that was not read has it.
-    check_column_options(tasks, config.source, all_read=not errors)
+    source = split_column_lists(config.source, column_names(tasks))
+    check_column_options(tasks, source, all_read=not errors)
+    for task in tasks:
+        check_alpha(config.hardness, task.kind)
 
     # Under names that AMLB can load, with folds, with the columns that they keep.
     names = safe_names([task.name for task in tasks])
     source_names = {name: task.name for name, task in zip(names, tasks, strict=True)}
-    split = []
+    split: list[Task] = []
     for name, task in zip(names, rename_repeated_groups(tasks), strict=True):
-        split.append(split_task(task.renamed(name), config.split, config.seed))
+        try:
+            split.append(split_task(task.renamed(name), config.split, config.seed))
+        except DataError as error:
+            errors.append((name, error))
+    if not split:
+        raise _first_error(errors)
+    config = config.model_copy(update={"source": source})
     chosen, column_errors = _choose_columns(split, config)
     check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
@@ -220,7 +250,31 @@ def load_tasks(request: Request) -> LoadedTasks:
         source_names={task.name: source_names[task.name] for task in kept},
         failures=[{"task": name, "reason": str(error)} for name, error in errors],
         absent=[name for name, _ in errors],
+        readings=_describe_readings(split, chosen, source),
     )
+
+
+def _describe_readings(
+    tasks: list[Task], chosen: list[Task], source: SourceConfig
+) -> list[TableReading]:
+    """Return how each table was read: once for the tasks of a group, which share theirs."""
+    kept = {task.name: {column.name for column in task.columns} for task in chosen}
+    targets: dict[str, list[str]] = {}
+    for task in tasks:
+        targets.setdefault(task.group or task.name, []).append(task.target_name)
+    readings = []
+    for task in tasks:
+        # the first task of a group speaks for all; one without columns is reported as left out
+        names = targets.pop(task.group or task.name, [])
+        if names and task.name in kept:
+            reading = describe_reading(
+                task,
+                kept=kept[task.name],
+                dropped=columns_left_out(source),
+                targets=names,
+            )
+            readings.append(reading)
+    return readings
 
 
 def _first_error(errors: list[tuple[str, HardsynthError]]) -> HardsynthError:

@@ -22,6 +22,7 @@ from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params
+from amlb_ext.sources.reading import TableReading
 from amlb_ext.suite import Layout, SuiteRequest, safe_names
 from amlb_ext.suite.layout import is_fresh
 from amlb_ext.synthesizers import make_synthesizer
@@ -97,6 +98,8 @@ class GenerationReport:
         Name of the hard twin's definition, see :attr:`Request.twin`.
     absent : list of str
         Tasks that could not be loaded.
+    readings : list of TableReading
+        How each table was read.
     """
 
     out: str
@@ -107,14 +110,15 @@ class GenerationReport:
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
     twin: str = ""
     absent: list[str] = field(default_factory=list)
+    readings: list[TableReading] = field(default_factory=list)
 
 
 def result_settings(config: GenerateConfig) -> dict[str, Any]:
     """Return the settings that decide a result, as JSON values, free of local paths.
 
     Sources are identified by their content, a model file by its sha256; how several targets are
-    combined is no setting of a single one. Of how sources are read only the columns to keep and to
-    leave out are settings, where any are named, for nothing else tells which those were. The
+    combined is no setting of a single one. Of how sources are read only what is done to columns is
+    a setting, where any are named, for nothing else tells which those were. The
     permission to load a pickle is one of a command, so it is never kept: the entry stands, as no,
     for the sake of suites that have it.
     """
@@ -122,8 +126,11 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     text = config.model_dump_json(exclude={"source"})
     settings: dict[str, Any] = json.loads(text)
     keep, drop = sorted(config.source.keep), sorted(config.source.drop)
-    if keep or drop:
-        settings["source"] = {"keep": keep, "drop": drop}
+    reading = config.source.model_dump(
+        include={"read_as", "sep", "decimal"}, exclude_defaults=True
+    )
+    if keep or drop or reading:
+        settings["source"] = {"keep": keep, "drop": drop, **reading}
     settings["baseline"]["trust_pickle"] = False
     if not config.source.targets:
         del settings["hardness"]["over"]

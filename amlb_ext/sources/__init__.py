@@ -12,8 +12,10 @@ They stand on
 
 ==================  ========================================================================
 ``table``           a table as it was read, and how tables are joined
+``column_roles``    columns that are read as the user says
 ``targets``         a table with several targets
 ``features``        rows of another table in the form of a task
+``reading``         how a table was read, for people
 ``read_table``      file to table, with ``arff`` and ``odd_numbers``
 ``urls``            which addresses may be asked
 ``download``        address to file

@@ -24,10 +24,11 @@ from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.openml import load_task
-from amlb_ext.sources.read_table import read_table
+from amlb_ext.sources.read_table import CsvFormat, read_table
 from amlb_ext.sources.table import Table, join_folds
 
 
@@ -115,8 +116,8 @@ def load_entry(
     spec : str
         Kept in the task's origin.
     options : SourceConfig
-        Folders, cache, tries, OpenML's settings. ``target`` and ``kind`` are not used: the
-        definition has its own.
+        Folders, cache, tries, OpenML's settings, how columns are read. ``target`` and ``kind``
+        are not used: the definition has its own.
 
     Returns
     -------
@@ -145,10 +146,10 @@ def load_entry(
     folds: tuple[Fold, ...] = ()
     notes: tuple[str, ...] = ()
     if isinstance(files, Path):
-        table = read_table(files)
+        table = read_table(files, csv_format(options))
         ids = {"file": _file_identity(files)}
     else:
-        table, folds, ids = _read_folds(files[:max_folds])
+        table, folds, ids = _read_folds(files[:max_folds], csv_format(options))
         notes = _note_missing_folds(max_folds, len(files))
     return table_to_task(
         table,
@@ -158,11 +159,12 @@ def load_entry(
         folds=folds,
         origin=Origin(spec, ids),
         notes=notes,
+        options=options,
     )
 
 
 def _read_folds(
-    pairs: Sequence[tuple[Path, Path]],
+    pairs: Sequence[tuple[Path, Path]], how: CsvFormat
 ) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
     """Return one table of all files, its folds, and what identifies the files."""
     # A file may serve several folds, and is read once.
@@ -171,7 +173,7 @@ def _read_folds(
     for fold, (train, test) in enumerate(pairs):
         for part, file in (("train", train), ("test", test)):
             if file not in tables:
-                tables[file] = read_table(file)
+                tables[file] = read_table(file, how)
             ids[f"{part}_{fold}"] = _file_identity(file)
     table_pairs = [(tables[train], tables[test]) for train, test in pairs]
     table, folds = join_folds(table_pairs)

@@ -7,7 +7,9 @@ refuses DATE attributes, and fails on sparse files with nominal columns on panda
 
 from __future__ import annotations
 
+import codecs
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -88,10 +90,18 @@ def read_arff(path: Path) -> Table:
 
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
-    """Return the error for a text file in another encoding."""
+    """Return the error for a text file in another encoding, which its first bytes may tell."""
+    problem = f"byte {error.start} cannot be decoded"
+    encoding = "latin1"
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        problem = "it begins like UTF-16"
+        encoding = "utf-16"
+    name = shlex.quote(path.name)
     return SourceError(
-        f"{path.name} is not UTF-8: byte {error.start} cannot be decoded",
-        f"convert it: iconv -f latin1 -t utf-8 {path.name} > utf8{path.suffix}",
+        f"{path.name} is not UTF-8: {problem}",
+        f"convert it: iconv -f {encoding} -t utf-8 {name} > utf8{path.suffix}",
     )
 
 

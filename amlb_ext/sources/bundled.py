@@ -92,20 +92,24 @@ class BundledSource(Source):
             )
         for name, bundle in BUNDLES.items():
             if name == wanted or (not wanted and bundle.is_installed):
-                yield TaskRef(name, f"bundled/{name}", partial(load_bundled, name))
+                yield TaskRef(
+                    name, f"bundled/{name}", partial(load_bundled, name, options)
+                )
 
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return ``bundled/NAME`` for every task."""
         return ["bundled", *(f"bundled/{name}" for name in BUNDLES)]
 
 
-def load_bundled(name: str) -> Task:
+def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
     """Read a bundled task.
 
     Parameters
     ----------
     name : str
         A key of :data:`BUNDLES`.
+    options : SourceConfig, optional
+        ``read_as`` is used.
 
     Returns
     -------
@@ -145,6 +149,7 @@ def load_bundled(name: str) -> Task:
             licence=bundle.licence,
             citation=bundle.citation,
         ),
+        options=options,
     )
 
 

@@ -10,8 +10,9 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.tables import default_target, make_task
-from amlb_ext.core.task import Fold, Origin, Task
+from amlb_ext.core.task import Fold, Origin, Reading, TargetChoice, Task
 from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import READERS, read_table
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.sources.targets import to_tasks
@@ -82,6 +83,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         kind=options.kind,
         folds=folds,
         origin=Origin(spec, ids),
+        options=options,
     )
 
 
@@ -95,6 +97,7 @@ def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
         kind=options.kind,
         folds=folds,
         origin=Origin(spec, ids),
+        options=options,
     )
 
 
@@ -106,14 +109,15 @@ def _read_files(
     path: Path, options: SourceConfig
 ) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
     """Return the table, its one fold where it has a test file, and what identifies the files."""
-    table = read_table(path)
+    how = csv_format(options)
+    table = read_table(path, how)
     # the name alone: a suite holds no folders of the machine that made it
     ids = {"file": path.name, "sha256": sha256_file(path)}
     # without a test file the pipeline makes the folds
     if not options.test_file:
         return table, (), ids
     test_path = Path(options.test_file).expanduser()
-    test_table = read_table(test_path)
+    test_table = read_table(test_path, how)
     table, folds = join_folds([(table, test_table)])
     ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
     return table, folds, ids
@@ -128,8 +132,11 @@ def table_to_task(
     folds: tuple[Fold, ...],
     origin: Origin,
     notes: tuple[str, ...] = (),
+    options: SourceConfig | None = None,
 ) -> Task:
     """Make a task of a table, with AMLB's default target where none is given.
+
+    Columns are read as ``options.read_as`` says.
 
     Raises
     ------
@@ -142,9 +149,16 @@ def table_to_task(
         raise DataError(
             f"{name}: {table.name} has no column", "give a table with a header"
         )
+    choice = _target_choice(names, target)
+    target = target or default_target(names)
+    options = options or SourceConfig()
+    table = apply_roles(table, options, [target])
+    # numbers that are to be categories are so as a target, too
+    if kind is None and options.read_as.get(target) == "category":
+        kind = "classification"
     return make_task(
         table.frame,
-        target or default_target(names),
+        target,
         name=name,
         kind=kind,
         types=table.types,
@@ -152,4 +166,13 @@ def table_to_task(
         folds=folds,
         origin=origin,
         notes=(*table.notes, *notes),
+        reading=Reading(choice, table.named, table.dates),
     )
+
+
+def _target_choice(names: list[str], target: str | None) -> TargetChoice:
+    """Return who chose the target: see :func:`amlb_ext.core.tables.default_target`."""
+    if target:
+        return "given"
+    chosen = default_target(names)
+    return "by name" if chosen.lower() in ("target", "class") else "last column"

@@ -26,8 +26,8 @@ _OVERLAP_BYTES = 512
 _LONG_INTEGER_DIGITS = 16
 _POINT = ord(".")
 _ZERO = ord("0")
-_BEFORE_FIELD = np.frombuffer(b',"\n \t', dtype=np.uint8)
-_AFTER_FIELD = np.frombuffer(b',"\r\n \t', dtype=np.uint8)
+_BEFORE_FIELD = np.frombuffer(b',;|"\n \t', dtype=np.uint8)
+_AFTER_FIELD = np.frombuffer(b',;|"\r\n \t', dtype=np.uint8)
 _SIGNS = np.frombuffer(b"+-", dtype=np.uint8)
 
 

@@ -130,7 +130,7 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
     ----------
     task_id : int
     options : SourceConfig
-        ``openml_cache``, ``openml_server`` and ``retries`` are used.
+        ``openml_cache``, ``openml_server``, ``retries`` and ``read_as`` are used.
     spec : str
         Kept in the task's origin.
 
@@ -171,7 +171,7 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         # Read here, since the private cache goes when this block ends.
         data_folder = work / "datasets" / str(dataset.dataset_id)
         table = _read_data(dataset, data_folder, spec)
-    return _to_task(table, task, dataset, folds=folds, spec=spec)
+    return _to_task(table, task, dataset, folds=folds, spec=spec, options=options)
 
 
 def _import_client(options: SourceConfig) -> ModuleType:
@@ -310,7 +310,13 @@ def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
 
 
 def _to_task(
-    table: Table, task: Any, dataset: Any, *, folds: tuple[Fold, ...], spec: str
+    table: Table,
+    task: Any,
+    dataset: Any,
+    *,
+    folds: tuple[Fold, ...],
+    spec: str,
+    options: SourceConfig,
 ) -> Task:
     target = _find_column(table, task.target_name)
     if target is None:
@@ -334,6 +340,7 @@ def _to_task(
         kind=_KINDS[int(task.task_type_id.value)],
         folds=folds,
         origin=_describe_origin(task, dataset, target, spec),
+        options=options,
     )
 
 

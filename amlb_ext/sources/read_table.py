@@ -23,6 +23,7 @@ from amlb_ext.core.numbers import (
     holds_numbers,
     narrow_to_float64,
     parse_number,
+    parse_text_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
@@ -32,6 +33,27 @@ from amlb_ext.sources.table import Table
 
 #: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
 MAX_CELLS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written, as far as the user says; other files say it themselves.
+
+    Attributes
+    ----------
+    separator : str, optional
+        Between two fields; None to take what the header has.
+    decimal : str
+        The decimal sign of numbers, ``.`` or ``,``. With a comma, a column whose numbers show that
+        they have a decimal point is read so.
+    texts : frozenset of str
+        Columns to keep as the file writes them.
+    """
+
+    separator: str | None = None
+    decimal: str = "."
+    texts: frozenset[str] = frozenset()
+
 
 #: How a CSV file is read, whatever pandas is installed.
 _CSV: dict[str, Any] = {
@@ -59,13 +81,16 @@ _DAMAGED = (
 )
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     """Read a table by its file ending.
 
     Parameters
     ----------
     path : Path
-        ``.csv`` (comma, UTF-8, with a header), ``.parquet`` or ``.arff``.
+        ``.csv`` (UTF-8, with a header), ``.parquet`` or ``.arff``.
+    csv_format : CsvFormat, optional
+        Fields are separated by commas, or by semicolons, tabs or bars where the header has no
+        comma; a note tells which.
 
     Returns
     -------
@@ -109,20 +134,39 @@ def read_table(path: Path) -> Table:
         raise SourceError(
             f"{path.name} is empty", "give a table with a header and rows"
         )
+    if read is _read_csv:
+        return _read_csv(path, csv_format)
     return read(path)
 
 
-def _read_csv(path: Path) -> Table:
+def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
+    csv_format = csv_format or CsvFormat()
+    notes: tuple[str, ...] = ()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            header = next(csv.reader(handle), [])
+        _refuse_web_page(path)
+        separator = csv_format.separator
+        header = _read_header(path, separator or ",")
+        if separator is None:
+            separator = _find_separator(header)
+            if separator != ",":
+                header = _read_header(path, separator)
+                notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
         _check_header(path, header)
+        how = {
+            **_CSV,
+            "sep": separator,
+            "decimal": csv_format.decimal,
+            "dtype": {name: str for name in header if name in csv_format.texts},
+        }
         # pandas only warns of fields beyond the header, and drops them
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, low_memory=False, **_CSV)
+            frame = pd.read_csv(path, low_memory=False, **how)
         frame = _mark_missing_texts(frame)
-        frame, notes = _restore_exact_numbers(frame, path)
+        frame, number_notes = _restore_exact_numbers(frame, path, how)
+        if csv_format.decimal == ",":
+            frame = _read_other_numbers(frame, csv_format.texts)
+        notes += number_notes
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except pd.errors.ParserWarning:
@@ -139,7 +183,8 @@ def _read_csv(path: Path) -> Table:
         problem = str(error).strip().replace("\n", " ")
         raise SourceError(
             f"{path.name} is not a valid CSV file: {problem}",
-            "use commas, one header line, and quotes around fields with commas",
+            "use commas, one header line, and quotes around fields with commas; or name the "
+            "separator, e.g. --sep ';'",
         ) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
@@ -161,7 +206,7 @@ def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _restore_exact_numbers(
-    frame: pd.DataFrame, path: Path
+    frame: pd.DataFrame, path: Path, how: dict[str, Any]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Replace columns of numbers that ``float64`` makes equal, and note numbers that lost zeros.
 
@@ -177,13 +222,14 @@ def _restore_exact_numbers(
     chunks = pd.read_csv(
         path,
         usecols=positions,
-        dtype=str,
         chunksize=_ROWS_AT_ONCE,
-        **_CSV,
+        **{**how, "dtype": str},
     )
     for chunk in chunks:
         for position, name in zip(positions, chunk.columns, strict=True):
             texts = chunk[name].dropna()
+            if how["decimal"] == ",":
+                texts = texts.str.replace(",", ".", regex=False)
             # pandas keeps whole numbers exact, so only columns of floats have lost anything.
             is_float = frame.dtypes.iloc[position] == "float64"
             odd_numbers[position].collect(texts, with_long=is_float)
@@ -203,6 +249,27 @@ def _restore_exact_numbers(
                 "them; put a letter before them to keep them as texts"
             )
     return frame, tuple(notes)
+
+
+def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFrame:
+    """Read numbers with a decimal point, or with points between thousands, in a file with commas.
+
+    pandas leaves them texts, since it knows one decimal sign for all columns.
+    """
+    for name in frame.columns.difference(list(texts)):
+        values = frame[name]
+        is_text = not (
+            pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
+        )
+        distinct = values.dropna().unique()
+        if not is_text or not all(isinstance(text, str) for text in distinct):
+            continue
+        numbers = parse_text_numbers(distinct, decimal=",")
+        if distinct.size and None not in numbers.values():
+            exact = [numbers[text] for text in values.dropna()]
+            objects = replace_as_objects(values, values.notna(), exact)
+            frame[name] = narrow_to_float64(objects)
+    return frame
 
 
 @dataclass
@@ -238,18 +305,36 @@ def _is_number_dtype(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not is_boolean
 
 
+def _refuse_web_page(path: Path) -> None:
+    with path.open("rb") as handle:
+        start = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise SourceError(
+            f"{path.name} is a web page (HTML), not a table",
+            "open it in a browser: a server may have answered with a login or an error page; "
+            "download the table itself",
+        )
+
+
+def _read_header(path: Path, separator: str) -> list[str]:
+    with path.open(encoding="utf-8-sig", newline="") as handle:
+        return next(csv.reader(handle, delimiter=separator), [])
+
+
+def _find_separator(header: list[str]) -> str:
+    """Return the separator of a header that was read with commas."""
+    if len(header) == 1:
+        for separator in _OTHER_SEPARATORS:
+            if separator in header[0]:
+                return separator
+    return ","
+
+
 def _check_header(path: Path, header: list[str]) -> None:
     # Looked at before pandas does, which would rename the second one, "a.1".
     doubled = sorted({name for name in header if name and header.count(name) > 1})
     if doubled:
         raise _doubled_name_error(path, doubled[0])
-    if len(header) == 1:
-        for separator, plural in _OTHER_SEPARATORS.items():
-            if separator in header[0]:
-                raise SourceError(
-                    f"{path.name} seems to be separated by {plural}",
-                    "separate its fields by commas and write decimals with a point",
-                )
 
 
 def _doubled_name_error(path: Path, name: str) -> DataError:

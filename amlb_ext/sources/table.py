@@ -32,6 +32,8 @@ class Table:
         Declared categories in the file's order.
     notes : tuple of str
         What the reader of the task should know of the reading, one sentence each.
+    named, dates : frozenset of str, dict of str to str
+        As in :class:`amlb_ext.core.task.Reading`.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Table:
     types: dict[str, ColumnType] = field(default_factory=dict)
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
+    dates: dict[str, str] = field(default_factory=dict)
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:

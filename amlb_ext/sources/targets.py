@@ -15,7 +15,8 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.numbers import holds_numbers
 from amlb_ext.core.tables import make_task
-from amlb_ext.core.task import Fold, Origin, Task
+from amlb_ext.core.task import Fold, Origin, Reading, Task
+from amlb_ext.sources.column_roles import apply_roles
 from amlb_ext.sources.table import Table
 
 
@@ -69,6 +70,7 @@ def to_tasks(
     kind: str | None,
     folds: tuple[Fold, ...],
     origin: Origin,
+    options: SourceConfig | None = None,
 ) -> list[Task]:
     """Make a task of each target; no target is a feature of another.
 
@@ -85,6 +87,8 @@ def to_tasks(
         ``regression`` also takes a column of two numbers, which otherwise are classes.
     folds : tuple of Fold
     origin : Origin
+    options : SourceConfig, optional
+        Columns are read as its ``read_as`` says.
 
     Raises
     ------
@@ -101,6 +105,7 @@ def to_tasks(
     ('t_a', 't', ['x'])
     ('t_b', 't', ['x'])
     """
+    table = apply_roles(table, options or SourceConfig(), list(targets))
     columns = list(table.frame.columns)
     for target in targets:
         if target not in columns:
@@ -128,6 +133,7 @@ def to_tasks(
             ),
             # the other targets are no features, and a row that lacks one of them is dropped
             beside=others,
+            reading=Reading("given", table.named, table.dates),
         )
         if task.kind.is_classification:
             raise DataError(

@@ -253,6 +253,11 @@ class Layout:
         return self.own / "report"
 
     @property
+    def columns(self) -> Path:
+        """How each column of each table was read, for people; in no manifest."""
+        return self.own / "columns.csv"
+
+    @property
     def logs(self) -> Path:
         """Logs of folds that were lost."""
         return self.own / "logs"
@@ -283,6 +288,7 @@ _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)"
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
+_READING = re.compile(r"hardsynth/columns\.csv")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
@@ -301,7 +307,7 @@ def is_written_later(relative: str) -> bool:
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG)
+    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG, _READING)
     return any(pattern.fullmatch(relative) for pattern in later)
 
 

@@ -75,6 +75,7 @@ def test_predictions_in_a_file(files, capsys):
         (["--candidate", "nowhere.skops"], "no model file"),
         (["--candidate", "=x.skops"], "is empty or given twice"),
         (["--candidate", "F.joblib", "--target", "lable"], "did you mean 'label'"),
+        (["--candidate", "F.joblib", "--drop", "c"], "has no such column"),
     ],
 )
 def test_bad_input_is_one_line(files, capsys, more, message):
@@ -82,3 +83,22 @@ def test_bad_input_is_one_line(files, capsys, more, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_table_with_semicolons_commas_and_an_id(files, capsys):
+    folder, table, _ = files
+    told = table[250:].assign(id=[f"row {k}" for k in range(250)])
+    told["a"] = [str(value).replace(".", ",") for value in told["a"]]
+    told.to_csv(folder / "told.csv", index=False, sep=";")
+    trees = ["--candidate", str(folder / "tree.joblib"), "--refits", "2"]
+    words = command(folder, *trees)
+    assert main([*words, "--json"]) == 0
+    expected = capsys.readouterr().out
+    words[1] = str(folder / "told.csv")
+    reading = ["--decimal", ",", "--drop", "id"]
+    assert main([*words, *reading, "--json"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main([*words, *reading]) == 0
+    shown = capsys.readouterr().err
+    assert "target 'label' (binary, 2 classes)" in shown
+    assert "separated by semicolons" in shown

@@ -1,0 +1,142 @@
+"""Texts that are dates: recognised for a warning, and read where the user says so.
+
+The parts of a date are those of pandas (``Series.dt``). NOTE[OWN] skrub's ``DatetimeEncoder`` gives
+the same numbers; five lines of pandas are no reason for a dependency.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+#: How dates are written, beside ISO 8601; each may be followed by a time of day.
+_DAY_FORMATS = (
+    "%d.%m.%Y",
+    "%d.%m.%y",
+    "%Y/%m/%d",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d, %Y",
+    "%d %B %Y",
+    "%B %d, %Y",
+)
+_TIME_FORMATS = ("", " %H:%M", " %H:%M:%S")
+#: What a text with a date begins with: three groups, of which one may be the name of a month.
+_LIKE_A_DATE = (
+    r"^\s*(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})(?:[T ].*)?\s*$"
+)
+#: The numbers that a date is read as, in the order of their columns.
+DATE_PARTS = ("year", "month", "day", "weekday", "seconds")
+
+
+class AmbiguousDateError(ValueError):
+    """Every date can be read in two ways: as day and month, and as month and day."""
+
+
+def look_like_dates(texts: pd.Series) -> bool:
+    """Whether every text is a date with year, month and day.
+
+    Examples
+    --------
+    >>> look_like_dates(pd.Series(["2024-02-29", "2024-03-01 12:30"]))
+    True
+    >>> look_like_dates(pd.Series(["31.12.2024", "1.2.2025"]))
+    True
+    >>> look_like_dates(pd.Series(["1.2.3", "2024"]))
+    False
+    """
+    if len(texts) == 0 or not texts.str.match(_LIKE_A_DATE).all():
+        return False
+    try:
+        return bool(parse_dates(texts).notna().all())
+    except AmbiguousDateError:
+        return True
+
+
+def parse_dates(texts: pd.Series) -> pd.Series:
+    """Return texts as times in UTC; what is no date becomes missing.
+
+    ISO 8601 comes first. Of the other formats the one that reads most texts decides for all of
+    them, so that no column mixes days and months.
+
+    Parameters
+    ----------
+    texts : Series of str
+
+    Raises
+    ------
+    AmbiguousDateError
+        Two formats read the same number of texts, as different dates.
+
+    Examples
+    --------
+    >>> parse_dates(pd.Series(["1.2.2024", "31.12.2024"])).dt.month.tolist()
+    [2, 12]
+    >>> parse_dates(pd.Series(["1/2/2024", "2/3/2024"]))
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.dates.AmbiguousDateError: 1/2/2024
+    """
+    stripped = texts.str.strip()
+    iso = pd.to_datetime(stripped, format="ISO8601", errors="coerce", utc=True)
+    if iso.notna().sum() >= texts.notna().sum() / 2:
+        return iso
+    best = iso
+    rival = None
+    for day_format in _DAY_FORMATS:
+        times = _parse_format(stripped, day_format)
+        n_read, n_best = times.notna().sum(), best.notna().sum()
+        if n_read > n_best:
+            best, rival = times, None
+        elif n_read and n_read == n_best and not times.equals(best):
+            rival = times
+    if rival is not None:
+        differs = (rival != best) & best.notna()
+        raise AmbiguousDateError(str(texts[differs].iloc[0]))
+    return best
+
+
+def _parse_format(texts: pd.Series, day_format: str) -> pd.Series:
+    """Return what one way of writing the day reads, with and without a time of day."""
+    times: pd.Series | None = None
+    for time_format in _TIME_FORMATS:
+        read = pd.to_datetime(
+            texts, format=day_format + time_format, errors="coerce", utc=True
+        )
+        times = read if times is None else times.fillna(read)
+    assert times is not None
+    return times
+
+
+def split_dates(times: pd.Series) -> pd.DataFrame:
+    """Return the parts of times in UTC as numbers, one column each; missing stays missing.
+
+    Parameters
+    ----------
+    times : Series of datetime64, with a time zone
+
+    Returns
+    -------
+    DataFrame of shape (n, 5)
+        ``year``, ``month``, ``day``, ``weekday`` (Monday is 0), and ``seconds`` since 1970.
+
+    Examples
+    --------
+    >>> split_dates(pd.to_datetime(pd.Series(["1970-01-02"]), utc=True)).iloc[0].tolist()
+    [1970.0, 1.0, 2.0, 4.0, 86400.0]
+    """
+    since_1970 = times - pd.Timestamp(0, tz="UTC")
+    parts = {
+        "year": times.dt.year,
+        "month": times.dt.month,
+        "day": times.dt.day,
+        "weekday": times.dt.day_of_week,
+        "seconds": since_1970.dt.total_seconds(),
+    }
+    return pd.DataFrame({name: parts[name].astype("float64") for name in DATE_PARTS})

@@ -1,0 +1,241 @@
+"""Columns that are read as the user says: as numbers, categories, dates, or not at all.
+
+Only columns that ``--as`` names are touched. A text that is no number, or no date, counts as
+missing, and a note says how many there are; where most are, the table is refused.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pandas as pd
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.dates import AmbiguousDateError, parse_dates, split_dates
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.numbers import (
+    convert_to_float64,
+    holds_numbers,
+    parse_text_number,
+    parse_text_numbers,
+    replace_as_objects,
+)
+from amlb_ext.core.task import ColumnType
+from amlb_ext.sources.read_table import CsvFormat
+from amlb_ext.sources.table import Table
+
+#: A column of which a larger share cannot be read is not what the user says it is.
+MOST_UNREAD = 0.5
+
+
+def csv_format(options: SourceConfig) -> CsvFormat:
+    """Return how a CSV file is read: columns of ``--as`` stay as they are written.
+
+    Raises
+    ------
+    ConfigError
+        A separator that is no single character.
+
+    Examples
+    --------
+    >>> csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
+    CsvFormat(separator='\\t', decimal='.', texts=frozenset({'zip'}))
+    """
+    separator = options.sep
+    if separator is not None:
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        if len(separator) != 1 or separator in '"\r\n':
+            raise ConfigError(
+                f"--sep {options.sep!r} is not one character",
+                "write the character between two fields, e.g. --sep ';' or --sep tab",
+            )
+    decimal = options.decimal or "."
+    if decimal == separator:
+        raise ConfigError(
+            f"--sep and --decimal are both {decimal!r}",
+            "leave out the one that the file does not have",
+        )
+    texts = frozenset(
+        name for name, role in options.read_as.items() if role != "ignore"
+    )
+    return CsvFormat(separator=separator, decimal=decimal, texts=texts)
+
+
+def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Table:
+    """Return a table whose columns are read as ``options.read_as`` says.
+
+    Parameters
+    ----------
+    table : Table
+        As its file was read, see :func:`csv_format`.
+    options : SourceConfig
+    targets : list of str
+        Columns that are predicted: numbers or categories.
+
+    Returns
+    -------
+    Table
+        In place of a date stand the columns of :data:`~amlb_ext.core.dates.DATE_PARTS`, called
+        ``NAME_year``, .... Columns to ignore are still there.
+
+    Raises
+    ------
+    ConfigError
+        A target that is to be a date, or to be ignored.
+    DataError
+        A column that is mostly something else, or numbers that ``float64`` makes equal.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"price": ["1,5", "2"], "day": ["2024-02-01", "2024-02-02"]})
+    >>> options = SourceConfig(read_as={"price": "number", "day": "date"}, decimal=",")
+    >>> table = apply_roles(Table("a.csv", frame), options, [])
+    >>> table.frame["price"].tolist(), table.frame["day_day"].tolist()
+    ([1.5, 2.0], [1.0, 2.0])
+    """
+    roles = {
+        name: role
+        for name, role in options.read_as.items()
+        if name in table.frame.columns
+    }
+    for name in targets:
+        if roles.get(name) in ("date", "ignore"):
+            raise ConfigError(
+                f"--as {name}={roles[name]} names the target",
+                "a target is a number or a category; name another one with --target",
+            )
+    if not roles:
+        return table
+    types: dict[str, ColumnType] = dict(table.types)
+    categories = dict(table.categories)
+    columns: dict[str, pd.Series] = {}
+    dates = {}
+    notes = []
+    for name, values in table.frame.items():
+        role = roles.get(str(name))
+        if role == "number":
+            columns[name], column_notes = _read_numbers(values, table.name, options)
+            notes += column_notes
+            # what the file declares of the column no longer holds
+            types.pop(name, None)
+            categories.pop(name, None)
+        elif role == "category":
+            columns[name] = values
+            types[name] = "categorical"
+        elif role == "date":
+            parts, column_notes = _read_dates(values, table.name)
+            notes += column_notes
+            types.pop(name, None)
+            categories.pop(name, None)
+            for part, part_values in parts.items():
+                part_name = f"{name}_{part}"
+                _check_is_free(part_name, name, table)
+                columns[part_name] = part_values.rename(part_name)
+                dates[part_name] = str(name)
+        else:
+            columns[name] = values
+    return replace(
+        table,
+        frame=pd.DataFrame(columns, index=table.frame.index),
+        types=types,
+        categories=categories,
+        notes=(*table.notes, *notes),
+        named=frozenset(roles),
+        dates=dates,
+    )
+
+
+def _read_numbers(
+    values: pd.Series, file: str, options: SourceConfig
+) -> tuple[pd.Series, list[str]]:
+    """Return a column as numbers, and a note on what is none."""
+    name = str(values.name)
+    if pd.api.types.is_bool_dtype(values):
+        return values.astype("float64"), []
+    if pd.api.types.is_datetime64_any_dtype(values):
+        raise DataError(
+            f"{file}: column {name!r} holds dates, not numbers",
+            f"read it as {_flag(name, 'date')}",
+        )
+    numbers = values
+    notes = []
+    if not (pd.api.types.is_numeric_dtype(values) or holds_numbers(values)):
+        texts = values.dropna().astype(str)
+        decimal = options.decimal or "."
+        parsed = parse_text_numbers(texts.unique(), decimal)
+        is_unread = texts.map(lambda text: parsed[text] is None)
+        notes = _check_unread(texts[is_unread], texts, file, "number", decimal)
+        exact = [parsed[text] for text in texts]
+        numbers = replace_as_objects(values, values.notna(), exact)
+    floats = convert_to_float64(numbers)
+    if floats.lost and floats.is_whole:
+        raise DataError(
+            f"{file}: the {floats.before} distinct numbers of column {name!r} are "
+            f"{floats.after} as 64-bit floats, which models compute with",
+            f"keep all digits with {_flag(name, 'category')}, or subtract a constant from the "
+            "column",
+        )
+    return floats.values, notes
+
+
+def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the parts of a column of dates, and a note on what is no date."""
+    name = str(values.name)
+    if pd.api.types.is_datetime64_any_dtype(values):
+        times = pd.to_datetime(values, utc=True)
+        return split_dates(times), []
+    present = values.dropna()
+    if pd.api.types.is_float_dtype(present):
+        # whole numbers with gaps, such as 20240131.0
+        present = present.map(lambda value: f"{value:.0f}")
+    texts = present.astype(str)
+    try:
+        times = parse_dates(texts)
+    except AmbiguousDateError as error:
+        raise DataError(
+            f"{file}: column {name!r} holds dates such as {str(error)!r}, of which nothing tells "
+            "day and month apart",
+            "write them as YEAR-MONTH-DAY",
+        ) from None
+    notes = _check_unread(texts[times.isna()], texts, file, "date")
+    return split_dates(times).reindex(values.index), notes
+
+
+def _check_unread(
+    unread: pd.Series, present: pd.Series, file: str, role: str, decimal: str = "."
+) -> list[str]:
+    """Return a note on texts that are not what they should be; refuse a column of them."""
+    if unread.empty:
+        return []
+    name, example = str(present.name), unread.iloc[0]
+    if len(unread) > MOST_UNREAD * len(present):
+        remedy = f"read it as {_flag(name, 'category')}"
+        other_decimal = "," if decimal == "." else "."
+        is_other = parse_text_number(example, other_decimal) is not None
+        if role == "number" and is_other:
+            remedy = f"add --decimal {other_decimal}"
+        raise DataError(
+            f"{file}: --as {name}={role}, but {len(unread)} of its {len(present)} values are no "
+            f"{role}s, e.g. {example!r}",
+            remedy,
+        )
+    verb = (
+        f"is no {role} and counts" if len(unread) == 1 else f"are no {role}s and count"
+    )
+    plural = "" if len(unread) == 1 else "s"
+    return [
+        f"column {name!r}: {len(unread)} value{plural} {verb} as missing, e.g. {example!r}"
+    ]
+
+
+def _check_is_free(part_name: str, name: str, table: Table) -> None:
+    if part_name in table.frame.columns:
+        raise DataError(
+            f"{table.name}: --as {name}=date makes a column {part_name!r}, which the table has",
+            "rename one of them",
+        )
+
+
+def _flag(name: str, role: str) -> str:
+    return "--as " + shlex.quote(f"{name}={role}")

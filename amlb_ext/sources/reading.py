@@ -1,0 +1,426 @@
+"""How a table was read, for people: its target, and the role of each column with a warning.
+
+A warning says what the column looks like and what to type if that is what it is. Nothing here
+changes a task: whoever is warned decides.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.dates import look_like_dates
+from amlb_ext.core.display import shorten_text, text_table
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_text_number
+from amlb_ext.core.task import Column, TargetChoice, Task
+
+#: A larger table is shown by its columns with a warning, and a few of the others.
+MAX_COLUMNS_SHOWN = 30
+#: How many columns without a warning are shown of such a table.
+FEW_COLUMNS = 5
+#: Where there are more tables, columns without a warning are not shown.
+MAX_TABLES_SHOWN = 6
+#: With fewer values than this one value per row says nothing.
+MIN_ID_ROWS = 20
+#: Where at least this share of a column's values are numbers, all were probably meant as such.
+MOSTLY_NUMBERS = 0.8
+#: With fewer distinct numbers than this they may well be categories: "1", "2", "3+".
+MIN_NUMBERS = 10
+#: Fewer rows per class than this on average are too few to learn the classes from.
+MIN_ROWS_PER_CLASS = 5
+#: Columns of the table of roles.
+HEADERS = ("column", "read as", "levels", "missing", "example", "warning")
+_EXAMPLE_WIDTH = 20
+_WARNING_WIDTH = 160
+_COMMA_BETWEEN_DIGITS = re.compile(r"\d,\d|^,\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnReading:
+    """How one column was read.
+
+    Attributes
+    ----------
+    name : str
+    read_as : str
+        ``number``, ``category``, ``date`` (a number made of one) or ``ignored``.
+    levels : int
+        Distinct values, missing ones not counted.
+    missing : int
+    example : str
+        The first value; of a column that is ignored, none.
+    warning : str
+        What it may be in truth, and what to type then.
+    """
+
+    name: str
+    read_as: str
+    levels: int
+    missing: int
+    example: str
+    warning: str = ""
+
+    def cells(self) -> list[Any]:
+        """Return the row of the table of roles, in the order of :data:`HEADERS`."""
+        return [
+            self.name,
+            self.read_as,
+            self.levels,
+            self.missing,
+            self.example,
+            self.warning,
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableReading:
+    """How one table was read.
+
+    Attributes
+    ----------
+    name : str
+        Of the task, or of the group of tasks that share the table.
+    rows : int
+    targets : tuple of str
+    kind : str
+    classes : int
+        0 for a regression.
+    target_choice : str
+        See :class:`amlb_ext.core.task.Reading`.
+    target_warning : str
+    columns : tuple of ColumnReading
+    """
+
+    name: str
+    rows: int
+    targets: tuple[str, ...]
+    kind: str
+    classes: int
+    target_choice: TargetChoice
+    target_warning: str
+    columns: tuple[ColumnReading, ...]
+
+
+def describe_reading(
+    task: Task,
+    *,
+    kept: Collection[str] | None = None,
+    dropped: Collection[str] = (),
+    targets: Sequence[str] = (),
+) -> TableReading:
+    """Describe how the table of a task was read.
+
+    Parameters
+    ----------
+    task : Task
+        With all columns that its table has.
+    kept : collection of str, optional
+        Columns that models are given; all by default. Others are ignored.
+    dropped : collection of str
+        Those of the others that the user left out.
+    targets : sequence of str
+        Targets of a table with several; the task's own by default.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.tables import make_task
+    >>> table = pd.DataFrame({"price": ["1,5", "2,25"] * 15, "y": [0, 1] * 15})
+    >>> reading = describe_reading(make_task(table, "y", name="t"))
+    >>> reading.columns[0].read_as, reading.columns[0].warning
+    ('category', 'numbers with a decimal comma? --as price=number --decimal ,')
+    """
+    columns = []
+    for column in task.columns:
+        is_kept = kept is None or column.name in kept
+        reading = _describe_column(
+            task, column, is_kept=is_kept, is_dropped=column.name in dropped
+        )
+        columns.append(reading)
+    return TableReading(
+        name=task.group or task.name,
+        rows=len(task),
+        targets=tuple(targets) or (task.target_name,),
+        kind=task.kind.value,
+        classes=len(task.labels),
+        target_choice=task.reading.target_choice,
+        target_warning=_target_warning(task),
+        columns=tuple(columns),
+    )
+
+
+def _describe_column(
+    task: Task, column: Column, *, is_kept: bool, is_dropped: bool
+) -> ColumnReading:
+    values = task.features[column.name]
+    present = values.dropna()
+    levels = int(present.nunique())
+    read_as = "number" if column.is_numeric else "category"
+    if column.name in task.reading.dates:
+        read_as = "date"
+    is_named = column.name in task.reading.named or read_as == "date"
+    warning = ""
+    if is_dropped:
+        warning = "left out, as you said"
+    elif not is_kept:
+        looks = "" if is_named else _looks_like(column, present)
+        keep = f"an id? --keep {shlex.quote(column.name)} brings it back"
+        warning = f"left out; {looks or keep}"
+    elif not is_named:
+        warning = _column_warning(column, present, levels, n_rows=len(values))
+    # what was left out may be private, and this table is written into the suite
+    example = ""
+    if is_kept and len(present):
+        example = _example(column, present.iloc[0])
+    return ColumnReading(
+        name=column.name,
+        read_as=read_as if is_kept else "ignored",
+        levels=levels,
+        missing=int(len(values) - len(present)),
+        example=example,
+        warning=warning,
+    )
+
+
+def _example(column: Column, value: Any) -> str:
+    if column.type == "integer":
+        return str(int(value))
+    text = f"{value:g}" if column.is_numeric else str(value)
+    return shorten_text(text, _EXAMPLE_WIDTH)
+
+
+# Warnings: the first that applies.
+
+
+def _column_warning(
+    column: Column, present: pd.Series, levels: int, *, n_rows: int
+) -> str:
+    drop = f"--drop {shlex.quote(column.name)}"
+    if levels == 0:
+        return f"no value at all: {drop}"
+    if levels == 1:
+        return _constant_warning(column, present.iloc[0], drop)
+    if not column.is_numeric:
+        looks = _looks_like(column, present)
+        if looks:
+            return looks
+    is_one_per_row = levels == n_rows and n_rows >= MIN_ID_ROWS
+    if is_one_per_row and column.type in ("categorical", "text"):
+        return f"one value per row, an id? {drop}"
+    if is_one_per_row and column.type == "integer":
+        return f"one whole number per row, an id? {drop}"
+    return ""
+
+
+def _constant_warning(column: Column, value: Any, drop: str) -> str:
+    if column.is_numeric and abs(value) >= MAX_EXACT_INTEGER:
+        return (
+            "one number beyond 2**53: digits were lost where the file was written; write them as "
+            f"texts, or {drop}"
+        )
+    return f"constant: {drop}"
+
+
+def _looks_like(column: Column, present: pd.Series) -> str:
+    """Return what the texts of a column look like, and how to read them as that."""
+    if column.type == "boolean":
+        return ""
+    as_date = _as_flag(column.name, "date")
+    if column.type == "date":
+        return f"dates, each a category: {as_date}"
+    counts = present.value_counts()
+    texts = pd.Series([str(text) for text in counts.index[counts > 0]], dtype=object)
+    rows = counts[counts > 0].to_numpy()
+    as_number = _as_flag(column.name, "number")
+    for decimal in (".", ","):
+        is_number = _are_numbers(texts, decimal)
+        share = rows[is_number].sum() / rows.sum()
+        if share < MOSTLY_NUMBERS:
+            continue
+        flags = as_number if decimal == "." else f"{as_number} --decimal ,"
+        has_comma = texts[is_number].str.contains(_COMMA_BETWEEN_DIGITS).any()
+        if decimal == "," and not has_comma:
+            continue
+        n_others = int(rows[~is_number].sum())
+        if n_others and is_number.sum() >= MIN_NUMBERS:
+            other = shorten_text(texts[~is_number].iloc[0], _EXAMPLE_WIDTH)
+            values, these = ("values", "these") if n_others > 1 else ("value", "it")
+            return (
+                f"numbers, but for {n_others} {values} such as {other!r}? {flags} makes {these} "
+                "missing"
+            )
+        if decimal == "," and not n_others:
+            return f"numbers with a decimal comma? {flags}"
+    if look_like_dates(texts):
+        return f"dates, each a category: {as_date}"
+    return ""
+
+
+def _are_numbers(texts: pd.Series, decimal: str) -> np.ndarray:
+    are_numbers = [parse_text_number(text, decimal) is not None for text in texts]
+    return np.array(are_numbers, dtype=bool)
+
+
+def _as_flag(name: str, role: str) -> str:
+    return "--as " + shlex.quote(f"{name}={role}")
+
+
+def _target_warning(task: Task) -> str:
+    """Return why the target may be the wrong column, or read the wrong way."""
+    other = "name another column with --target"
+    if not task.kind.is_classification:
+        values = task.target.to_numpy()
+        is_counter = len(np.unique(values)) == len(values) and (
+            values.max() - values.min() == len(values) - 1
+        )
+        return f"it only counts the rows; {other}" if is_counter else ""
+    looks = describe_target_texts(task)
+    if looks:
+        return f"{looks}; or {other}"
+    per_class = len(task) / len(task.labels)
+    if per_class >= MIN_ROWS_PER_CLASS:
+        return ""
+    counts = task.target.value_counts()
+    n_alone = int((counts == 1).sum())
+    return (
+        f"{len(task.labels)} classes in {len(task)} rows, {per_class:.1f} rows per class, "
+        f"{n_alone} classes of a single row: too few to learn from; {other}"
+    )
+
+
+def describe_target_texts(task: Task) -> str:
+    """Return what the classes of a target look like, if not like classes; else nothing."""
+    if not task.kind.is_classification or task.target_name in task.reading.named:
+        return ""
+    target = Column(task.target_name, "categorical", task.labels)
+    return _looks_like(target, task.target)
+
+
+# As text and as a file.
+
+
+def reading_text(readings: Sequence[TableReading], full_table: str = "") -> str:
+    """Return how tables were read, each with its target and its table of roles.
+
+    Parameters
+    ----------
+    readings : sequence of TableReading
+    full_table : str
+        Where all columns are listed; named where some are not shown.
+    """
+    is_short = len(readings) > MAX_TABLES_SHOWN
+    blocks = []
+    for reading in readings:
+        lines = [_target_line(reading)]
+        if reading.target_warning:
+            warning = shorten_text(reading.target_warning, _WARNING_WIDTH)
+            lines.append(f"  warning: the target: {warning}")
+        shown = _shown_columns(reading.columns, only_warnings=is_short)
+        if shown:
+            rows = [_printed_cells(column) for column in shown]
+            lines.append(text_table(HEADERS, rows, indent=2))
+        n_hidden = len(reading.columns) - len(shown)
+        if n_hidden:
+            lines.append(_hidden_line(reading, shown, full_table))
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def _printed_cells(column: ColumnReading) -> list[Any]:
+    # a foreign name or value may hold line ends, or act on the terminal
+    name, *counts, warning = column.cells()
+    return [shorten_text(name), *counts, shorten_text(warning, _WARNING_WIDTH)]
+
+
+def _target_line(reading: TableReading) -> str:
+    listed = ", ".join(repr(target) for target in reading.targets)
+    plural = "" if len(reading.targets) == 1 else "s"
+    what = reading.kind
+    if reading.classes:
+        what += f", {reading.classes} classes"
+    how = ""
+    if reading.target_choice == "last column":
+        how = ": the last column, since --target names none"
+    elif reading.target_choice == "by name":
+        how = ": chosen by its name, since --target names none"
+    return (
+        f"{shorten_text(reading.name)}: {reading.rows} rows, {len(reading.columns)} columns; "
+        f"target{plural} {listed} ({what}){how}"
+    )
+
+
+def _shown_columns(
+    columns: Sequence[ColumnReading], *, only_warnings: bool
+) -> list[ColumnReading]:
+    """Return the columns to print, in the table's order."""
+    if len(columns) <= MAX_COLUMNS_SHOWN and not only_warnings:
+        return list(columns)
+    n_plain = 0 if only_warnings else FEW_COLUMNS
+    n_warned = MAX_COLUMNS_SHOWN - FEW_COLUMNS
+    shown = []
+    for column in columns:
+        if column.warning and n_warned:
+            n_warned -= 1
+            shown.append(column)
+        elif not column.warning and n_plain:
+            n_plain -= 1
+            shown.append(column)
+    return shown
+
+
+def _hidden_line(
+    reading: TableReading, shown: Sequence[ColumnReading], full_table: str
+) -> str:
+    n_hidden = len(reading.columns) - len(shown)
+    n_warned = sum(bool(column.warning) for column in reading.columns)
+    n_warned -= sum(bool(column.warning) for column in shown)
+    plural = "" if n_hidden == 1 else "s"
+    with_warning = (
+        f"{n_warned} of them with a warning" if n_warned else "without a warning"
+    )
+    where = f"; all are in {full_table}" if full_table else ""
+    return f"  ... and {n_hidden} more column{plural}, {with_warning}{where}"
+
+
+def reading_csv(readings: Iterable[TableReading]) -> str:
+    """Return all columns of all tables as CSV, targets included.
+
+    Examples
+    --------
+    >>> column = ColumnReading(name="x", read_as="number", levels=9, missing=0, example="1")
+    >>> reading = TableReading(
+    ...     name="t", rows=9, targets=("y",), kind="regression", classes=0,
+    ...     target_choice="given", target_warning="", columns=(column,),
+    ... )
+    >>> print(reading_csv([reading]), end="")
+    table,column,read as,levels,missing,example,warning
+    t,y,target,,,,
+    t,x,number,9,0,1,
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["table", *HEADERS])
+    for reading in readings:
+        for target in reading.targets:
+            classes = reading.classes or ""
+            writer.writerow(
+                [
+                    reading.name,
+                    target,
+                    "target",
+                    classes,
+                    "",
+                    "",
+                    reading.target_warning,
+                ]
+            )
+        for column in reading.columns:
+            writer.writerow([reading.name, *column.cells()])
+    return text.getvalue()

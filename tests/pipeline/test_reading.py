@@ -1,0 +1,107 @@
+"""What `generate` prints of a table before it works, keeps of it, and refuses."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.cli.main import main
+from amlb_ext.core.config import build_config
+from amlb_ext.pipeline.request import result_settings
+from amlb_ext.suite import verify_suite
+
+QUICK = ["--baseline", "ridge", "--synthesizer", "local", "--kappa", "0"]
+QUICK += ["--folds", "1", "--certificate", "none", "--no-train-hard", "-j", "1"]
+N = 200
+
+
+@pytest.fixture
+def shop(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 2)).round(1), columns=["u", "v"])
+    frame["price"] = [f"{value:.1f}".replace(".", ",") for value in rng.random(N) * 9]
+    frame["day"] = pd.date_range("2024-01-01", periods=N).strftime("%Y-%m-%d")
+    frame["who"] = [f"person {k}" for k in range(N)]
+    frame["y"] = np.where(frame["u"] + frame["v"] ** 2 > 1, "yes", "no")
+    path = tmp_path / "shop.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_dry_run_names_the_target_and_what_to_type(shop, tmp_path, capsys):
+    assert main(["generate", str(shop), "-o", str(tmp_path / "o"), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "target 'y' (binary, 2 classes): the last column" in out
+    assert "--as price=number --decimal ," in out
+    assert "--as day=date" in out
+
+
+def test_roles_are_kept_for_a_repair_and_nothing_private_is(shop, tmp_path, capsys):
+    out = tmp_path / "hard"
+    roles = ["--as", "price=number,day=date", "--decimal", ",", "--as", "who=ignore"]
+    words = ["generate", str(shop), "-o", str(out), *QUICK, *roles]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert "day_weekday" in shown.err
+    columns = (out / "hardsynth/columns.csv").read_text()
+    assert "shop,who,ignored,200,0,," in columns
+    assert "person" not in columns
+    assert verify_suite(out) == []
+    damaged = next((out / "data").glob("shop_full/*_test_0.csv"))
+    content = damaged.read_bytes()
+    damaged.unlink()
+    assert main(["verify", str(out), "--repair", "--source", str(shop)]) == 0
+    assert damaged.read_bytes() == content
+
+
+def test_quiet_says_nothing(shop, tmp_path, capsys):
+    words = ["generate", str(shop), "-o", str(tmp_path / "o"), *QUICK, "-q"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")
+
+
+def test_drop_takes_a_list(shop, tmp_path, capsys):
+    words = ["generate", str(shop), "-o", str(tmp_path / "o"), "--dry-run", "--json"]
+    assert main([*words, "--drop", "who,day", "--drop", "price"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["tasks"][0]["columns"] == 2
+    roles = {c["name"]: c["read_as"] for c in planned["readings"][0]["columns"]}
+    assert roles == {
+        "u": "number",
+        "v": "number",
+        "price": "ignored",
+        "day": "ignored",
+        "who": "ignored",
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--target", "who"], "200 rows are alone in their class"),
+        (["--target", "u", "--alpha", "-1"], "--alpha -1 is no threshold"),
+        (["--rule", "wrong", "--alpha", "7"], "give a number from 0 to 1"),
+        (["--rule", "wrong", "--class-alpha", "yes=2"], "is no probability"),
+        (["--as", "prise=number"], "did you mean 'price'"),
+        (["--as", "price=numbr"], "'number', 'category', 'date' or 'ignore'"),
+    ],
+)
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_what_makes_no_sense_is_one_line(shop, tmp_path, capsys, more, said, dry):
+    out = tmp_path / "o"
+    words = ["generate", str(shop), "-o", str(out), *QUICK, "-q", *dry]
+    assert main([*words, *more]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_settings_without_roles_are_what_they_were():
+    assert "source" not in result_settings(build_config({}))
+    dropped = result_settings(build_config({"source": {"drop": ["a"]}}))
+    assert dropped["source"] == {"keep": [], "drop": ["a"]}
+    read = result_settings(build_config({"source": {"read_as": {"a": "date"}}}))
+    assert read["source"] == {"keep": [], "drop": [], "read_as": {"a": "date"}}

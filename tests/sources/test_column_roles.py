@@ -1,0 +1,130 @@
+"""Columns read as the user says, other separators and decimal signs, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.sources import open_specs
+
+N = 40
+
+
+def load(path, **options):
+    return next(open_specs([str(path)], SourceConfig(**options))).load()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=N).round(3),
+            "price": [f"{value:.2f}".replace(".", ",") for value in rng.random(N) * 9],
+            "day": pd.date_range("2024-01-30", periods=N).strftime("%d.%m.%Y"),
+            "zip": [f"{k:05d}" for k in range(N)],
+            "width": ["n/a?" if k % 10 == 0 else str(k / 8) for k in range(N)],
+            "y": ["u", "v"] * (N // 2),
+        }
+    )
+    path = tmp_path / "shop.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_without_options_a_table_is_read_as_before(shop):
+    task = load(shop)
+    types = {column.name: column.type for column in task.columns}
+    assert types["price"] in ("categorical", "text")
+    assert types["zip"] == "integer"
+
+
+def test_a_decimal_comma_leaves_columns_with_points_alone(shop):
+    task = load(shop, read_as={"price": "number"}, decimal=",")
+    plain = pd.read_csv(shop)
+    expected = plain["price"].str.replace(",", ".").astype(float)
+    np.testing.assert_allclose(task.features["price"], expected)
+    np.testing.assert_allclose(task.features["size"], plain["size"])
+
+
+def test_a_date_becomes_five_numbers_and_the_last_column_stays_the_target(shop):
+    task = load(shop, read_as={"day": "date"})
+    assert task.target_name == "y"
+    first = {name: task.features[f"day_{name}"].iloc[0] for name in ("year", "month")}
+    assert first == {"year": 2024, "month": 1}
+    assert task.features["day_day"].iloc[:3].tolist() == [30, 31, 1]
+    assert task.features["day_weekday"].iloc[0] == 1  # a Tuesday
+    assert task.features["day_seconds"].diff().dropna().eq(86400).all()
+    assert "day" not in task.features
+
+
+def test_category_keeps_leading_zeros(shop):
+    values = load(shop, read_as={"zip": "category"}).features["zip"]
+    assert values.iloc[0] == "00000"
+
+
+def test_what_is_no_number_is_missing_and_counted(shop):
+    task = load(shop, read_as={"width": "number"})
+    assert task.features["width"].isna().sum() == 4
+    assert any("4 values are no numbers" in note for note in task.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"read_as": {"price": "number"}}, DataError, "add --decimal ,"),
+        ({"read_as": {"size": "date"}}, DataError, "are no dates"),
+        ({"read_as": {"y": "ignore"}}, ConfigError, "names the target"),
+        ({"sep": ";;"}, ConfigError, "is not one character"),
+        ({"sep": ",", "decimal": ","}, ConfigError, "both ','"),
+    ],
+)
+def test_refused_readings_say_what_to_type(shop, options, error, said):
+    with pytest.raises(error, match=said):
+        load(shop, **options)
+
+
+def test_days_and_months_that_nothing_tells_apart_are_refused(tmp_path):
+    days = ["01/02/2024", "02/03/2024"] * 20
+    frame = pd.DataFrame({"day": days, "y": [0, 1] * 20})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(DataError, match="tells day and month apart"):
+        load(tmp_path / "a.csv", read_as={"day": "date"})
+
+
+def test_huge_whole_numbers_keep_their_digits_or_are_refused(tmp_path):
+    ids = [10**25 + k for k in range(N)]
+    frame = pd.DataFrame({"id": ids, "x": range(N), "y": [0, 1] * (N // 2)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert load(tmp_path / "a.csv").features["id"].nunique() == N
+    as_text = load(tmp_path / "a.csv", read_as={"id": "category"})
+    assert as_text.features["id"].iloc[1] == str(10**25 + 1)
+    with pytest.raises(DataError, match="--as id=category"):
+        load(tmp_path / "a.csv", read_as={"id": "number"})
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators_are_found_and_said(tmp_path, separator):
+    frame = pd.DataFrame(
+        {
+            "a": [f"{k},5" for k in range(N)],
+            "b": ["007", *range(1, N)],
+            "y": range(N),
+        }
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False, sep=separator)
+    task = load(tmp_path / "a.csv", decimal=",")
+    assert task.features["a"].tolist() == [k + 0.5 for k in range(N)]
+    assert any("are separated by" in note for note in task.notes)
+    # zeros at the start are noted, whatever stands around the field
+    assert any("leading zeros" in note for note in task.notes)
+    named = load(tmp_path / "a.csv", decimal=",", sep=separator)
+    assert named.content_hash == task.content_hash
+
+
+def test_long_numbers_with_a_comma_stay_exact(tmp_path):
+    lines = ["a;y"] + [f"0,1000000000000000000{k:02d};{k}" for k in range(N)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    task = load(tmp_path / "a.csv", decimal=",")
+    assert any("40 distinct numbers are 1 as 64-bit" in note for note in task.notes)
