@@ -83,7 +83,8 @@ def _lost_fold_lines(report: Any, words: Sequence[str]) -> list[str]:
 def _next_step_lines(report: Any) -> list[str]:
     """Return the commands that a user may run on the suite."""
     out = shlex.quote(report.out)
-    twin = f" -b {report.twin}" if report.twin else ""
+    # The hard rows, and beside them the untouched test folds that a verdict rests on.
+    twin = f" -b {report.twin}+{report.benchmark}" if report.twin else ""
     return [
         "",
         f"suite: {report.out}",

@@ -110,6 +110,7 @@ def generate_suite(request: Request) -> GenerationReport:
             absent=report.absent,
         )
         report.written = True
+        report.benchmark = manifest.name
         if original is not None and manifest.pair is not None:
             report.twin = manifest.pair.name
 
