@@ -65,8 +65,10 @@ def check_framework(
     # A name that is listed to be built upon, or is gone, cannot be run.
     runnable = []
     for entry in entries.values():
-        if not (entry.get("abstract") or entry.get("removed")):
-            runnable.append(str(entry["name"]))
+        name_in_file = str(entry["name"])
+        is_hidden = name_in_file.startswith("__")
+        if not (is_hidden or entry.get("abstract") or entry.get("removed")):
+            runnable.append(name_in_file)
     entry = entries.get(name.lower())
     if entry is None:
         places = " and ".join(str(path) for path in files if path.is_file())

@@ -271,6 +271,21 @@ def failure_reasons(log: str) -> dict[Job, str]:
     return reasons
 
 
+_UNKNOWN_FRAMEWORK = re.compile(r"Incorrect framework `([^`\n]*)`: not listed in")
+
+
+def unknown_framework(log: str) -> str:
+    """Return the framework that AMLB's log says it does not know; empty where there is none.
+
+    Examples
+    --------
+    >>> unknown_framework("ERROR:\\nIncorrect framework `flmal`: not listed in [a.yaml].\\n")
+    'flmal'
+    """
+    match = _UNKNOWN_FRAMEWORK.search(_COLOUR.sub("", log))
+    return match.group(1) if match else ""
+
+
 _CRASHED = re.compile(
     r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed"
 )
