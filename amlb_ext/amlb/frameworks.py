@@ -69,19 +69,19 @@ def check_framework(
         is_hidden = name_in_file.startswith("__")
         if not (is_hidden or entry.get("abstract") or entry.get("removed")):
             runnable.append(name_in_file)
-    entry = entries.get(name.lower())
-    if entry is None:
+    chosen = entries.get(name.lower())
+    if chosen is None:
         places = " and ".join(str(path) for path in files if path.is_file())
         raise DefinitionError(
             f"there is no framework {name!r} in {places or 'the files of frameworks'}",
             suggest_nearest(name, runnable),
         )
-    if entry.get("removed"):
+    if chosen.get("removed"):
         raise DefinitionError(
-            f"AMLB has removed the framework {name!r}: {entry['removed']}",
+            f"AMLB has removed the framework {name!r}: {chosen['removed']}",
             suggest_nearest(name, runnable),
         )
-    if entry.get("abstract"):
+    if chosen.get("abstract"):
         raise DefinitionError(
             f"the framework {name!r} is abstract, so it is only a base for others",
             "run one that extends it",

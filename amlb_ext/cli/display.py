@@ -156,5 +156,9 @@ def report_summary(report: Any, path: Path) -> str:
     if report.commands:
         lines.append("to run those again:")
         lines += [f"  {command}" for command in report.commands]
+    if report.needed:
+        lines.append("to run what the verdict needs:")
+        lines += [f"  {command}" for command in report.needed]
+    lines += [f"note: {note}" for note in report.notes]
     lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
     return "\n".join(lines)

@@ -331,11 +331,11 @@ def _plan_runs(
         except DefinitionError as error:  # it has none of the folds; another may
             refusal = error
     lower_names = {name.lower() for name in known}
-    for name, task in wanted.items():
+    for name, asked in wanted.items():
         if name not in lower_names and not any(map(is_openml_benchmark, benchmarks)):
             raise DefinitionError(
-                f"there is no task {task!r} in {' or '.join(benchmarks)}",
-                suggest_nearest(task, known),
+                f"there is no task {asked!r} in {' or '.join(benchmarks)}",
+                suggest_nearest(asked, known),
             )
     if not runs:
         raise refusal or DefinitionError(

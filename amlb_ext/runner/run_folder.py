@@ -417,6 +417,12 @@ def write_asked(
     (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
 
 
+def output_folder(path: Path) -> Path:
+    """Return the folder that runs are written into; of a single run the one that it stands in."""
+    is_run = bool(_RUN_NAME.fullmatch(path.name)) or (path / ASKED).is_file()
+    return path.parent if is_run else path
+
+
 def read_run_folder(path: Path) -> RunFolder | None:
     """Return what a folder's name and files tell of a run; None when it is none."""
     record = _read_asked(path / ASKED)
