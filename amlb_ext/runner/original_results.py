@@ -5,6 +5,11 @@ test rows of the original, row for row, and frameworks train on the same rows in
 framework predicted there in a run of the original therefore stands for its run of ``TASK_full``.
 That the rows are the same is not believed: each row's truth must agree, in order, and a result
 for which it does not is left out with the reason.
+
+AMLB itself mixes the names of OpenML's classes up where a framework asks for encoded ones: it
+numbers them in OpenML's order and names them again in the order of their text, in the predictions
+and in the truth alike. Scores are none the worse for it, and it can be undone: such a file is read
+by the position of its classes.
 """
 
 from __future__ import annotations
@@ -27,8 +32,12 @@ from amlb_ext.runner.results import (
 )
 from amlb_ext.runner.run_folder import RunFolder, job_of_row
 from amlb_ext.suite import Suite
+from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Pair
+
+#: Columns of predictions that are no probabilities of a class.
+_NO_CLASSES = ("predictions", "truth")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +53,15 @@ class AdoptedJob:
         The suite's.
     fold : int
         AMLB's number of the suite's fold.
+    is_renamed : bool
+        AMLB has mixed the names of the classes up, which is undone.
     """
 
     run: RunFolder
     row: Mapping[str, Any]
     amlb_task: str
     fold: int
+    is_renamed: bool
 
 
 @dataclass(frozen=True)
@@ -128,7 +140,8 @@ def read_job_predictions(suite: Suite, job: Mapping[str, Any]) -> pd.DataFrame:
     if not original_task:
         return read_predictions(run, amlb_task, fold)
     written = read_predictions(run, original_task, int(job["original_fold"]))
-    return _in_suite_form(written, suite, amlb_task, fold)
+    in_suite_form, _ = _in_suite_form(written, suite, amlb_task, fold)
+    return in_suite_form
 
 
 def _adopt_job(
@@ -155,17 +168,10 @@ def _adopt_job(
         raise RunError("its predictions file is missing")
     fold = full.folds.index(job.fold)
     written = read_predictions(run.path, job.task, job.fold)
-    in_suite_form = _in_suite_form(written, suite, full_name, fold)
-    truth = _read_targets(suite, full_name, fold)[1]
-    # The check that the rows are the same: as many, and each with the same truth.
-    no_columns = pd.DataFrame(index=range(len(truth)))
-    try:
-        join_predictions(in_suite_form, no_columns, truth)
-    except RunError:
-        raise RunError(
-            "its test rows are not those of the suite, so the folds differ"
-        ) from None
-    return AdoptedJob(run=run, row=row, amlb_task=full_name, fold=fold)
+    _, is_renamed = _in_suite_form(written, suite, full_name, fold)
+    return AdoptedJob(
+        run=run, row=row, amlb_task=full_name, fold=fold, is_renamed=is_renamed
+    )
 
 
 def _check_openml_task(suite: Suite, suite_task: str, row_id: str) -> None:
@@ -178,35 +184,75 @@ def _check_openml_task(suite: Suite, suite_task: str, row_id: str) -> None:
 
 def _in_suite_form(
     written: pd.DataFrame, suite: Suite, amlb_task: str, fold: int
-) -> pd.DataFrame:
-    """Return predictions of the original with the suite's labels and rows."""
-    coding = suite.coding(amlb_task)
+) -> tuple[pd.DataFrame, bool]:
+    """Return predictions of the original with the suite's labels and rows.
+
+    Returns
+    -------
+    predictions : DataFrame
+    is_renamed : bool
+        Classes were read by position, since AMLB has mixed their names up.
+
+    Raises
+    ------
+    RunError
+        The rows are not those of the suite: their number or a truth differs.
+    """
+    trained, truth = _read_targets(suite, amlb_task, fold)
+    candidates = [written]
+    namings = _label_namings(written, suite.coding(amlb_task))
+    if namings:
+        candidates = [_translate(written, naming) for naming in namings]
+    no_columns = pd.DataFrame(index=range(len(truth)))
+    for position, candidate in enumerate(candidates):
+        # AMLB cannot score a class that no training row has, so the suite leaves such rows out.
+        if namings and len(candidate) > len(truth):
+            is_kept = candidate["truth"].isin(set(trained))
+            candidate = candidate[is_kept].reset_index(drop=True)
+        # The check that the rows are the same: as many, and each with the same truth.
+        try:
+            join_predictions(candidate, no_columns, truth)
+        except RunError:
+            continue
+        return candidate, position > 0
+    raise RunError("its test rows are not those of the suite, so the folds differ")
+
+
+def _label_namings(written: pd.DataFrame, coding: Coding) -> list[dict[str, str]]:
+    """Return the ways in which the original's labels may stand for the suite's.
+
+    By name, and by position where that is another way; none for regression.
+    """
     if not coding.labels:
-        return written
-    new_labels = {}
+        return []
+    by_name = {}
     for label, new_label in zip(coding.labels, coding.written_labels, strict=True):
-        new_labels[normalize_text(label)] = new_label
-    if len(new_labels) < len(coding.labels):
+        by_name[normalize_text(label)] = new_label
+    if len(by_name) < len(coding.labels):
         raise RunError("its classes differ only by case or space, which AMLB merges")
+    classes = [name for name in written.columns if name not in _NO_CLASSES]
+    names = [normalize_text(str(name)) for name in classes]
+    # With a class that no row has, as OpenML may declare one, positions say nothing.
+    if sorted(names) != sorted(by_name):
+        return [by_name]
+    by_position = dict(zip(names, coding.written_labels, strict=True))
+    return [by_name] if by_position == by_name else [by_name, by_position]
+
+
+def _translate(written: pd.DataFrame, naming: Mapping[str, str]) -> pd.DataFrame:
+    """Return predictions of classes with other labels; columns of no class are left out."""
 
     def translate(label: object) -> str:
-        return new_labels.get(normalize_text(str(label)), str(label))
+        return naming.get(normalize_text(str(label)), str(label))
 
     columns = {}
     for name in written.columns:
-        is_class = name not in ("predictions", "truth")
-        # A class that no row has, as OpenML may declare one, is no class of the suite.
-        if is_class and normalize_text(str(name)) in new_labels:
+        is_class = name not in _NO_CLASSES
+        if is_class and normalize_text(str(name)) in naming:
             columns[translate(name)] = written[name]
-    for name in ("predictions", "truth"):
+    for name in _NO_CLASSES:
         columns[name] = written[name].map(translate)
-    translated = pd.DataFrame(columns)
-    # AMLB cannot score a class that no training row has, so the suite leaves such rows out.
-    if len(translated) > suite.amlb_tasks[amlb_task].test_rows[fold]:
-        trained = set(_read_targets(suite, amlb_task, fold)[0])
-        is_kept = translated["truth"].isin(trained)
-        translated = translated[is_kept].reset_index(drop=True)
-    return translated
+    return pd.DataFrame(columns)
 
 
 def _read_targets(
@@ -244,6 +290,13 @@ def _notes(
             f"{len(jobs)} results of {pair.of}, the benchmark whose hard twin this suite holds, "
             "stand for its untouched test folds: the folds are the same, and the truth of every "
             "row agrees."
+        )
+    n_renamed = sum(job.is_renamed for job in jobs)
+    if n_renamed:
+        notes.append(
+            f"In {n_renamed} of them AMLB has mixed the names of the classes up, in the truth as "
+            "well (it encodes them in OpenML's order and decodes them in alphabetical order); they "
+            "were read by position."
         )
     differing = [f"{count} of {task}" for task, count in changed.items() if count]
     if differing:

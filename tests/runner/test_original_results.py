@@ -119,7 +119,7 @@ def write_run(out, folds, *, definition="mine", task="My_toy", truths=None, **co
             truth = frame_of(fold)["y"][40:].str.lower()
         else:
             truth = pd.Series(truths)
-        table = pd.DataFrame({"no": 0.2, "yes": 0.8, "odd": 0.0}, index=truth.index)
+        table = pd.DataFrame({"no": 0.2, "odd": 0.0, "yes": 0.8}, index=truth.index)
         table = table.assign(predictions="yes", truth=truth)
         path = run / "predictions" / task / str(fold) / "predictions.csv"
         path.parent.mkdir(parents=True)
@@ -153,6 +153,27 @@ def test_predictions_come_with_the_suites_labels_and_rows(suite, tmp_path):
         wanted = pd.read_csv(test, dtype=str)[coding.written_target]
         assert predictions["truth"].tolist() == wanted.tolist()
         assert set(predictions["predictions"]) <= set(coding.written_labels)
+
+
+def test_classes_that_amlb_mixed_up_are_read_by_position(suite, tmp_path):
+    """Encoded in OpenML's order, decoded in that of the text: no, odd, yes."""
+    labels = [label.lower() for label in suite.coding("My_toy_full").labels]
+    mixed_up = dict(zip(labels, sorted(labels), strict=True))
+    assert mixed_up["yes"] != "yes"
+    truth = frame_of(2)["y"][40:].str.lower()
+    write_run(tmp_path / "out", [2], truths=truth.map(mixed_up).to_numpy())
+    found = read_jobs(suite, tmp_path / "out")
+    assert "In 1 of them AMLB has mixed the names" in found.notes[1]
+    (job,) = found.table.to_dict("records")
+    predictions = read_job_predictions(suite, job)
+    _, test = suite.pair("My_toy_full", 1)
+    coding = suite.coding("My_toy_full")
+    wanted = pd.read_csv(test, dtype=str)[coding.written_target]
+    assert predictions["truth"].tolist() == wanted.tolist()
+    # What the file calls "yes" is the class at the place of "yes" among the sorted names.
+    named = coding.written_labels[sorted(labels).index("yes")]
+    assert set(predictions["predictions"]) == {named}
+    assert set(predictions[named]) == {0.8}
 
 
 def test_other_rows_are_left_out_with_the_reason(suite, tmp_path):
