@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.configuration import configured_paths
 from amlb_ext.amlb.definition import read_amlb_yaml, sanitize_name
+from amlb_ext.core.errors import DefinitionError, suggest_nearest
 
 #: AMLB's own value of the setting ``frameworks.definition_file``.
 OWN_FRAMEWORKS = "{root}/resources/frameworks.yaml"
@@ -33,6 +35,59 @@ class Framework:
     has_setup: bool
 
 
+def check_framework(
+    framework: str, userdir: Path, root: Path, config: dict[str, Any]
+) -> None:
+    """Raise unless AMLB can run a framework of that name, e.g. ``flaml`` or ``flaml:2023Q2``.
+
+    Parameters
+    ----------
+    framework : str
+    userdir, root : Path
+        The user directory, and AMLB's checkout.
+    config : dict
+        As :func:`amlb_ext.amlb.configuration.read_user_config` gives it.
+
+    Raises
+    ------
+    DefinitionError
+        An unknown framework or tag, or one that AMLB only lists. Naming the nearest known one.
+    """
+    name, _, tag = framework.partition(":")
+    files = _definition_files(tag, userdir, root, config)
+    if tag and not any(path.is_file() for path in files):
+        untagged = _definition_files("", userdir, root, config)
+        raise DefinitionError(
+            f"AMLB has no frameworks with the tag {tag!r}",
+            suggest_nearest(tag, _known_tags(untagged)),
+        )
+    entries = _read_entries(files)
+    # A name that is listed to be built upon, or is gone, cannot be run.
+    runnable = []
+    for entry in entries.values():
+        name_in_file = str(entry["name"])
+        is_hidden = name_in_file.startswith("__")
+        if not (is_hidden or entry.get("abstract") or entry.get("removed")):
+            runnable.append(name_in_file)
+    chosen = entries.get(name.lower())
+    if chosen is None:
+        places = " and ".join(str(path) for path in files if path.is_file())
+        raise DefinitionError(
+            f"there is no framework {name!r} in {places or 'the files of frameworks'}",
+            suggest_nearest(name, runnable),
+        )
+    if chosen.get("removed"):
+        raise DefinitionError(
+            f"AMLB has removed the framework {name!r}: {chosen['removed']}",
+            suggest_nearest(name, runnable),
+        )
+    if chosen.get("abstract"):
+        raise DefinitionError(
+            f"the framework {name!r} is abstract, so it is only a base for others",
+            "run one that extends it",
+        )
+
+
 def find_framework(
     framework: str, userdir: Path, root: Path, config: dict[str, Any]
 ) -> Framework | None:
@@ -41,7 +96,7 @@ def find_framework(
     Returns
     -------
     Framework or None
-        None for an unknown one; AMLB then says what it misses.
+        None for an unknown one, and where its code is not found; AMLB then says what it misses.
 
     Raises
     ------
@@ -49,7 +104,7 @@ def find_framework(
         A file of definitions cannot be read.
     """
     name, _, tag = framework.partition(":")
-    entries = _read_entries(tag, userdir, root, config)
+    entries = _read_entries(_definition_files(tag, userdir, root, config))
     lineage = _list_with_parents(name.lower(), entries)
     if not lineage:
         return None
@@ -72,10 +127,10 @@ def find_framework(
     )
 
 
-def _read_entries(
+def _definition_files(
     tag: str, userdir: Path, root: Path, config: dict[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """Return the entries of all files of frameworks, by lower-case name; the last one wins."""
+) -> list[Path]:
+    """Return the files of frameworks that AMLB reads for a tag, whether they are there or not."""
     files = configured_paths(
         config,
         "frameworks",
@@ -84,10 +139,25 @@ def _read_entries(
         userdir=userdir,
         root=root,
     )
+    if not tag:
+        return files
+    # flaml:2023Q2 stands in frameworks_2023Q2.yaml
+    return [path.with_name(f"{path.stem}_{tag}{path.suffix}") for path in files]
+
+
+def _known_tags(files: Sequence[Path]) -> list[str]:
+    """Return the tags for which there is a file beside one of the given ones."""
+    tags = []
+    for path in files:
+        for tagged in sorted(path.parent.glob(f"{path.stem}_*{path.suffix}")):
+            tags.append(tagged.stem.removeprefix(f"{path.stem}_"))
+    return tags
+
+
+def _read_entries(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Return the entries of all files of frameworks, by lower-case name; the last one wins."""
     entries: dict[str, dict[str, Any]] = {}
     for path in files:
-        if tag:  # flaml:2023Q2 stands in frameworks_2023Q2.yaml
-            path = path.with_name(f"{path.stem}_{tag}{path.suffix}")
         content = read_amlb_yaml(path) if path.is_file() else None
         if not isinstance(content, dict):
             continue

@@ -90,7 +90,8 @@ def _lost_fold_lines(report: Any, words: Sequence[str]) -> list[str]:
 def _next_step_lines(report: Any) -> list[str]:
     """Return the commands that a user may run on the suite."""
     out = shlex.quote(report.out)
-    twin = f" -b {report.twin}" if report.twin else ""
+    # The hard rows, and beside them the untouched test folds that a verdict rests on.
+    twin = f" -b {report.twin}+{report.benchmark}" if report.twin else ""
     return [
         "",
         f"suite: {report.out}",
@@ -162,5 +163,9 @@ def report_summary(report: Any, path: Path) -> str:
     if report.commands:
         lines.append("to run those again:")
         lines += [f"  {command}" for command in report.commands]
+    if report.needed:
+        lines.append("to run what the verdict needs:")
+        lines += [f"  {command}" for command in report.needed]
+    lines += [f"note: {note}" for note in report.notes]
     lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
     return "\n".join(lines)

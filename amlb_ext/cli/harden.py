@@ -22,7 +22,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "benchmark",
         metavar="BENCHMARK",
-        help="name of an AMLB definition (validation, small, or one of your own), or its file",
+        help="name of an AMLB definition (validation, small, or one of your own), its file, or "
+        "openml/s/ID or openml/t/ID",
     )
     add_suite_flags(parser)
     parser.set_defaults(run_command=run_command)

@@ -18,7 +18,8 @@ def add_parser(commands: Any) -> None:
         description="Join AMLB's predictions to the suite row by row, compare every framework with "
         "F and with the others on the failure region, and write one page, "
         "hardsynth/report.html in the suite, with its tables beside it. Exit status 1: a job "
-        "failed, has no result, or does not belong to the suite.",
+        "failed, has no result, or does not belong to the suite, or a verdict needs jobs that "
+        "have not been run; the commands that run them are printed.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
@@ -86,4 +87,5 @@ def run_command(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             print(report_summary(built.report, path))
     has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
-    return 1 if has_no_result.any() else 0
+    is_complete = not has_no_result.any() and not built.report.needed
+    return 0 if is_complete else 1

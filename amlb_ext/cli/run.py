@@ -38,7 +38,8 @@ def add_parser(commands: Any) -> None:
         "-b",
         "--benchmark",
         metavar="NAME",
-        help="benchmark definition to run (default: the suite's main definition)",
+        help="benchmark definition to run (default: the suite's main definition), or several, "
+        "ONE+TWO, which are run one after another, what they share once",
     )
     parser.add_argument(
         "-t",
@@ -79,9 +80,9 @@ def add_parser(commands: Any) -> None:
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmark`."""
+    """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmarks`."""
     from amlb_ext.publish.export.folder import exported_suite_name
-    from amlb_ext.runner import run_benchmark
+    from amlb_ext.runner import run_benchmarks
     from amlb_ext.suite import Suite
 
     userdir = Path(arguments.userdir)
@@ -91,9 +92,9 @@ def run_command(arguments: argparse.Namespace) -> int:
         or exported_suite_name(userdir)
         or Suite.load(userdir).manifest.name
     )
-    outcome = run_benchmark(
+    outcomes = run_benchmarks(
         arguments.framework,
-        benchmark,
+        split_benchmarks(benchmark),
         arguments.constraint,
         userdir=userdir,
         outdir=Path(arguments.results),
@@ -104,11 +105,33 @@ def run_command(arguments: argparse.Namespace) -> int:
         extra=tuple(arguments.extra),
         quiet=is_quiet(arguments),
     )
+    is_ok = all(outcome.ok for outcome in outcomes)
     if arguments.json:
-        # the table of jobs is a DataFrame, which JSON lacks
-        rows = outcome.rows.to_dict(orient="records")
-        print_json({**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok})
+        entries = [_outcome_entry(outcome) for outcome in outcomes]
+        print_json(entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok})
     # With --quiet, too: jobs without a score are errors.
-    elif not arguments.quiet or not outcome.ok:
-        print(outcome.summary())
-    return outcome.exit_status
+    elif not arguments.quiet or not is_ok:
+        for outcome in outcomes:
+            print(outcome.summary())
+    return 0 if is_ok else 1
+
+
+def split_benchmarks(benchmark: str) -> list[str]:
+    """Return the definitions that ``-b`` names.
+
+    Examples
+    --------
+    >>> split_benchmarks("mine_hard+hardsynth_mine"), split_benchmarks("mine")
+    (['mine_hard', 'hardsynth_mine'], ['mine'])
+    """
+    # The path of a file may have the sign in it.
+    if Path(benchmark).is_file():
+        return [benchmark]
+    names = [name for name in benchmark.split("+") if name]
+    return list(dict.fromkeys(names)) or [benchmark]
+
+
+def _outcome_entry(outcome: Any) -> dict[str, Any]:
+    """Return a run's outcome for JSON, which lacks tables."""
+    rows = outcome.rows.to_dict(orient="records")
+    return {**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok}

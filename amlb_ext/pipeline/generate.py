@@ -130,6 +130,7 @@ def generate_suite(request: Request) -> GenerationReport:
         )
         write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True
+        report.benchmark = manifest.name
         if original is not None and manifest.pair is not None:
             report.twin = manifest.pair.name
 

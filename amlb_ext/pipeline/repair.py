@@ -24,6 +24,7 @@ from amlb_ext.core.files import (
     remove_file,
     remove_temporary_files,
     sha256_file,
+    write_text,
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
@@ -39,6 +40,7 @@ from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derive
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.manifest import open_manifest
+from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.verify import damaged_certificate, damaged_files
 from amlb_ext.validity.certificate_store import certify_suite, stored_how
@@ -133,6 +135,8 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
             )
     # All are as they were: from here on the suite itself changes.
     for relative in damaged:
+        if layout.at(relative) == layout.frameworks:
+            _keep_own_entries(layout, staging)
         move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):
             # AMLB would reuse what it made of the damaged file.
@@ -153,6 +157,14 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
             trusted=options.trust_suite,
         )
     return damaged + damaged_measures
+
+
+def _keep_own_entries(layout: Layout, staging: Layout) -> None:
+    """Put the user's frameworks behind those of the suite that were made again."""
+    own_entries = read_own_entries(layout.frameworks)
+    if own_entries:
+        suite_part = staging.frameworks.read_text(encoding="utf-8")
+        write_text(staging.frameworks, with_own_entries(suite_part, own_entries))
 
 
 def _make_again(

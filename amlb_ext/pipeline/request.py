@@ -96,6 +96,8 @@ class GenerationReport:
         Per task the certificate's ``verdict`` and its ``reason``.
     twin : str
         Name of the hard twin's definition, see :attr:`Request.twin`.
+    benchmark : str
+        Name of the main definition, which holds the untouched test folds.
     absent : list of str
         Tasks that could not be loaded.
     readings : list of TableReading
@@ -109,6 +111,7 @@ class GenerationReport:
     notes: list[str] = field(default_factory=list)
     verdicts: dict[str, dict[str, str]] = field(default_factory=dict)
     twin: str = ""
+    benchmark: str = ""
     absent: list[str] = field(default_factory=list)
     readings: list[TableReading] = field(default_factory=list)
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
-from amlb_ext.amlb.configuration import ENDINGS, search_definition
+from amlb_ext.amlb.configuration import (
+    ENDINGS,
+    is_openml_benchmark,
+    search_definition,
+)
 from amlb_ext.amlb.definition import read_definition, sanitize_name
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
@@ -28,7 +33,11 @@ def benchmark_name(spec: str) -> str:
     --------
     >>> benchmark_name("my/credit.yaml#german"), benchmark_name("validation")
     ('credit', 'validation')
+    >>> benchmark_name("openml/s/271")
+    'openml_s_271'
     """
+    if is_openml_benchmark(spec):
+        return sanitize_name(spec)
     definition, _, _ = spec.partition("#")
     file_name = definition.replace("\\", "/").rpartition("/")[2]
     for ending in ENDINGS:
@@ -73,28 +82,53 @@ def find_original(request: Request, source_names: Mapping[str, str]) -> Original
             "run the command once per benchmark, each with its own -o",
         )
     spec = request.sources[0]
+    if is_openml_benchmark(spec):
+        entries = _openml_entries(source_names)
+    else:
+        entries = _definition_entries(spec, source_names, options)
+    name = benchmark_name(spec)
+    # The twin takes a definition's name beside the suite's own two.
+    check_twin(name, request.config.name)
+    return Original(name, entries)
+
+
+def _definition_entries(
+    spec: str, source_names: Mapping[str, str], options: SourceConfig
+) -> dict[str, dict[str, Any]]:
+    """Return the entries of a definition's tasks: AMLB's limits and metrics stand in them."""
     definition, _, _ = spec.partition("#")
     # An address has no definition of AMLB's behind it, and is not asked for one.
     path = None if "://" in definition else search_definition(definition, options)
     if path is None:
         raise _unknown_definition_error(definition, spec, options)
-    name = benchmark_name(spec)
-    # The twin takes a definition's name beside the suite's own two.
-    check_twin(name, request.config.name)
-    entries = dict(read_definition(path))
-    # AMLB's limits and metrics of a task stand in its entry, under the name that it has there.
-    chosen = {}
+    defined = dict(read_definition(path))
+    entries = {}
     for suite_name, source_name in source_names.items():
-        chosen[suite_name] = {**entries[source_name], "name": source_name}
-    return Original(name, chosen)
+        entries[suite_name] = {**defined[source_name], "name": source_name}
+    return entries
+
+
+def _openml_entries(source_names: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the entries that AMLB makes of an OpenML suite or task: names of data sets alone."""
+    entries = {}
+    taken: set[str] = set()
+    for suite_name, source_name in source_names.items():
+        name = sanitize_name(source_name)
+        # Several tasks of one data set: AMLB would name them all alike, and a definition must not.
+        if name.lower() in taken:
+            name = suite_name
+        taken.add(name.lower())
+        entries[suite_name] = {"name": name}
+    return entries
 
 
 def _unknown_definition_error(
     definition: str, spec: str, options: SourceConfig
 ) -> SourceError:
     """Return the error of a spec that names no definition: a slip, or a source of another kind."""
-    is_other_source = definition.startswith(("openml/", "test.openml/", "bundled"))
-    if is_other_source or "." in definition:
+    if definition.startswith(("openml/", "test.openml/")):
+        hint = "of OpenML AMLB takes openml/s/ID, a suite, and openml/t/ID, a task"
+    elif definition.startswith("bundled") or "." in definition:
         hint = (
             f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
         )

@@ -19,7 +19,14 @@ from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskR
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
 from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
-from amlb_ext.runner.jobs import JOB_COLUMNS, JobTable, read_jobs, rerun_commands
+from amlb_ext.runner.jobs import (
+    JOB_COLUMNS,
+    JobTable,
+    jobs_for_verdict,
+    read_jobs,
+    rerun_commands,
+)
+from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import Suite
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
@@ -119,8 +126,16 @@ def build_report(
     )
     if results:
         broken = jobs[jobs["status"].isin(_BROKEN)]
-        commands = rerun_commands(broken, suite, Path(results[0]))
-        report = replace(report, commands=tuple(commands))
+        out = output_folder(Path(results[0]))
+        commands = rerun_commands(broken, suite, out)
+        needed_jobs = _needed_jobs(jobs, suite)
+        needed = rerun_commands(needed_jobs, suite, out)
+        report = replace(
+            report,
+            warnings=(*report.warnings, *_needed_warnings(needed_jobs)),
+            commands=tuple(commands),
+            needed=tuple(needed),
+        )
     if charts:
         chart = overall_chart(report.overall, colours)
         report = replace(report, charts=(chart,) if chart is not None else ())
@@ -387,6 +402,24 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
             f"{len(not_run)} jobs of the definition were not run ({by_framework})."
         )
     return warnings
+
+
+def _needed_jobs(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
+    """Return the jobs that the verdicts on candidates need and nobody has run."""
+    # F's own controls are no candidates: without them there is a verdict.
+    is_control = jobs["name"].map(is_control_framework).astype(bool)
+    return jobs_for_verdict(jobs[~is_control], suite)
+
+
+def _needed_warnings(needed: pd.DataFrame) -> list[str]:
+    """Return the sentence that says for which jobs there is no verdict."""
+    if not len(needed):
+        return []
+    by_name = _count_by_framework(needed.rename(columns={"name": "framework"}))
+    return [
+        f"{len(needed)} jobs that a verdict needs have not been run ({by_name}): frameworks are "
+        "compared with F on the untouched test folds."
+    ]
 
 
 def _count_by_framework(jobs: pd.DataFrame) -> str:

@@ -101,7 +101,9 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
-    out: dict[str, Any] = to_json_values(report, omit=("charts",))
+    # What is needed is told where anything is.
+    omitted = ("charts",) if report.needed else ("charts", "needed")
+    out: dict[str, Any] = to_json_values(report, omit=omitted)
     return out
 
 

@@ -270,6 +270,9 @@ class SuiteReport:
         (``failed``, ``missing``, ``refused``, ``not run``), ``reason``.
     commands : tuple of str
         Commands that run just those again.
+    needed : tuple of str
+        Commands that run what a verdict needs and nobody has run: the untouched test folds of
+        tasks on which a framework was scored on other rows alone.
     charts : tuple of Chart
         Over all tasks.
     level : float
@@ -287,6 +290,7 @@ class SuiteReport:
     frameworks: pd.DataFrame
     jobs: pd.DataFrame
     commands: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
     level: float = 0.95
     notes: tuple[str, ...] = field(default=())

@@ -19,7 +19,7 @@ from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.runner import join_predictions, read_predictions
+from amlb_ext.runner import join_predictions
 from amlb_ext.runner.agreement import (
     ComparedRows,
     Disagreement,
@@ -27,6 +27,7 @@ from amlb_ext.runner.agreement import (
     stored_predictions,
     stored_refits,
 )
+from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import Suite
 from amlb_ext.suite.coding import Coding
 
@@ -171,7 +172,7 @@ def read_task_predictions(
                 raise RunError(
                     f"the suite has {len(folds)} folds of {name}, this is fold {fold}"
                 )
-            written = read_predictions(str(job["run"]), name, fold)
+            written = read_job_predictions(suite, job)
             f, chosen = _join_predictions(written, folds[fold], coding)
         except RunError as error:
             refused[job_index] = str(error)

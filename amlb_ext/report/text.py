@@ -236,6 +236,9 @@ def _job_lines(report: SuiteReport) -> list[str]:
     if report.commands:
         lines.append("To run the failed, missing and refused jobs again:")
         lines += [f"  {command}" for command in report.commands]
+    if report.needed:
+        lines.append("To run what the verdict needs:")
+        lines += [f"  {command}" for command in report.needed]
     for note in report.notes:
         lines += _wrap_text(f"note: {note}")
     return lines

@@ -20,7 +20,7 @@ from amlb_ext.runner.results import (
     read_predictions,
     read_results,
 )
-from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.run import run_benchmark, run_benchmarks
 from amlb_ext.runner.run_folder import RunOutcome, UnscoredJob
 from amlb_ext.runner.score import compare_scores, score_suite, summarise_scores
 
@@ -37,6 +37,7 @@ __all__ = [
     "read_results",
     "rerun_commands",
     "run_benchmark",
+    "run_benchmarks",
     "score_suite",
     "summarise_scores",
 ]

@@ -18,6 +18,7 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
+from amlb_ext.runner.original_results import OriginalResults, adopt_results
 from amlb_ext.runner.results import (
     CONSTRAINT,
     TEXT,
@@ -29,10 +30,11 @@ from amlb_ext.runner.run_folder import (
     RunLog,
     job_of_row,
     read_run_folder,
+    unknown_framework,
 )
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import Suite
-from amlb_ext.suite.layout import MAIN_SUFFIXES
+from amlb_ext.suite.layout import MAIN_SUFFIXES, amlb_name
 
 #: Status of a job, the best first.
 STATUS = ("scored", "failed", "missing", "not run")
@@ -45,11 +47,14 @@ class JobTable:
     Attributes
     ----------
     table : DataFrame
-        One row per job: ``framework`` (a label that is unique per constraint and version),
+        One row per job: ``framework`` (a label that is unique per constraint and, where jobs of
+        several versions were scored, per version),
         ``name``, ``constraint``, ``version``, ``benchmark``, ``amlb_task``, ``fold`` (AMLB's),
         ``status`` (``scored``; ``failed``: a row without a result; ``missing``: asked for or
         begun, but without a row or without predictions; ``not run``: neither), ``reason``,
-        ``result``, ``metric``, ``duration`` (seconds), ``run`` (folder).
+        ``result``, ``metric``, ``duration`` (seconds), ``run`` (folder), and ``original_task``
+        and ``original_fold``, the job's names in a run of the benchmark whose hard twin the suite
+        holds; empty and -1 for jobs of the suite.
     rows : DataFrame
         AMLB's own rows of this suite, as :func:`amlb_ext.runner.read_results` gives them.
     notes : tuple of str
@@ -76,6 +81,8 @@ JOB_COLUMNS = (
     "metric",
     "duration",
     "run",
+    "original_task",
+    "original_fold",
 )
 
 
@@ -99,24 +106,37 @@ def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
         No results at all, or none of this suite.
     """
     rows, runs = _read_outdirs(outdirs)
-    rows, runs, notes = _select_own(suite, rows, runs)
+    runs, notes = _without_unknown_frameworks(runs, rows)
+    rows, runs, original = _split_off_original(suite, rows, runs)
+    rows, runs, notes_on_others = _select_own(suite, rows, runs)
+    notes += [*notes_on_others, *original.notes]
     records: list[dict[str, Any]] = []
     for run in runs:
         records += _records_of_run(suite, run, _rows_of_run(run, rows))
+    records += _records_of_original(original)
     if not records:
+        where = ", ".join(map(str, outdirs))
+        details = f" ({' '.join(notes)})" if notes else ""
         raise RunError(
-            f"there are no results of the suite {suite.layout.root} in "
-            f"{', '.join(map(str, outdirs))}",
+            f"there are no results of the suite {suite.layout.root} in {where}{details}",
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
     table = pd.DataFrame(records)
-    table["framework"] = _framework_labels(table)
+    # AMLB lower-cases the names of folders: take the spelling of the rows where there is one.
+    table["name"] = _respell(table["name"], table["has_row"])
+    table["constraint"] = _respell(table["constraint"], table["has_row"])
     table["reason"] = table["reason"].map(shareable)
-    # Of several runs of a job the first here counts: the best status, then the latest.
+    # Of several runs of a job the first here counts: the best status, then the suite's own, then
+    # the latest.
     table["order"] = table["status"].map(STATUS.index)
+    table["is_original"] = table["original_task"] != ""
     table = table.sort_values(
-        ["order", "stamp"], ascending=[True, False], kind="stable"
+        ["order", "is_original", "stamp"],
+        ascending=[True, True, False],
+        kind="stable",
     )
+    table = _without_healed(table)
+    table["framework"] = _framework_labels(table)
     job_key = ["framework", "amlb_task", "fold"]
     table = table.drop_duplicates(job_key)[list(JOB_COLUMNS)]
     # Tasks in the suite's order, frameworks and folds in their own.
@@ -173,6 +193,51 @@ def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
     return runs
 
 
+def _without_unknown_frameworks(
+    runs: list[RunFolder], rows: pd.DataFrame
+) -> tuple[list[RunFolder], list[str]]:
+    """Return the runs without those of mistyped names, and a note on each such name.
+
+    AMLB ends such a run before its first job, so the name is no entrant of any comparison.
+    """
+    kept = []
+    folders: dict[str, list[RunFolder]] = {}
+    for run in runs:
+        name = unknown_framework(run.log)
+        if name and _rows_of_run(run, rows).empty:
+            folders.setdefault(name, []).append(run)
+        else:
+            kept.append(run)
+    notes = []
+    for name, unknown_runs in folders.items():
+        paths = ", ".join(str(run.path) for run in unknown_runs)
+        notes.append(
+            f"{name} never finished a job: AMLB knew no framework of that name. It is not "
+            f"compared; its folder can be deleted ({paths})."
+        )
+    return kept, notes
+
+
+def _split_off_original(
+    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+) -> tuple[pd.DataFrame, list[RunFolder], OriginalResults]:
+    """Return what is not of the benchmark whose hard twin the suite holds, and what is."""
+    pair = suite.manifest.pair
+    if pair is None:
+        return rows, runs, OriginalResults()
+    original_runs = {}
+    other_runs = []
+    for run in runs:
+        # Its tasks have the names of ours, but all test rows.
+        if run.benchmark.lower() == pair.of.lower():
+            original_runs[str(run.path)] = run
+        else:
+            other_runs.append(run)
+    is_original = rows["run"].isin(set(original_runs))
+    original = adopt_results(suite, pair, rows[is_original], original_runs)
+    return rows[~is_original], other_runs, original
+
+
 def _select_own(
     suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
 ) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
@@ -186,20 +251,6 @@ def _select_own(
             f"{int((~is_own).sum())} results of other benchmarks were left out "
             f"(tasks {', '.join(other_tasks[:3])}{more})."
         )
-    pair = suite.manifest.pair
-    if pair is not None:  # the original's tasks have the same names, but not our rows
-        runs_of_original = set()
-        for run in runs:
-            if run.benchmark.lower() == pair.of.lower():
-                runs_of_original.add(str(run.path))
-        is_original = is_own & rows["run"].isin(runs_of_original)
-        if is_original.any():
-            notes.append(
-                f"{int(is_original.sum())} results of {pair.of}, the benchmark whose hard twin "
-                "this suite holds, were left out: they are of other rows."
-            )
-        is_own &= ~is_original
-        runs = [run for run in runs if str(run.path) not in runs_of_original]
     own_runs = [run for run in runs if _is_own_run(suite, run, rows)]
     return rows[is_own], own_runs, notes
 
@@ -223,6 +274,17 @@ def _tried_jobs(run: RunFolder, log: RunLog) -> set[Job]:
 
 
 # One record per job of a run.
+
+
+def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
+    """Yield a record for every job of the original's that stands for one of the suite's."""
+    for adopted in original.jobs:
+        record = _record_of_row(adopted.run, adopted.row, RunLog.read(""))
+        record["original_task"] = record["amlb_task"]
+        record["original_fold"] = record["fold"]
+        record["amlb_task"] = adopted.amlb_task
+        record["fold"] = adopted.fold
+        yield record
 
 
 def _records_of_run(
@@ -327,6 +389,8 @@ def _make_record(
         "metric": "",
         "duration": float("nan"),
         "run": str(run.path),
+        "original_task": "",
+        "original_fold": -1,
         "stamp": _digits(run.stamp),
         "has_row": False,
     }
@@ -372,28 +436,43 @@ def _defined_jobs(suite: Suite, benchmark: str, tasks: Collection[str]) -> list[
     return jobs
 
 
+def _without_healed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table without jobs that failed and were later scored, in whatever version.
+
+    A job that fails in the set-up is recorded under another version than its successful re-run
+    (``stable``, then ``1.2.4``), so jobs are matched by name and constraint.
+    """
+    keys = ["name", "constraint", "amlb_task", "fold"]
+    is_scored = table["status"] == "scored"
+    last_score = table[is_scored].groupby(keys)["stamp"].max().rename("last_score")
+    joined = table.join(last_score, on=keys)
+    is_healed = ~is_scored & (joined["last_score"].fillna("") > table["stamp"])
+    return table[~is_healed].reset_index(drop=True)
+
+
 def _framework_labels(table: pd.DataFrame) -> pd.Series:
     """Return the framework's name, with constraint and version where they tell rows apart.
 
-    A row without a version (a job that left none) goes with the version of its framework's
-    other rows.
+    Only versions that scored a job tell rows apart: one that failed in the set-up is no version
+    of its own, and goes with the version that was scored last.
     """
-    # AMLB lower-cases the names of folders: take the spelling of the rows where there is one.
-    table["name"] = _respell(table["name"], table["has_row"])
-    table["constraint"] = _respell(table["constraint"], table["has_row"])
     labels = table["name"].copy()
     with_constraint = labels + " (" + table["constraint"] + ")"
+    is_scored = table["status"] == "scored"
     for name, of_name in table.groupby("name"):
         has_name = table["name"] == name
         if of_name["constraint"].nunique() > 1:
             labels = labels.where(~has_name, with_constraint)
-        for constraint, versions in of_name.groupby("constraint")["version"]:
-            distinct = set(versions) - {""}
-            if len(distinct) > 1:
-                is_versioned = has_name & (table["constraint"] == constraint)
-                is_versioned &= table["version"] != ""
-                with_version = labels + " " + table["version"]
-                labels = labels.where(~is_versioned, with_version)
+        for constraint in of_name["constraint"].unique():
+            is_entrant = has_name & (table["constraint"] == constraint)
+            is_versioned = is_entrant & is_scored & (table["version"] != "")
+            scored = table[is_versioned].sort_values("stamp", kind="stable")
+            if scored["version"].nunique() < 2:
+                continue
+            latest = scored["version"].iloc[-1]
+            is_known = table["version"].isin(scored["version"])
+            version = table["version"].where(is_known, latest)
+            labels = labels.where(~is_entrant, labels + " " + version)
     return labels
 
 
@@ -403,7 +482,56 @@ def _respell(texts: pd.Series, is_exact: pd.Series) -> list[str]:
     return [spellings.get(text.lower(), text) for text in texts]
 
 
-# Commands that run some jobs again, and no others.
+# Jobs that a verdict needs and nobody has run.
+
+
+def jobs_for_verdict(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
+    """Return the jobs without which frameworks that were run have no verdict.
+
+    Losses are compared with F's on the untouched test folds. Where a framework was scored on
+    other rows of a task and on none of these, they are what is missing: on the folds whose other
+    rows it was scored on.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        As :attr:`JobTable.table`.
+    suite : Suite
+
+    Returns
+    -------
+    DataFrame
+        As :func:`rerun_commands` takes it; empty where every task has its verdict.
+    """
+    columns = ["name", "constraint", "benchmark", "amlb_task", "fold"]
+    missing = []
+    scored = jobs[jobs["status"] == "scored"]
+    for _, of_framework in scored.groupby("framework", sort=False):
+        folds_by_task: dict[str, set[int]] = {}
+        for job in of_framework.to_dict("records"):
+            amlb_task = suite.amlb_tasks[job["amlb_task"]]
+            # Parts leave out folds of their own, so their numbers are not AMLB's of others.
+            if 0 <= job["fold"] < len(amlb_task.folds):
+                folds = folds_by_task.setdefault(amlb_task.task, set())
+                folds.add(amlb_task.folds[job["fold"]])
+        first = of_framework.iloc[0]
+        for task, source_folds in folds_by_task.items():
+            full_name = amlb_name(task, "full")
+            full = suite.amlb_tasks.get(full_name)
+            # What was tried there and failed is to be run again, and is said by its failure.
+            is_tried = (jobs["framework"] == first["framework"]) & (
+                jobs["amlb_task"] == full_name
+            )
+            if full is None or (jobs[is_tried]["status"] != "not run").any():
+                continue
+            for fold, source_fold in enumerate(full.folds):
+                if source_fold in source_folds:
+                    job = (first["name"], first["constraint"], suite.manifest.name)
+                    missing.append((*job, full_name, fold))
+    return pd.DataFrame(missing, columns=columns)
+
+
+# Commands that run some jobs, and no others.
 
 
 def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,9 +17,15 @@ from amlb_ext.amlb.configuration import (
     read_constraint,
     read_user_config,
 )
-from amlb_ext.amlb.definition import Job, list_jobs, sanitize_name
-from amlb_ext.amlb.frameworks import find_framework
-from amlb_ext.core.errors import RunError
+from amlb_ext.amlb.definition import (
+    Job,
+    is_enabled,
+    list_jobs,
+    read_tasks,
+    sanitize_name,
+)
+from amlb_ext.amlb.frameworks import check_framework, find_framework
+from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
 from amlb_ext.runner.results import read_results
@@ -27,6 +35,8 @@ from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
+#: The setting that names AMLB's files of frameworks.
+_FRAMEWORK_FILES = "frameworks.definition_file"
 
 
 def run_benchmark(
@@ -73,76 +83,320 @@ def run_benchmark(
     Raises
     ------
     RunError
-        AMLB cannot be had, or benchmark, constraint or task is unknown. Failing jobs do not
-        raise, they are in the outcome.
+        AMLB cannot be had, or framework, benchmark, constraint or task is unknown; nothing was
+        written then. Failing jobs do not raise, they are in the outcome.
     """
+    setting = _prepare_setting(
+        framework,
+        constraint,
+        userdir=userdir,
+        outdir=outdir,
+        amlb=amlb,
+        python=python,
+        extra=extra,
+        quiet=quiet,
+    )
+    run = _plan_run(benchmark, setting, tasks=tasks, folds=folds)
+    return _carry_out(run, setting)
+
+
+def run_benchmarks(
+    framework: str,
+    benchmarks: Sequence[str],
+    constraint: str | None = None,
+    *,
+    userdir: str | Path,
+    outdir: str | Path = "results",
+    tasks: Sequence[str] = (),
+    folds: Sequence[int] = (),
+    amlb: str | Path | Checkout | None = None,
+    python: str | Path | None = None,
+    extra: Sequence[str] = (),
+    quiet: bool = False,
+) -> tuple[RunOutcome, ...]:
+    """Run AMLB on several definitions of a suite, one after another.
+
+    Each gets a process and a folder of its own, as if it had been named alone. What two of them
+    share is run once: a hard twin and the suite's main definition have the hard rows in common,
+    and the twin, whose metrics and limits are the original's, is named first.
+
+    Parameters
+    ----------
+    framework : str
+    benchmarks : sequence of str
+        As ``benchmark`` of :func:`run_benchmark`, in the order in which they are run.
+    constraint, userdir, outdir, tasks, folds, amlb, python, extra, quiet
+        As in :func:`run_benchmark`. A chosen task may stand in any of the definitions.
+
+    Returns
+    -------
+    tuple of RunOutcome
+        In the order of the runs; none for a definition of which nothing is left to run, nor for
+        those after a framework could not be set up.
+
+    Raises
+    ------
+    RunError
+        As :func:`run_benchmark`, for every definition before the first one runs.
+    """
+    setting = _prepare_setting(
+        framework,
+        constraint,
+        userdir=userdir,
+        outdir=outdir,
+        amlb=amlb,
+        python=python,
+        extra=extra,
+        quiet=quiet,
+    )
+    runs = _plan_runs(benchmarks, setting, tasks=tasks, folds=folds)
+    outcomes = []
+    for run in runs:
+        outcome = _carry_out(run, setting)
+        outcomes.append(outcome)
+        # The next run would spend the same minutes on the same failure.
+        if outcome.setup_failure:
+            break
+    return tuple(outcomes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """What the runs of one command share.
+
+    Attributes
+    ----------
+    framework, constraint, mode : str
+    user, out : Path
+        Absolute.
+    config : dict
+        The user directory's ``config.yaml``.
+    limits : dict
+        The constraint's.
+    checkout : Checkout
+    extra : tuple of str
+    quiet : bool
+    """
+
+    framework: str
+    constraint: str
+    mode: str
+    user: Path
+    out: Path
+    config: dict[str, Any]
+    limits: dict[str, Any]
+    checkout: Checkout
+    extra: tuple[str, ...]
+    quiet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """One run of AMLB before it begins.
+
+    Attributes
+    ----------
+    argument : str
+        The benchmark as ``runbenchmark.py`` is given it.
+    name : str
+        As AMLB names the run's folder by it.
+    expected : tuple of Job
+        What AMLB must report; empty for an OpenML suite or task, whose jobs only AMLB knows.
+    tasks : tuple of str
+        The choice of tasks; all when empty.
+    folds : tuple of int
+        The choice of folds; all when empty.
+    """
+
+    argument: str
+    name: str
+    expected: tuple[Job, ...]
+    tasks: tuple[str, ...]
+    folds: tuple[int, ...]
+
+
+def _prepare_setting(
+    framework: str,
+    constraint: str | None,
+    *,
+    userdir: str | Path,
+    outdir: str | Path,
+    amlb: str | Path | Checkout | None,
+    python: str | Path | None,
+    extra: Sequence[str],
+    quiet: bool,
+) -> _Setting:
+    """Find AMLB and check the names of framework and constraint; nothing is written yet."""
     user = Path(userdir).expanduser().absolute()
-    out = Path(outdir).expanduser().absolute()
     config = read_user_config(user)
     if isinstance(amlb, Checkout):
         checkout = amlb
     else:
         checkout = ensure_checkout(amlb, python, quiet=quiet)
-    mode = option_value(extra, "-m", "--mode") or "local"
+    # The user may name other files of frameworks than the suite's configuration does.
+    if not any(_FRAMEWORK_FILES in word for word in extra):
+        check_framework(framework, user, checkout.root, config)
     constraint = constraint or DEFAULT_CONSTRAINT
-    limits = read_constraint(constraint, user, checkout.root, config)
-
-    # What AMLB must report. Of an OpenML suite or task only AMLB knows the jobs.
-    expected: tuple[Job, ...] = ()
-    if is_openml_benchmark(benchmark):
-        benchmark_argument = benchmark
-        benchmark_name = sanitize_name(benchmark)
-    else:
-        path = find_definition(benchmark, user, checkout.root, config)
-        expected = list_jobs(
-            path,
-            limits,
-            fallback_folds=configured_folds(config),
-            tasks=tasks,
-            folds=folds,
-        )
-        # An absolute path gives the same benchmark name, and no file or folder of that name
-        # in the current directory can take its place.
-        benchmark_argument = str(path)
-        benchmark_name = sanitize_name(path.stem)
-        if mode in CONTAINERS and path.parent == user / "benchmarks":
-            benchmark_argument = path.stem  # a container sees the folder elsewhere
-
-    # A folder of its own, with a record of what was asked for, before anything can fail.
-    remove_stale(user)
-    run_dir = _make_run_dir(
-        out,
+    return _Setting(
         framework=framework,
-        benchmark=benchmark_name,
         constraint=constraint,
-        mode=mode,
-    )
-    write_asked(run_dir, framework, benchmark_name, constraint, expected)
-    log = run_dir / "run.log"
-    start = time.monotonic()
-    asked = [framework, benchmark_argument, constraint, "-u", str(user)]
-    readiness = set_up_framework(
-        find_framework(framework, user, checkout.root, config),
-        asked,
+        mode=option_value(extra, "-m", "--mode") or "local",
+        user=user,
+        out=Path(outdir).expanduser().absolute(),
+        config=config,
+        limits=read_constraint(constraint, user, checkout.root, config),
         checkout=checkout,
-        extra=extra,
-        log=log,
+        extra=tuple(extra),
         quiet=quiet,
     )
 
+
+def _plan_run(
+    benchmark: str, setting: _Setting, *, tasks: Sequence[str], folds: Sequence[int]
+) -> _Run:
+    """Return a run of one definition; raise for a task or a fold that it lacks."""
+    if is_openml_benchmark(benchmark):
+        return _Run(
+            argument=benchmark,
+            name=sanitize_name(benchmark),
+            expected=(),
+            tasks=tuple(tasks),
+            folds=tuple(folds),
+        )
+    path = _definition_path(benchmark, setting)
+    expected = list_jobs(
+        path,
+        setting.limits,
+        fallback_folds=configured_folds(setting.config),
+        tasks=tasks,
+        folds=folds,
+    )
+    # An absolute path gives the same benchmark name, and no file or folder of that name
+    # in the current directory can take its place.
+    argument = str(path)
+    is_in_suite = path.parent == setting.user / "benchmarks"
+    if setting.mode in CONTAINERS and is_in_suite:
+        argument = path.stem  # a container sees the folder elsewhere
+    return _Run(
+        argument=argument,
+        name=sanitize_name(path.stem),
+        expected=expected,
+        tasks=tuple(tasks),
+        folds=tuple(folds),
+    )
+
+
+def _plan_runs(
+    benchmarks: Sequence[str],
+    setting: _Setting,
+    *,
+    tasks: Sequence[str],
+    folds: Sequence[int],
+) -> list[_Run]:
+    """Return the runs of several definitions, no task of the same files twice.
+
+    Raises
+    ------
+    DefinitionError
+        A task that none of them has, or folds that no task has.
+    """
+    if len(benchmarks) == 1:
+        return [_plan_run(benchmarks[0], setting, tasks=tasks, folds=folds)]
+    wanted = {sanitize_name(task).lower(): task for task in tasks}
+    runs = []
+    known: dict[str, Any] = {}  # the files of each task so far, by its name
+    refusal: DefinitionError | None = None
+    for benchmark in benchmarks:
+        if is_openml_benchmark(benchmark):
+            runs.append(_plan_run(benchmark, setting, tasks=tasks, folds=folds))
+            continue
+        chosen = []
+        path = _definition_path(benchmark, setting)
+        defined = read_tasks(path, setting.limits)
+        for task in defined:
+            name = sanitize_name(task["name"])
+            if not is_enabled(task, path.name):
+                continue
+            is_repeated = name in known and known[name] == task.get("dataset")
+            known.setdefault(name, task.get("dataset"))
+            is_wanted = not wanted or name.lower() in wanted
+            if is_wanted and not is_repeated:
+                chosen.append(name)
+        if not chosen:
+            continue
+        # AMLB is told the tasks only where some of the definition are left out.
+        named = chosen if len(chosen) < len(defined) else []
+        try:
+            runs.append(_plan_run(benchmark, setting, tasks=named, folds=folds))
+        except DefinitionError as error:  # it has none of the folds; another may
+            refusal = error
+    lower_names = {name.lower() for name in known}
+    for name, asked in wanted.items():
+        if name not in lower_names and not any(map(is_openml_benchmark, benchmarks)):
+            raise DefinitionError(
+                f"there is no task {asked!r} in {' or '.join(benchmarks)}",
+                suggest_nearest(asked, known),
+            )
+    if not runs:
+        raise refusal or DefinitionError(
+            f"{' and '.join(benchmarks)} have no task that is enabled",
+            "name another definition",
+        )
+    return runs
+
+
+def _definition_path(benchmark: str, setting: _Setting) -> Path:
+    return find_definition(
+        benchmark, setting.user, setting.checkout.root, setting.config
+    )
+
+
+def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
+    """Run AMLB once, and hold what it reports against what was asked for."""
+    checkout = setting.checkout
+    # A folder of its own, with a record of what was asked for, before anything can fail.
+    remove_stale(setting.user)
+    run_dir = _make_run_dir(
+        setting.out,
+        framework=setting.framework,
+        benchmark=run.name,
+        constraint=setting.constraint,
+        mode=setting.mode,
+    )
+    write_asked(run_dir, setting.framework, run.name, setting.constraint, run.expected)
+    log = run_dir / "run.log"
+    start = time.monotonic()
+    asked = [setting.framework, run.argument, setting.constraint]
+    asked += ["-u", str(setting.user)]
+    framework = find_framework(
+        setting.framework, setting.user, checkout.root, setting.config
+    )
+    readiness = set_up_framework(
+        framework,
+        asked,
+        checkout=checkout,
+        extra=setting.extra,
+        log=log,
+        quiet=setting.quiet,
+    )
+
     command = [*checkout.command, *asked]
-    command += ["-o", str(out), "--session", run_dir.name]
+    command += ["-o", str(setting.out), "--session", run_dir.name]
     # Live output makes AMLB's set-up hang on fast machines ("timed out after nan seconds").
     command += ["-Xsetup.live_output=False"]
-    if tasks:
-        command += ["-t", *tasks]
-    if folds:
-        command += ["-f", *map(str, folds)]
-    command += [*extra, *readiness.arguments]
+    if run.tasks:
+        command += ["-t", *run.tasks]
+    if run.folds:
+        command += ["-f", *map(str, run.folds)]
+    command += [*setting.extra, *readiness.arguments]
     amlb_exit = 1
     if not readiness.failure:
         amlb_exit = run_amlb(
-            command, root=checkout.root, python=checkout.python, log=log, quiet=quiet
+            command,
+            root=checkout.root,
+            python=checkout.python,
+            log=log,
+            quiet=setting.quiet,
         )
     seconds = time.monotonic() - start
 
@@ -150,7 +404,7 @@ def run_benchmark(
     rows = _read_rows(run_dir)
     missing, failed = find_unscored_jobs(
         rows,
-        expected,
+        run.expected,
         log.read_text("utf-8", "replace"),
         amlb_exit=amlb_exit,
         setup_failure=readiness.failure,
@@ -161,7 +415,7 @@ def run_benchmark(
         command=tuple(command),
         amlb_exit=amlb_exit,
         seconds=seconds,
-        expected=expected,
+        expected=run.expected,
         rows=rows,
         missing=missing,
         failed=failed,

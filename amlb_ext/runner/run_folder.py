@@ -271,6 +271,21 @@ def failure_reasons(log: str) -> dict[Job, str]:
     return reasons
 
 
+_UNKNOWN_FRAMEWORK = re.compile(r"Incorrect framework `([^`\n]*)`: not listed in")
+
+
+def unknown_framework(log: str) -> str:
+    """Return the framework that AMLB's log says it does not know; empty where there is none.
+
+    Examples
+    --------
+    >>> unknown_framework("ERROR:\\nIncorrect framework `flmal`: not listed in [a.yaml].\\n")
+    'flmal'
+    """
+    match = _UNKNOWN_FRAMEWORK.search(_COLOUR.sub("", log))
+    return match.group(1) if match else ""
+
+
 _CRASHED = re.compile(
     r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed"
 )
@@ -400,6 +415,12 @@ def write_asked(
         "jobs": [[job.task, job.fold] for job in jobs],
     }
     (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
+
+
+def output_folder(path: Path) -> Path:
+    """Return the folder that runs are written into; of a single run the one that it stands in."""
+    is_run = bool(_RUN_NAME.fullmatch(path.name)) or (path / ASKED).is_file()
+    return path.parent if is_run else path
 
 
 def read_run_folder(path: Path) -> RunFolder | None:

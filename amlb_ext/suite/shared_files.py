@@ -5,6 +5,7 @@ All of it follows from the manifest's entries, so it can be written again withou
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below
 from amlb_ext.suite.manifest import AmlbTask, Pair
+from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
 from amlb_ext.suite.twin import pair_entries
 
 
@@ -43,7 +45,8 @@ def write_shared_files(
     pair : Pair, optional
         The benchmark that the suite is the hard twin of.
     integrations : mapping
-        Content of ``frameworks.yaml``; its modules are copied to ``extensions/``.
+        Content of ``frameworks.yaml``; its modules are copied to ``extensions/``. Entries of the
+        user's own that stand in the file are kept.
     constraints : str, optional
         Text of ``constraints.yaml``; the packaged one when omitted.
 
@@ -78,7 +81,13 @@ def write_shared_files(
     }
     files = {}
     for path, content in contents.items():
-        files[layout.relative(path)] = write_text(path, yaml_text(content))
+        text = yaml_text(content)
+        own_entries = read_own_entries(path) if path == layout.frameworks else ""
+        digest = write_text(path, with_own_entries(text, own_entries))
+        if own_entries:
+            # The manifest promises what hardsynth writes; the user's entries stay beside it.
+            digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        files[layout.relative(path)] = digest
     if constraints is not None:
         # written as it is: the comments of the packaged file stay
         relative = layout.relative(layout.constraints)

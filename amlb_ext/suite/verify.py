@@ -30,6 +30,11 @@ from amlb_ext.suite.layout import (
     is_written_later,
 )
 from amlb_ext.suite.manifest import AmlbTask, Manifest, open_manifest
+from amlb_ext.suite.own_frameworks import (
+    is_own_entry,
+    is_suite_part_whole,
+    own_modules,
+)
 from amlb_ext.suite.reader import Suite, unfinished_error
 from amlb_ext.suite.sealed_json import SealedFile, open_sealed
 from amlb_ext.suite.shared_files import definition_entries
@@ -114,9 +119,17 @@ def damaged_files(layout: Layout, manifest: Manifest) -> dict[str, str]:
     for relative, digest in sorted(manifest.files.items()):
         if relative not in present:
             sentences[relative] = f"{relative} is missing."
-        elif sha256_file(layout.at(relative)) != digest:
+        elif not _is_as_recorded(layout, relative, digest):
             sentences[relative] = f"{relative} {CHANGED} (its sha256 differs)."
     return sentences
+
+
+def _is_as_recorded(layout: Layout, relative: str, digest: str) -> bool:
+    """Whether a file has its recorded sha256; frameworks of the user's own may stand beside."""
+    path = layout.at(relative)
+    if path == layout.frameworks:
+        return is_suite_part_whole(path, digest)
+    return sha256_file(path) == digest
 
 
 def open_certificate(layout: Layout, task: str) -> SealedFile:
@@ -170,8 +183,13 @@ def _file_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
             f"suite was made. Its finished folds ({folds}) are kept; run the command again when "
             "the table is back."
         )
+    own_folders = own_modules(_read_frameworks(layout) or {})
     for relative in sorted(set(files_below(layout.root)) - known):
         if is_written_later(relative):
+            continue
+        # the code of a framework of the user's own, which has a warning
+        steps = relative.split("/")
+        if steps[0] == layout.extensions.name and steps[1] in own_folders:
             continue
         # a run that was killed may leave its temporary files; the next one sweeps them
         is_harmless = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
@@ -202,11 +220,8 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
     return by_task
 
 
-def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
-    """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
-    where = layout.relative(layout.frameworks)
-    if not layout.frameworks.is_file():
-        return
+def _read_frameworks(layout: Layout) -> dict[str, dict[str, Any]] | None:
+    """Return the entries of ``frameworks.yaml`` by name; None where it cannot be read."""
     # read with limits: the file may be anybody's
     entries: dict[str, dict[str, Any]] = {}
     try:
@@ -214,11 +229,28 @@ def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
         for name, entry in content.items():
             entries[str(name)] = dict(entry)
     except (OSError, ValueError, TypeError, AttributeError, SuiteError):
+        return None
+    return entries
+
+
+def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
+    """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
+    where = layout.relative(layout.frameworks)
+    if not layout.frameworks.is_file():
+        return
+    entries = _read_frameworks(layout)
+    if entries is None:
         yield f"{where} cannot be read."
         return
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
             yield f"{where} names the framework {name!r}, which is not a plain name."
+        if is_own_entry(name) and _is_run_by_amlb_or_suite(entry):
+            yield (
+                f"{WARNING}{where}: {name} is an entry of the user's own; AMLB runs it, so read it "
+                "where the suite is not yours."
+            )
+            continue
         if entry.get("module") != INTEGRATION:
             yield f"{where}: {name} is run by {entry.get('module')!r}, not by {INTEGRATION}."
             continue
@@ -231,6 +263,15 @@ def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
             params=entry.get("params"),
             manifest=manifest,
         )
+
+
+def _is_run_by_amlb_or_suite(entry: dict[str, Any]) -> bool:
+    """Whether a framework is AMLB's own, builds on one, or has its code in ``extensions/``."""
+    module = str(entry.get("module") or "")
+    package, _, _ = module.partition(".")
+    return package in ("frameworks", "extensions") or (
+        not module and bool(entry.get("extends"))
+    )
 
 
 def _unlisted_models(
@@ -261,7 +302,8 @@ def _foreign_code(layout: Layout, manifest: Manifest) -> Iterator[str]:
     """Yield the code of a suite that differs from what this version would copy into it."""
     for relative in sorted(manifest.files):
         steps = relative.split("/")
-        if steps[0] != layout.extensions.name:
+        # a text for readers is no code
+        if steps[0] != layout.extensions.name or relative.endswith(".md"):
             continue
         # a file that this version does not have is foreign code too
         try:

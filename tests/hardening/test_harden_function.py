@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from loopback_openml import Dataset, LoopbackOpenML, splits
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
@@ -159,7 +160,8 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
     assert checksums(copy) == before
     assert "mine_hard: three.folds: folds without failures are left out" in said
     assert "left out: series: series: time series are not yet supported" in said
-    assert "-b mine_hard" in said
+    # both definitions: the verdict rests on the untouched test folds, which the second one has
+    assert f"hardsynth run FRAMEWORK -u {copy} -b mine_hard+hardsynth_mine" in said
 
 
 def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
@@ -264,7 +266,7 @@ def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
     ("benchmark", "more", "said"),
     [
         ("nime", [], "did you mean 'mine'"),
-        ("openml/s/271", [], "hardsynth generate openml/s/271 -o DIR"),
+        ("openml/d/271", [], "openml/s/ID, a suite, and openml/t/ID, a task"),
         ("bundled", [], "hardsynth generate bundled -o DIR"),
         ("data.csv", [], "'data.csv' is no AMLB benchmark definition"),
         (
@@ -282,6 +284,43 @@ def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said) 
     error = capsys.readouterr().err
     assert said in error
     assert not out.exists()
+
+
+def test_a_suite_of_openml(tmp_path, monkeypatch, capsys) -> None:
+    """Two of its tasks have one data set; AMLB would call both by its name."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    lines = ["@relation noisy", "@attribute a numeric", "@attribute y {no,yes}"]
+    rng = np.random.default_rng(0)
+    n = 240
+    a = rng.uniform(-1, 1, n).round(4)
+    y = np.where(a + 0.4 * rng.normal(size=n) > 0, "yes", "no")
+    lines += ["@data", *map("{},{}".format, a, y)]
+    features = [("a", "numeric", []), ("y", "nominal", ["no", "yes"])]
+    data = Dataset("noisy set", "\n".join(lines) + "\n", features, "y")
+    tasks = {3: (1, 1, splits(n)), 4: (1, 1, splits(n, 3))}
+    out = tmp_path / "hard"
+    with LoopbackOpenML({1: data}, tasks, {7: [3, 4]}) as server:
+        words = ["--openml-server", server.url, "--alpha", ".6", *FAST]
+        words += ["--openml-cache", str(tmp_path / "cache")]
+        words += ["--cache-dir", str(tmp_path / "own")]
+        assert main(["harden", "openml/s/7", "-o", str(out), *words]) == 0
+    said = capsys.readouterr().out
+    assert "-b openml_s_7_hard+hardsynth_openml_s_7" in said
+    assert "noisy_set_2 is called" not in said
+    path = out / "benchmarks" / "openml_s_7_hard.yaml"
+    entries = dict(read_definition(path))
+    assert list(entries) == ["noisy_set", "noisy_set_2"]
+    # AMLB adds the limits of the constraint, as it does to the suite itself.
+    assert set(entries["noisy_set"]) == {
+        "name",
+        "id",
+        "description",
+        "folds",
+        "dataset",
+    }
+    assert Suite.load(out).manifest.pair.of == "openml_s_7"
+    assert verify_suite(out) == []
 
 
 def test_installed_with_its_twin(made, user, tmp_path) -> None:
@@ -358,9 +397,13 @@ def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
     }
     assert metrics["mine"] == metrics["mine_hard"]
     jobs = read_jobs(Suite.load(made), out)
-    assert set(jobs.table["amlb_task"]) == {"three_folds", "plain"}
-    assert set(jobs.table["status"]) == {"scored"}
-    assert set(jobs.table["benchmark"]) == {"mine_hard"}
+    scored = jobs.table[jobs.table["status"] == "scored"]
+    hard = scored[scored["benchmark"] == "mine_hard"]
+    assert set(hard["amlb_task"]) == {"three_folds", "plain"}
+    # What ran on the original stands for the untouched test folds.
+    full = scored[scored["benchmark"] == "mine"]
+    assert set(full["amlb_task"]) == {"three_folds_full", "plain_full"}
+    assert len(full) == 5
     assert "5 results of mine, the benchmark whose hard twin" in jobs.notes[0]
 
 

@@ -253,8 +253,19 @@ def test_results_of_other_tasks_alone(small):
         path = run / "scores" / "results.csv"
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         table[table["task"] == "toy_ga"].to_csv(path, index=False)
-    report = build_report(small.suite, [small.results], charts=False).report
+    built = build_report(small.suite, [small.results], charts=False)
+    report = built.report
     assert report.verdict[0].startswith("No framework has been compared with F")
+    # The command that supplies what is needed, for the candidate alone, wherever one looks.
+    (command,) = report.needed
+    assert command == f"hardsynth score {small.suite} -r {small.results}"
+    assert "jobs that a verdict needs have not been run" in report.warnings[-1]
+    for text in (report_text(report), report_summary(report, small.suite / "x")):
+        assert command in text
+    page = write_report(built, small.suite.parent / "page", interactive=False)
+    assert command in page.read_text()
+    words = ["report", str(small.suite), "--results", str(small.results)]
+    assert main([*words, "--text", "-q"]) == 1
     assert set(report.tasks[0].scores["framework"]) == {"F", BASELINE, NULL, CANDIDATE}
     made = report_tables(report)
     assert set(COLUMNS["contrasts"].split()) <= set(made["contrasts"].columns)

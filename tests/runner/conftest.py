@@ -50,6 +50,14 @@ for task in yaml.safe_load(open(args.benchmark)):
 open(os.path.join(out, "results.csv"), "w").write("\\n".join(rows) + "\\n")
 """
 
+FRAMEWORKS = """\
+Fw: {version: stable}
+constantpredictor: {version: stable}
+base: {abstract: true}
+gone: {removed: its authors asked for it}
+unknown: {version: stable}
+"""
+
 CONFIG = """\
 benchmarks:
   definition_dir: ['{user}/benchmarks', '{root}/resources/benchmarks']
@@ -72,6 +80,8 @@ def fake(tmp_path: Path) -> Checkout:
         '_dev_version = "dev"\n__version__ = "2.1.7"\n'
     )
     (root / "resources" / "constraints.yaml").write_text("test:\n  folds: 2\n")
+    (root / "resources" / "frameworks.yaml").write_text(FRAMEWORKS)
+    (root / "resources" / "frameworks_2023Q2.yaml").write_text("Fw: {version: 1}\n")
     (root / "hardsynth").mkdir()  # fault 7: a folder of the benchmark's name
     return Checkout(root, Path(sys.executable), "2.1.7")
 

@@ -14,7 +14,12 @@ from amlb_ext.amlb.definition import Job, list_jobs
 from amlb_ext.cli.main import build_parser
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.runner.jobs import JOB_COLUMNS, read_jobs, rerun_commands
+from amlb_ext.runner.jobs import (
+    JOB_COLUMNS,
+    jobs_for_verdict,
+    read_jobs,
+    rerun_commands,
+)
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import Suite
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
@@ -307,6 +312,54 @@ def test_constraints_and_versions_tell_frameworks_apart(suite, out):
         "tpot 3",
     ]
     assert scored["name"].tolist() == ["flaml", "flaml", "tpot", "tpot"]
+
+
+def test_a_failed_set_up_is_healed_by_a_later_success(suite, out):
+    """AMLB knows the version of a framework only once it is set up."""
+    failed = [
+        row("iris", fold, None, version="stable", info="no pip") for fold in (0, 1)
+    ]
+    write_run(out, failed)
+    done = [row("iris", fold, version="1.2.4") for fold in (0, 1)]
+    write_run(out, done, stamp="20250302T100000")
+    table = read_jobs(suite, out).table
+    assert set(table["framework"]) == {"flaml"}
+    assert not set(table["status"]) & {"failed", "missing"}
+    # Beside another version that was scored, the failure is healed too.
+    write_run(out, [row("iris", 0, version="2")], stamp="20250303T100000")
+    table = read_jobs(suite, out).table
+    assert set(table["framework"]) == {"flaml 1.2.4", "flaml 2"}
+    assert not set(table["status"]) & {"failed", "missing"}
+
+
+def test_a_mistyped_framework_is_no_entrant(suite, out):
+    asked = [Job("iris", 0)]
+    log = "ERROR:\nIncorrect framework `flmal`: not listed in ['frameworks.yaml'].\n"
+    typo = write_run(out, [], framework="flmal", asked=asked, log=log)
+    with pytest.raises(RunError, match="flmal never finished a job"):
+        read_jobs(suite, out)
+    write_run(out, [row("iris", 0)])
+    found = read_jobs(suite, out)
+    assert set(found.table["framework"]) == {"flaml"}
+    (note,) = found.notes
+    assert note.startswith("flmal never finished a job")
+    assert str(typo) in note
+
+
+def test_what_a_verdict_needs_is_told_where_only_hard_rows_were_run(suite, out):
+    rows = [row("iris", 0), row("car", 1), row("car_full", 0)]
+    write_run(out, rows)
+    write_run(out, [row("iris", 1, constraint="score")], constraint="score")
+    table = read_jobs(suite, out).table
+    needed = jobs_for_verdict(table, suite)
+    jobs = needed[["constraint", "amlb_task", "fold"]].to_numpy().tolist()
+    # One fold of car_full is enough for a verdict on car.
+    assert jobs == [["1h", "iris_full", 0], ["score", "iris_full", 1]]
+    commands = rerun_commands(needed, suite, out)
+    root = suite.layout.root
+    assert commands[0].startswith(f"hardsynth run flaml 1h -u {root} -b hard -r {out}")
+    assert commands[0].endswith("-t iris_full -f 0")
+    assert commands[1].startswith(f"hardsynth score {root}")
 
 
 def test_names_of_folders_have_lost_their_case(suite, out):

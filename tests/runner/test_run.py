@@ -15,7 +15,7 @@ from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import remove_stale, run_benchmark
+from amlb_ext.runner.run import remove_stale, run_benchmark, run_benchmarks
 from amlb_ext.runner.run_folder import find_unscored_jobs
 
 
@@ -74,7 +74,10 @@ def test_tasks_are_chosen(fake: Checkout, userdir: Path, tmp_path: Path) -> None
         run_benchmark("Fw", tasks=["nothing"], **asked)
 
 
-def test_unknown_framework(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+def test_a_framework_that_amlb_refuses(
+    fake: Checkout, userdir: Path, tmp_path: Path
+) -> None:
+    """Listed in the file that we read, but not by this AMLB."""
     outcome = run_benchmark(
         "unknown", userdir=userdir, outdir=tmp_path / "out", amlb=fake, quiet=True
     )
@@ -83,6 +86,72 @@ def test_unknown_framework(fake: Checkout, userdir: Path, tmp_path: Path) -> Non
         "Incorrect framework `unknown`: not listed."
     }
     assert len(outcome.missing) == 5
+
+
+@pytest.mark.parametrize(
+    ("framework", "said"),
+    [
+        ("constantpredictr", "did you mean 'constantpredictor'"),
+        ("Own", "did you mean 'Own1'"),
+        ("base", "abstract"),
+        ("gone", "its authors asked for it"),
+        ("constantpredictor:2023Q2", "there is no framework 'constantpredictor'"),
+        ("Fw:2032Q2", "did you mean '2023Q2'"),
+    ],
+)
+def test_a_mistyped_framework_leaves_nothing(
+    fake: Checkout, userdir: Path, tmp_path: Path, framework: str, said: str
+) -> None:
+    (userdir / "frameworks.yaml").write_text("Own1: {module: extensions.Own1}\n")
+    out = tmp_path / "out"
+    with pytest.raises(RunError, match=said):
+        run_benchmark(framework, userdir=userdir, outdir=out, amlb=fake, quiet=True)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("framework", ["FW", "fw:2023Q2", "own1"])
+def test_frameworks_are_found_as_amlb_finds_them(
+    fake: Checkout, userdir: Path, tmp_path: Path, framework: str
+) -> None:
+    (userdir / "frameworks.yaml").write_text("Own1: {module: extensions.Own1}\n")
+    asked = {"userdir": userdir, "outdir": tmp_path / "out", "amlb": fake}
+    assert run_benchmark(framework, "fine", quiet=True, **asked).ok
+
+
+TWO = """\
+- {name: good one, folds: 2, dataset: {train: a, test: b}}
+- {name: good one_full, folds: 3, dataset: {train: a, test: c}}
+"""
+
+
+@pytest.fixture
+def two(fake: Checkout, userdir: Path, tmp_path: Path) -> dict:
+    """A hard twin and a main definition, which share a task's files."""
+    (userdir / "benchmarks" / "two.yaml").write_text(TWO)
+    (userdir / "benchmarks" / "one.yaml").write_text(TWO.splitlines()[0] + "\n")
+    out = tmp_path / "out"
+    return {"userdir": userdir, "outdir": out, "amlb": fake, "quiet": True}
+
+
+def test_several_definitions_run_what_they_share_once(two: dict) -> None:
+    first, second = run_benchmarks("Fw", ["one", "two"], "mine", **two)
+    assert first.ok
+    assert second.ok
+    assert first.run_dir.name.startswith("fw.one.mine.local.")
+    assert second.run_dir.name.startswith("fw.two.mine.local.")
+    assert first.expected == (Job("good_one", 0), Job("good_one", 1))
+    assert second.expected == tuple(Job("good_one_full", fold) for fold in range(3))
+    assert set(second.rows["task"]) == {"good_one_full"}
+
+
+def test_tasks_and_folds_are_chosen_of_all_definitions(two: dict) -> None:
+    (only,) = run_benchmarks("Fw", ["one", "two"], tasks=["good one_full"], **two)
+    assert only.run_dir.name.startswith("fw.two.")
+    (only,) = run_benchmarks("Fw", ["one", "two"], folds=[2], **two)
+    assert only.expected == (Job("good_one_full", 2),)
+    for choice in ({"tasks": ["good two"]}, {"folds": [7]}):
+        with pytest.raises(RunError, match=r"good_one|no fold"):
+            run_benchmarks("Fw", ["one", "two"], **choice, **two)
 
 
 def test_outdir_that_cannot_be_made(

@@ -33,6 +33,7 @@ from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 from amlb_ext.suite import AmlbTask, Layout, Suite
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.manifest import open_manifest
+from amlb_ext.suite.own_frameworks import read_own_entries
 
 #: How the data are packed: an archive per AMLB task, or every file as it is.
 FORMS = ("archives", "files")
@@ -216,6 +217,11 @@ def _suite_member(suite: Suite, file: str, name: str = "") -> Member:
         raise SuiteError(
             f"{file} of the suite is missing",
             "hardsynth verify tells what differs; the command that made the suite writes it again",
+        )
+    if path == suite.layout.frameworks and read_own_entries(path):
+        raise SuiteError(
+            f"{file} holds frameworks of your own, which are no part of the suite",
+            "take them out of the file before the export, and put them back after it",
         )
     return Member(
         name=name or Path(file).name,

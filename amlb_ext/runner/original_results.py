@@ -1,0 +1,312 @@
+"""Results of the benchmark whose hard twin a suite holds, on the rows that both share.
+
+The twin keeps the original's folds, so the suite's untouched test folds (``TASK_full``) are the
+test rows of the original, row for row, and frameworks train on the same rows in both. What a
+framework predicted there in a run of the original therefore stands for its run of ``TASK_full``.
+That the rows are the same is not believed: each row's truth must agree, in order, and a result
+for which it does not is left out with the reason.
+
+AMLB itself mixes the names of OpenML's classes up where a framework asks for encoded ones: it
+numbers them in OpenML's order and names them again in the order of their text, in the predictions
+and in the truth alike. Scores are none the worse for it, and it can be undone: such a file is read
+by the position of its classes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.amlb.definition import sanitize_name
+from amlb_ext.amlb.safe_text import normalize_text
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner.results import (
+    join_predictions,
+    predictions_path,
+    read_predictions,
+)
+from amlb_ext.runner.run_folder import RunFolder, job_of_row
+from amlb_ext.suite import Suite
+from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.layout import amlb_name
+from amlb_ext.suite.manifest import Pair
+
+#: Columns of predictions that are no probabilities of a class.
+_NO_CLASSES = ("predictions", "truth")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptedJob:
+    """A job of the original that stands for one of the suite's.
+
+    Attributes
+    ----------
+    run : RunFolder
+    row : dict
+        AMLB's, with the names of the original.
+    amlb_task : str
+        The suite's.
+    fold : int
+        AMLB's number of the suite's fold.
+    is_renamed : bool
+        AMLB has mixed the names of the classes up, which is undone.
+    """
+
+    run: RunFolder
+    row: Mapping[str, Any]
+    amlb_task: str
+    fold: int
+    is_renamed: bool
+
+
+@dataclass(frozen=True)
+class OriginalResults:
+    """What of the original's results the suite can use.
+
+    Attributes
+    ----------
+    jobs : tuple of AdoptedJob
+    notes : tuple of str
+        What was used and what was left out, each one sentence.
+    """
+
+    jobs: tuple[AdoptedJob, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def adopt_results(
+    suite: Suite, pair: Pair, rows: pd.DataFrame, runs: Mapping[str, RunFolder]
+) -> OriginalResults:
+    """Return the results of the original that are of the suite's untouched test folds.
+
+    Parameters
+    ----------
+    suite : Suite
+    pair : Pair
+        What the suite's manifest says of the original.
+    rows : DataFrame
+        AMLB's rows of runs of the original.
+    runs : mapping of str to RunFolder
+        These runs, by path.
+    """
+    tasks = {}
+    for suite_task, entry in pair.tasks.items():
+        tasks[sanitize_name(str(entry["name"])).lower()] = suite_task
+    jobs = []
+    refusals: list[str] = []
+    changed: Counter[str] = Counter()
+    for row in rows.to_dict("records"):
+        run = runs[row["run"]]
+        suite_task = tasks.get(str(row["task"]).lower(), "")
+        try:
+            adopted = _adopt_job(suite, suite_task, run, row)
+        except RunError as error:
+            refusals.append(f"{row['task']}, fold {row['fold']}: {error}")
+            continue
+        jobs.append(adopted)
+        changed[suite_task] = _count_changed_cells(suite, suite_task)
+    return OriginalResults(tuple(jobs), tuple(_notes(pair, jobs, refusals, changed)))
+
+
+def read_job_predictions(suite: Suite, job: Mapping[str, Any]) -> pd.DataFrame:
+    """Read a job's predictions as those of the suite's own task.
+
+    Parameters
+    ----------
+    suite : Suite
+    job : mapping
+        A row of :attr:`amlb_ext.runner.jobs.JobTable.table`.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`amlb_ext.runner.results.read_predictions` gives it; of a job of the original,
+        with the suite's labels, and without the rows that the suite leaves out.
+
+    Raises
+    ------
+    RunError
+        No such file, or one of another shape.
+    """
+    amlb_task = str(job["amlb_task"])
+    fold = int(job["fold"])
+    original_task = str(job.get("original_task") or "")
+    run = Path(str(job["run"]))
+    if not original_task:
+        return read_predictions(run, amlb_task, fold)
+    written = read_predictions(run, original_task, int(job["original_fold"]))
+    in_suite_form, _ = _in_suite_form(written, suite, amlb_task, fold)
+    return in_suite_form
+
+
+def _adopt_job(
+    suite: Suite, suite_task: str, run: RunFolder, row: Mapping[str, Any]
+) -> AdoptedJob:
+    """Return the job of the suite that a row of the original stands for.
+
+    Raises
+    ------
+    RunError
+        It stands for none, or its rows are others.
+    """
+    full_name = amlb_name(suite_task, "full")
+    full = suite.amlb_tasks.get(full_name) if suite_task else None
+    if full is None:
+        raise RunError("the suite has no such task")
+    if pd.isna(row["result"]):
+        raise RunError("the job failed")
+    _check_openml_task(suite, suite_task, str(row.get("id") or ""))
+    job = job_of_row(row)
+    if job.fold not in full.folds:
+        raise RunError("the suite has not this fold")
+    if not predictions_path(run.path, job.task, job.fold).is_file():
+        raise RunError("its predictions file is missing")
+    fold = full.folds.index(job.fold)
+    written = read_predictions(run.path, job.task, job.fold)
+    _, is_renamed = _in_suite_form(written, suite, full_name, fold)
+    return AdoptedJob(
+        run=run, row=row, amlb_task=full_name, fold=fold, is_renamed=is_renamed
+    )
+
+
+def _check_openml_task(suite: Suite, suite_task: str, row_id: str) -> None:
+    """Raise where AMLB's row is of another OpenML task than the suite's."""
+    task_id = suite.tasks[suite_task].origin.ids.get("task_id")
+    _, _, number = row_id.rpartition("openml.org/t/")
+    if task_id and number != row_id and number != task_id:
+        raise RunError(f"it is of the OpenML task {number}, the suite's is {task_id}")
+
+
+def _in_suite_form(
+    written: pd.DataFrame, suite: Suite, amlb_task: str, fold: int
+) -> tuple[pd.DataFrame, bool]:
+    """Return predictions of the original with the suite's labels and rows.
+
+    Returns
+    -------
+    predictions : DataFrame
+    is_renamed : bool
+        Classes were read by position, since AMLB has mixed their names up.
+
+    Raises
+    ------
+    RunError
+        The rows are not those of the suite: their number or a truth differs.
+    """
+    trained, truth = _read_targets(suite, amlb_task, fold)
+    candidates = [written]
+    namings = _label_namings(written, suite.coding(amlb_task))
+    if namings:
+        candidates = [_translate(written, naming) for naming in namings]
+    no_columns = pd.DataFrame(index=range(len(truth)))
+    for position, candidate in enumerate(candidates):
+        # AMLB cannot score a class that no training row has, so the suite leaves such rows out.
+        if namings and len(candidate) > len(truth):
+            is_kept = candidate["truth"].isin(set(trained))
+            candidate = candidate[is_kept].reset_index(drop=True)
+        # The check that the rows are the same: as many, and each with the same truth.
+        try:
+            join_predictions(candidate, no_columns, truth)
+        except RunError:
+            continue
+        return candidate, position > 0
+    raise RunError("its test rows are not those of the suite, so the folds differ")
+
+
+def _label_namings(written: pd.DataFrame, coding: Coding) -> list[dict[str, str]]:
+    """Return the ways in which the original's labels may stand for the suite's.
+
+    By name, and by position where that is another way; none for regression.
+    """
+    if not coding.labels:
+        return []
+    by_name = {}
+    for label, new_label in zip(coding.labels, coding.written_labels, strict=True):
+        by_name[normalize_text(label)] = new_label
+    if len(by_name) < len(coding.labels):
+        raise RunError("its classes differ only by case or space, which AMLB merges")
+    classes = [name for name in written.columns if name not in _NO_CLASSES]
+    names = [normalize_text(str(name)) for name in classes]
+    # With a class that no row has, as OpenML may declare one, positions say nothing.
+    if sorted(names) != sorted(by_name):
+        return [by_name]
+    by_position = dict(zip(names, coding.written_labels, strict=True))
+    return [by_name] if by_position == by_name else [by_name, by_position]
+
+
+def _translate(written: pd.DataFrame, naming: Mapping[str, str]) -> pd.DataFrame:
+    """Return predictions of classes with other labels; columns of no class are left out."""
+
+    def translate(label: object) -> str:
+        return naming.get(normalize_text(str(label)), str(label))
+
+    columns = {}
+    for name in written.columns:
+        is_class = name not in _NO_CLASSES
+        if is_class and normalize_text(str(name)) in naming:
+            columns[translate(name)] = written[name]
+    for name in _NO_CLASSES:
+        columns[name] = written[name].map(translate)
+    return pd.DataFrame(columns)
+
+
+def _read_targets(
+    suite: Suite, amlb_task: str, fold: int
+) -> tuple[pd.Series, pd.Series]:
+    """Return the targets of a fold's training and test file, as text."""
+    name = suite.coding(amlb_task).written_target
+    targets = []
+    for path in suite.pair(amlb_task, fold):
+        # No text is taken for a missing value: a class may be called "NA" or "None".
+        table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)
+        targets.append(table[name])
+    return targets[0], targets[1]
+
+
+def _count_changed_cells(suite: Suite, suite_task: str) -> int:
+    """Return in how many cells the suite's test folds differ from the original's."""
+    total = 0
+    for fold in suite.tasks[suite_task].folds.values():
+        part = fold["parts"].get("full", {})
+        total += sum(part.get("substituted", {}).values())
+    return total
+
+
+def _notes(
+    pair: Pair,
+    jobs: list[AdoptedJob],
+    refusals: list[str],
+    changed: Mapping[str, int],
+) -> list[str]:
+    """Return what was used and what was left out, each one sentence."""
+    notes = []
+    if jobs:
+        notes.append(
+            f"{len(jobs)} results of {pair.of}, the benchmark whose hard twin this suite holds, "
+            "stand for its untouched test folds: the folds are the same, and the truth of every "
+            "row agrees."
+        )
+    n_renamed = sum(job.is_renamed for job in jobs)
+    if n_renamed:
+        notes.append(
+            f"In {n_renamed} of them AMLB has mixed the names of the classes up, in the truth as "
+            "well (it encodes them in OpenML's order and decodes them in alphabetical order); they "
+            "were read by position."
+        )
+    differing = [f"{count} of {task}" for task, count in changed.items() if count]
+    if differing:
+        notes.append(
+            f"They were predicted from the cells of {pair.of} as they are; the suite's test files "
+            f"have another value in some ({', '.join(differing)}), which no training row had."
+        )
+    if refusals:
+        notes.append(
+            f"{len(refusals)} results of {pair.of}, the benchmark whose hard twin this suite "
+            f"holds, were left out. The first: {refusals[0]}."
+        )
+    return notes

@@ -1,0 +1,116 @@
+"""Frameworks of the user's own beside those that hardsynth writes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from small_suites import write_suite
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.publish.export import export_suite
+from amlb_ext.runner.score import _framework_params
+from amlb_ext.suite import Layout, Suite, verify_suite
+from amlb_ext.suite.own_frameworks import split_own_entries
+from amlb_ext.suite.shared_files import write_shared_files
+
+FOREST = "sklearn.ensemble.RandomForestClassifier"
+INTEGRATIONS = {
+    "HardsynthNull": {
+        "module": "extensions.HardsynthSklearn",
+        "version": "stable",
+        "params": {"classifier": FOREST, "encoding": "ordinal"},
+    }
+}
+OWN = f"""
+# my own
+my_forest:
+  module: extensions.HardsynthSklearn   # hardsynth's integration
+  version: '1'
+  params: {{classifier: {FOREST}, classifier_params: {{n_estimators: 9}}}}
+long_flaml: {{extends: flaml}}
+mine: {{module: extensions.Mine}}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A suite to whose frameworks a user added three."""
+    root = tmp_path / "suite"
+    write_suite(root, {"a": ("binary", 40, 20)}, integrations=INTEGRATIONS)
+    path = Layout(root).frameworks
+    path.write_text(path.read_text() + OWN)
+    code = root / "extensions" / "Mine" / "__init__.py"
+    code.parent.mkdir()
+    code.write_text("def run(dataset, config): ...\n")
+    return root
+
+
+def problems(suite):
+    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
+
+
+def write_again(suite):
+    """Write what belongs to no fold, as another generation does."""
+    layout = Layout(suite)
+    manifest = Suite.load(suite).manifest
+    return write_shared_files(
+        layout,
+        name=manifest.name,
+        seed=manifest.seed,
+        amlb_tasks=list(manifest.amlb_tasks.values()),
+        pair=manifest.pair,
+        integrations=INTEGRATIONS,
+    )
+
+
+def test_verify_finds_no_damage_and_names_each(suite, capsys):
+    assert problems(suite) == []
+    assert main(["verify", str(suite)]) == 0
+    said = capsys.readouterr().out
+    for name in ("my_forest", "long_flaml", "mine"):
+        assert f"warning: frameworks.yaml: {name} is an entry of the user's own" in said
+
+
+def test_the_suites_own_part_is_still_held(suite):
+    path = Layout(suite).frameworks
+    path.write_text(path.read_text().replace("stable", "unstable"))
+    assert "frameworks.yaml was changed" in " ".join(problems(suite))
+    (suite / "extensions" / "setup.py").write_text("")
+    assert "extensions/setup.py is not part of the suite." in problems(suite)
+
+
+def test_written_again_the_users_entries_stay_as_they_were(suite):
+    path = Layout(suite).frameworks
+    before = path.read_text()
+    digest = Suite.load(suite).manifest.files["frameworks.yaml"]
+    path.write_text(before.replace("stable", "unstable"))
+    assert write_again(suite)["frameworks.yaml"] == digest
+    assert path.read_text() == before
+    assert problems(suite) == []
+
+
+def test_score_knows_what_its_integration_runs(suite):
+    assert list(_framework_params(Suite.load(suite))) == ["HardsynthNull", "my_forest"]
+
+
+def test_an_export_does_not_publish_them(suite, tmp_path):
+    with pytest.raises(SuiteError, match="frameworks of your own"):
+        export_suite(suite, "https://x.example/a", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: {}, HardsynthNull: {}}\n", "a: [\n", "- a\n", "", "a: {}\na: {}\n"]
+)
+def test_what_cannot_be_told_apart_is_all_the_suites(text):
+    assert split_own_entries(text) == (text, "")
+
+
+def test_entries_may_stand_anywhere():
+    text = "---\nfirst:\n  x: 1\nHardsynthA:\n  y: 2\n\n# third\nthird: {}\nHardsynthB: {}\n"
+    suite_part, own_part = split_own_entries(text)
+    assert list(yaml.safe_load(suite_part)) == ["HardsynthA", "HardsynthB"]
+    assert list(yaml.safe_load(own_part)) == ["first", "third"]
+    assert json.dumps(own_part).count("# third") == 1
