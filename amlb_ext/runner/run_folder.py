@@ -107,11 +107,27 @@ class RunOutcome:
             if not unscored_by_reason:
                 lines.append(self.setup_failure)
             lines.append(
-                f"full output: {self.log}; run the same command again to retry"
+                f"full output: {self.log}; the same command again, or with '-- -s force' "
+                "at its end, sets it up afresh"
+            )
+        elif any(map(_is_of_environment, unscored_by_reason)):
+            lines.append(
+                "if its packages do not fit together, the same command with '-- -s force' at its "
+                "end sets the framework up afresh"
             )
         elif not self.ok and not unscored_by_reason:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
         return "\n".join(lines)
+
+
+#: Errors of a job that packages of other versions, or damaged ones, make.
+_OF_ENVIRONMENT = re.compile(
+    r"(\w+\.)*(ImportError|ModuleNotFoundError|AttributeError)\b"
+)
+
+
+def _is_of_environment(reason: str) -> bool:
+    return bool(_OF_ENVIRONMENT.match(reason))
 
 
 def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
@@ -163,7 +179,7 @@ class RunLog:
         reason = str(info or "")
         if not reason:
             reason = self.reasons.get(job) or NO_REASON
-        return prepend_cause(reason, self.crashes.get(job, ""))
+        return name_cause(reason, self.crashes.get(job, ""))
 
 
 def find_unscored_jobs(
@@ -231,6 +247,8 @@ _FAILED = re.compile(
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 #: Of an error's line, which may hold a whole data frame.
 _MAX_CHARACTERS = 300
+#: Of an error's text, by which it is known again where AMLB has cut it.
+_COMPARED_CHARACTERS = 60
 
 
 def started_jobs(log: str) -> set[Job]:
@@ -301,19 +319,24 @@ def crash_errors(log: str) -> dict[Job, str]:
     return errors
 
 
-def prepend_cause(reason: str, cause: str) -> str:
-    """Put the framework's own error before AMLB's words that its process failed.
+def name_cause(reason: str, cause: str) -> str:
+    """Return the framework's own error in place of AMLB's words that its process failed.
 
     Examples
     --------
-    >>> prepend_cause("CalledProcessError: Command 'x' returned 1.", "ValueError: no rows")
-    "ValueError: no rows (CalledProcessError: Command 'x' returned 1.)"
-    >>> prepend_cause("TimeoutError: too slow", "ValueError: no rows")
+    >>> name_cause("CalledProcessError: Command 'x' returned no", "ValueError: no rows")
+    'ValueError: no rows'
+    >>> name_cause("NoResultError: no rows", "ValueError: no rows")
+    'ValueError: no rows'
+    >>> name_cause("TimeoutError: too slow", "ValueError: no rows")
     'TimeoutError: too slow'
     """
-    if cause and _CRASHED.match(reason):
-        return f"{cause} ({reason})"
-    return reason
+    if not cause:
+        return reason
+    # AMLB hands on the text of an exception without its name, and cuts it.
+    text = reason.removeprefix("NoResultError: ")[:_COMPARED_CHARACTERS].strip()
+    is_same = text != reason and bool(text) and text in cause
+    return cause if is_same or _CRASHED.match(reason) else reason
 
 
 _OWN_ERROR = re.compile(
