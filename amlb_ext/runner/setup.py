@@ -327,7 +327,12 @@ def _pip_settings(
     path = folder / "constraints.txt"
     path.write_text("\n".join(constraints) + "\n", encoding="utf-8")
     # pip splits the variable at spaces, which an address does not have.
-    files = [*_user_constraint_files(python), path.as_uri()]
+    files = []
+    for file in _user_constraint_files(python):
+        # AMLB runs in its checkout, where a path of the user's would lead elsewhere.
+        is_path = "://" not in file and not file.startswith("file:")
+        files.append(os.path.abspath(file) if is_path else file)
+    files.append(path.as_uri())
     return {"PIP_CONSTRAINT": " ".join(files)}
 
 

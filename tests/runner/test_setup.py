@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from amlb_ext.amlb.configuration import read_user_config
-from amlb_ext.amlb.frameworks import Framework, find_framework
+from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.runner import known_frameworks
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.known_frameworks import look_up
@@ -135,8 +135,9 @@ def test_the_users_own_constraints_stay(
     own.write_text("torch<2\n")
     monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
     config = tmp_path / "pip.conf"
-    config.write_text(f"[install]\nconstraint = {own}\n")
+    config.write_text("[install]\nconstraint = own.txt\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.chdir(tmp_path)  # AMLB runs elsewhere
     assert run(stand_in, userdir).ok
     said = capfd.readouterr().err
     assert "constraint: ['torch<2']" in said
@@ -306,50 +307,6 @@ def test_definitions_are_read_as_amlb_reads_them(
     assert look_up(mine, "2.1.7").constraints == ()
 
 
-def amlb_framework(name: str, version: str = "stable") -> Framework:
-    return Framework(
-        name=name,
-        version=version,
-        module=f"frameworks.{name}",
-        folder=Path(name),
-        has_setup=True,
-    )
-
-
-def test_constraints_are_chosen_by_framework_and_version() -> None:
-    flaml = look_up(amlb_framework("flaml"), "2.1.7").constraints
-    tpot = look_up(amlb_framework("TPOT"), "2.1.7").constraints
-    assert "lightgbm<4.2" in flaml
-    assert "lightgbm<4.2" not in tpot
-    # TPOT 1 takes other arguments than AMLB gives
-    assert "tpot<1" in tpot
-    # of flaml's newest code no more is known than of any other framework
-    assert look_up(amlb_framework("flaml", "latest"), "2.1.7").constraints == (
-        "numpy<2",
-    )
-
-
-def write_tables(folder: Path, monkeypatch: pytest.MonkeyPatch, **tables: str) -> None:
-    folder.mkdir()
-    for name, text in tables.items():
-        release = name.replace("_", ".")
-        (folder / f"{release}.yaml").write_text(textwrap.dedent(text))
-    monkeypatch.setattr(known_frameworks, "asset_path", lambda *parts: folder)
-
-
-def test_the_table_of_the_newest_release_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_tables(
-        tmp_path / "tables",
-        monkeypatch,
-        v2_1_9="default: {constraints: [a<9]}",
-        v2_1_10="default: {constraints: [a<10]}",
-    )
-    assert look_up(amlb_framework("Fw"), "2.1.9").constraints == ("a<9",)
-    assert look_up(amlb_framework("Fw"), "dev dfe8d21").constraints == ("a<10",)
-
-
 def test_a_missing_program_is_named_with_its_remedy(
     stand_in: Checkout,
     userdir: Path,
@@ -364,7 +321,8 @@ def test_a_missing_program_is_named_with_its_remedy(
           programs: {no-such-java: apt-get install no-such-java}
           tried: {date: 2026-11-23, python: "3.11", error: "OSError: no Java"}
     """
-    write_tables(tmp_path / "tables", monkeypatch, v2_1_7=table)
+    (tmp_path / "v2.1.7.yaml").write_text(textwrap.dedent(table))
+    monkeypatch.setattr(known_frameworks, "asset_path", lambda *parts: tmp_path)
     outcome = run(stand_in, userdir)
     assert (
         "Fw could not be set up: the program no-such-java is not installed "
