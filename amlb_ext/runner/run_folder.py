@@ -290,7 +290,13 @@ def failure_reasons(log: str) -> dict[Job, str]:
 
 
 _CRASHED = re.compile(
-    r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed"
+    r"(subprocess\.)?CalledProcessError\b"
+    r"|NoResultError: (Process crashed|Interrupting thread)"
+)
+_INTERRUPTED = re.compile(r"Interrupting thread .* after ([\d.]+)s timeout")
+#: What Python says of a process that left no error; with its command, which AMLB cuts.
+_ENDED = re.compile(
+    r"CalledProcessError: .*(returned non-zero exit status \d+|died with <Signals.*>)"
 )
 
 
@@ -312,11 +318,24 @@ def crash_errors(log: str) -> dict[Job, str]:
     for start, following in itertools.zip_longest(starts, starts[1:]):
         # AMLB runs jobs one by one: all that stands before the next start is this job's.
         end = following.start() if following else len(plain)
-        error = framework_error(plain[start.end() : end])
+        error = _error_of_job(plain[start.end() : end])
         if error:
             task, fold = start.groups()
             errors[Job(task, int(fold))] = error
     return errors
+
+
+def _error_of_job(log: str) -> str:
+    """Return why a job's own process failed, by the part of the log that is this job's."""
+    interrupted = _INTERRUPTED.search(log)
+    # Errors that follow, or none at all, are what the interruption led to.
+    if interrupted:
+        return f"TimeoutError: AMLB stopped the job after {interrupted.group(1)} s"
+    error = framework_error(log)
+    if error:
+        return error
+    ended = _ENDED.search(log)
+    return f"the framework's process {ended.group(1)}" if ended else ""
 
 
 def name_cause(reason: str, cause: str) -> str:

@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,10 @@ CONTAINERS = ("docker", "singularity")
 IMPORT_TIME = 600.0
 #: Runs a framework's script up to where it would begin to work.
 _IMPORT = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='hardsynth_check')"
+#: What pip shows of the build of a package that failed.
+_BUILD_OUTPUT = re.compile(
+    r"╰─> \[\d+ lines of output\]\n(.*?)^ *\[end of output\]", re.S | re.M
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,12 +315,15 @@ def explain_failed_setup(output: str, import_error: str) -> str:
     # Scripts install extras that nobody misses; but the cause of a missing module stands there.
     if import_error and not is_missing:
         return import_error
+    # pip frames what a package's own build said, and says itself no more than that it failed.
+    builds = _BUILD_OUTPUT.findall(output)
+    build_error = framework_error(textwrap.dedent(builds[-1])) if builds else ""
     install_errors = []
     for line in output.splitlines():
         if line.startswith(("ERROR: ", "fatal: ")):
             install_errors.append(line)
     install_error = framework_error("\n".join(install_errors))
-    return install_error or import_error or framework_error(output)
+    return build_error or install_error or import_error or framework_error(output)
 
 
 def _pip_settings(

@@ -14,7 +14,7 @@ Running cmd `frameworks/TPOT/venv/bin/python -W ignore frameworks/TPOT/exec.py`
 INFO:__main__:Running TPOT with a maximum time of 60s on 1 cores, optimizing neg_log_loss.
 ERROR:frameworks.shared.callee:A pipeline has not yet been optimized. Please call fit() first.
 Traceback (most recent call last):
-  File "frameworks/TPOT/venv/lib/python3.11/site-packages/tpot/base.py", line 962, in _update_top_pipeline
+  File "site-packages/tpot/base.py", line 962, in _update_top_pipeline
     raise RuntimeError(
 RuntimeError: A pipeline has not yet been optimized. Please call fit() first.
 A pipeline has not yet been optimized. Please call fit() first.
@@ -25,6 +25,21 @@ amlb.results.NoResultError: A pipeline has not yet been optimized. Please call f
 Job `local.hardsynth.hardsynth_quick.wine_full.0.TPOT` executed in 86.033 seconds.
 Starting job local.hardsynth.hardsynth_quick.penguins_full.0.TPOT.
 INFO:__main__:Finished fit in 63.1028938293457s.
+"""
+#: mljar-supervised 1.0.2, which caught AMLB's first interruption and went on.
+MLJAR_STOPPED = """\
+Starting job local.hardsynth.hardsynth_quick.breast_cancer_full.0.mljarsupervised.
+2026-11-23 12:25:36,799 amlb.utils.process WARNING Interrupting thread MainThread \
+[ident=139780254423936] after 120s timeout.
+2026-11-23 12:25:36,800 supervised.utils.additional_metrics ERROR Exception while saving SHAP \
+importance. Interrupting thread MainThread [ident=139780254423936] after 120s timeout.
+Continuing ...
+Terminated
+Traceback (most recent call last):
+  File "amlb/utils/process.py", line 98, in run_subprocess
+    raise subprocess.CalledProcessError(retcode, process.args, output=stdout, stderr=stderr)
+subprocess.CalledProcessError: Command 'frameworks/mljarsupervised/venv/bin/python -W ignore \
+frameworks/mljarsupervised/exec.py' returned non-zero exit status 143.
 """
 
 
@@ -57,3 +72,26 @@ def test_an_error_of_one_job_is_not_told_of_another() -> None:
         TPOT_WITHOUT_A_PIPELINE,
     )
     assert [job.reason for job in failed] == ["NoResultError: Process crashed: "]
+
+
+def test_a_job_that_amlb_stopped_tells_of_the_limit() -> None:
+    info = "CalledProcessError: Command 'frameworks/mljarsupervised/venv/bin/python -W igno…"
+    _, failed = find_unscored_jobs(
+        failed_row("breast_cancer_full", info),
+        [Job("breast_cancer_full", 0)],
+        MLJAR_STOPPED,
+    )
+    reason = "TimeoutError: AMLB stopped the job after 120 s"
+    assert [job.reason for job in failed] == [reason]
+
+
+def test_a_process_that_left_no_error_tells_how_it_ended() -> None:
+    killed = "died with <Signals.SIGKILL: 9>"
+    log = (
+        "Starting job local.hardsynth.hardsynth_quick.a.0.H2OAutoML.\n"
+        f"subprocess.CalledProcessError: Command 'exec.py' {killed}.\n"
+    )
+    _, failed = find_unscored_jobs(
+        failed_row("a", "CalledProcessError: Command 'fra…"), [Job("a", 0)], log
+    )
+    assert [job.reason for job in failed] == [f"the framework's process {killed}"]

@@ -24,6 +24,7 @@ from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.known_frameworks import look_up
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.runner.run_folder import RunOutcome
+from amlb_ext.runner.setup import explain_failed_setup
 from amlb_ext.runner.subprocesses import locked, say_nothing
 
 STAND_IN = """
@@ -271,6 +272,31 @@ def test_a_crash_tells_the_frameworks_own_error(
     (stand_in.root / "crash").touch()
     outcome = run(stand_in, userdir)
     assert [one.reason for one in outcome.failed] == ["ValueError: too few rows"]
+
+
+#: pip 26.3 on auto-sklearn 0.15.0, in short.
+FAILED_BUILD = """\
+  Getting requirements to build wheel: finished with status 'error'
+  error: subprocess-exited-with-error
+  × Getting requirements to build wheel did not run successfully.
+  │ exit code: 1
+  ╰─> [21 lines of output]
+      Traceback (most recent call last):
+        File "<string>", line 17, in <module>
+      ModuleNotFoundError: No module named 'pkg_resources'
+      [end of output]
+
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+error: subprocess-exited-with-error
+ModuleNotFoundError: No module named 'autosklearn'
+"""
+
+
+def test_a_package_that_cannot_be_built_tells_what_its_build_said() -> None:
+    error = explain_failed_setup(
+        FAILED_BUILD, "ModuleNotFoundError: No module named 'autosklearn'"
+    )
+    assert error == "ModuleNotFoundError: No module named 'pkg_resources'"
 
 
 def test_definitions_are_read_as_amlb_reads_them(
