@@ -107,11 +107,27 @@ class RunOutcome:
             if not unscored_by_reason:
                 lines.append(self.setup_failure)
             lines.append(
-                f"full output: {self.log}; run the same command again to retry"
+                f"full output: {self.log}; the same command again, or with '-- -s force' "
+                "at its end, sets it up afresh"
+            )
+        elif any(map(_is_of_environment, unscored_by_reason)):
+            lines.append(
+                "if its packages do not fit together, the same command with '-- -s force' at its "
+                "end sets the framework up afresh"
             )
         elif not self.ok and not unscored_by_reason:
             lines.append(f"AMLB ended with status {self.amlb_exit}, see {self.log}")
         return "\n".join(lines)
+
+
+#: Errors of a job that packages of other versions, or damaged ones, make.
+_OF_ENVIRONMENT = re.compile(
+    r"(\w+\.)*(ImportError|ModuleNotFoundError|AttributeError)\b"
+)
+
+
+def _is_of_environment(reason: str) -> bool:
+    return bool(_OF_ENVIRONMENT.match(reason))
 
 
 def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
@@ -163,7 +179,7 @@ class RunLog:
         reason = str(info or "")
         if not reason:
             reason = self.reasons.get(job) or NO_REASON
-        return prepend_cause(reason, self.crashes.get(job, ""))
+        return name_cause(reason, self.crashes.get(job, ""))
 
 
 def find_unscored_jobs(
@@ -231,6 +247,8 @@ _FAILED = re.compile(
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 #: Of an error's line, which may hold a whole data frame.
 _MAX_CHARACTERS = 300
+#: Of an error's text, by which it is known again where AMLB has cut it.
+_COMPARED_CHARACTERS = 60
 
 
 def started_jobs(log: str) -> set[Job]:
@@ -287,7 +305,13 @@ def unknown_framework(log: str) -> str:
 
 
 _CRASHED = re.compile(
-    r"(subprocess\.)?CalledProcessError\b|NoResultError: Process crashed"
+    r"(subprocess\.)?CalledProcessError\b"
+    r"|NoResultError: (Process crashed|Interrupting thread)"
+)
+_INTERRUPTED = re.compile(r"Interrupting thread .* after ([\d.]+)s timeout")
+#: What Python says of a process that left no error; with its command, which AMLB cuts.
+_ENDED = re.compile(
+    r"CalledProcessError: .*(returned non-zero exit status \d+|died with <Signals.*>)"
 )
 
 
@@ -309,26 +333,44 @@ def crash_errors(log: str) -> dict[Job, str]:
     for start, following in itertools.zip_longest(starts, starts[1:]):
         # AMLB runs jobs one by one: all that stands before the next start is this job's.
         end = following.start() if following else len(plain)
-        error = framework_error(plain[start.end() : end])
+        error = _error_of_job(plain[start.end() : end])
         if error:
             task, fold = start.groups()
             errors[Job(task, int(fold))] = error
     return errors
 
 
-def prepend_cause(reason: str, cause: str) -> str:
-    """Put the framework's own error before AMLB's words that its process failed.
+def _error_of_job(log: str) -> str:
+    """Return why a job's own process failed, by the part of the log that is this job's."""
+    interrupted = _INTERRUPTED.search(log)
+    # Errors that follow, or none at all, are what the interruption led to.
+    if interrupted:
+        return f"TimeoutError: AMLB stopped the job after {interrupted.group(1)} s"
+    error = framework_error(log)
+    if error:
+        return error
+    ended = _ENDED.search(log)
+    return f"the framework's process {ended.group(1)}" if ended else ""
+
+
+def name_cause(reason: str, cause: str) -> str:
+    """Return the framework's own error in place of AMLB's words that its process failed.
 
     Examples
     --------
-    >>> prepend_cause("CalledProcessError: Command 'x' returned 1.", "ValueError: no rows")
-    "ValueError: no rows (CalledProcessError: Command 'x' returned 1.)"
-    >>> prepend_cause("TimeoutError: too slow", "ValueError: no rows")
+    >>> name_cause("CalledProcessError: Command 'x' returned no", "ValueError: no rows")
+    'ValueError: no rows'
+    >>> name_cause("NoResultError: no rows", "ValueError: no rows")
+    'ValueError: no rows'
+    >>> name_cause("TimeoutError: too slow", "ValueError: no rows")
     'TimeoutError: too slow'
     """
-    if cause and _CRASHED.match(reason):
-        return f"{cause} ({reason})"
-    return reason
+    if not cause:
+        return reason
+    # AMLB hands on the text of an exception without its name, and cuts it.
+    text = reason.removeprefix("NoResultError: ")[:_COMPARED_CHARACTERS].strip()
+    is_same = text != reason and bool(text) and text in cause
+    return cause if is_same or _CRASHED.match(reason) else reason
 
 
 _OWN_ERROR = re.compile(

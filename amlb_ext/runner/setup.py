@@ -4,7 +4,8 @@ AMLB makes an environment beside a framework's code and installs what the framew
 publish today. Its scripts go on after a command that failed, so AMLB calls a broken environment
 complete and never looks at it again; and two runs at once write into the same environment. So the
 set-up is a step of its own here: under a lock of the checkout, with pip held to versions that are
-known to work, and followed by an import of what the framework will run.
+known to work (:mod:`amlb_ext.runner.known_frameworks`), and followed by an import of what the
+framework will run.
 """
 
 from __future__ import annotations
@@ -16,18 +17,16 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from amlb_ext.amlb.frameworks import Framework
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
+from amlb_ext.runner.known_frameworks import KnownFramework, look_up
 from amlb_ext.runner.run_folder import framework_error
 from amlb_ext.runner.subprocesses import (
     Say,
@@ -44,6 +43,10 @@ CONTAINERS = ("docker", "singularity")
 IMPORT_TIME = 600.0
 #: Runs a framework's script up to where it would begin to work.
 _IMPORT = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='hardsynth_check')"
+#: What pip shows of the build of a package that failed.
+_BUILD_OUTPUT = re.compile(
+    r"╰─> \[\d+ lines of output\]\n(.*?)^ *\[end of output\]", re.S | re.M
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +107,24 @@ def set_up_framework(
     if mode != "local" or setup_option in ("skip", "only"):
         return Readiness()
     say: Say = say_nothing if quiet else say_on_stderr
-    environment = _FrameworkEnvironment(framework, checkout)
+    known = look_up(framework, checkout.version)
+    environment = _FrameworkEnvironment(framework, checkout, known)
+    whole = Readiness(arguments=("-s", "skip"))
+    # What was tried before needs no lock: the set-up of another framework may hold it for minutes.
+    if setup_option != "force" and environment.was_tried():
+        return whole
+    # One lock for all frameworks: their scripts call apt-get, of which a second one fails at once.
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         fault = environment.find_fault()
         if fault and setup_option != "force":
             say(
                 f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
+            if known.error:
+                say(
+                    f"it did not run when it was last tried ({known.date}, Python "
+                    f"{known.python}): {known.error}"
+                )
         if fault or setup_option == "force":
             environment.remove()
             failure = _install_framework(
@@ -130,7 +144,7 @@ def set_up_framework(
                 return Readiness(failure=text)
             environment.mark_complete()
     # AMLB would look at it again, outside the lock, while another run may be at work there.
-    return Readiness(arguments=("-s", "skip"))
+    return whole
 
 
 class _FrameworkEnvironment:
@@ -140,15 +154,39 @@ class _FrameworkEnvironment:
     that text once the environment was tried. So a set-up by AMLB itself voids our mark.
     """
 
-    def __init__(self, framework: Framework, checkout: Checkout) -> None:
+    def __init__(
+        self, framework: Framework, checkout: Checkout, known: KnownFramework
+    ) -> None:
         self.framework = framework
         self.checkout = checkout
+        self.known = known
         self.environment = framework.folder / "venv"
         self._installed = framework.folder / ".setup" / "installed"
         self._mark = framework.folder / ".setup" / "hardsynth-complete"
 
+    def was_tried(self) -> bool:
+        """Whether the environment was tried, and nothing was installed since."""
+        return not self._describe_damage() and self._is_marked()
+
     def find_fault(self) -> str:
         """Return what is wrong with the environment; nothing where it is whole."""
+        damage = self._describe_damage()
+        if damage:
+            return damage
+        if self._is_marked():
+            return ""
+        # Set up by AMLB itself, which does not notice a command that failed.
+        failure = self.try_import()
+        if failure:
+            return f"is set up, but does not work ({failure})"
+        self.mark_complete()
+        return ""
+
+    def _is_marked(self) -> bool:
+        return _read_text(self._mark) == _read_text(self._installed)
+
+    def _describe_damage(self) -> str:
+        """Return what the files alone tell to be wrong, without trying the environment."""
         installed = _read_text(self._installed)
         versions = [line.strip() for line in installed.splitlines()]
         if self.framework.version not in versions:
@@ -161,17 +199,13 @@ class _FrameworkEnvironment:
         interpreter = self.environment / "bin" / "python"
         if self.environment.exists() and not os.access(interpreter, os.X_OK):
             return "has lost its Python"
-        if _read_text(self._mark) == installed:
-            return ""
-        # Set up by AMLB itself, which does not notice a command that failed.
-        failure = self.try_import()
-        if failure:
-            return f"is set up, but does not work ({failure})"
-        self.mark_complete()
         return ""
 
     def try_import(self) -> str:
         """Import what the framework runs, with its own Python; return the error, if any."""
+        for program, remedy in self.known.programs.items():
+            if shutil.which(program) is None:
+                return f"the program {program} is not installed ({remedy})"
         python = self.environment / "bin" / "python"
         script = self.framework.folder / "exec.py"
         if not python.exists() or not script.is_file():
@@ -231,7 +265,6 @@ def _install_framework(
 ) -> str:
     """Let AMLB set a framework up; return why that failed, or nothing."""
     checkout = environment.checkout
-    constraints = pip_constraints(environment.framework, checkout.version)
     log_start = log.stat().st_size if log.exists() else 0
     # AMLB writes a run's folder even where it only sets up: into one that nobody reads.
     with tempfile.TemporaryDirectory(prefix="hardsynth-setup-") as folder:
@@ -244,7 +277,9 @@ def _install_framework(
             python=checkout.python,
             log=log,
             quiet=quiet,
-            settings=_pip_settings(constraints, Path(folder), checkout.python),
+            settings=_pip_settings(
+                environment.known.constraints, Path(folder), checkout.python
+            ),
             held=[lock],  # a set-up that outlives us must keep others out
         )
     with log.open("rb") as source:
@@ -253,51 +288,42 @@ def _install_framework(
     import_error = environment.try_import()
     if not status and not import_error:
         return ""
-    # The error of what installs tells more than that a module is then missing.
+    return (
+        explain_failed_setup(output, import_error) or f"AMLB ended with status {status}"
+    )
+
+
+def explain_failed_setup(output: str, import_error: str) -> str:
+    """Return the one line that tells best why a set-up failed, or nothing.
+
+    Parameters
+    ----------
+    output : str
+        What the set-up printed.
+    import_error : str
+        The error of the import that followed; may be empty.
+
+    Examples
+    --------
+    >>> output = "ERROR: No matching distribution found for gama"
+    >>> explain_failed_setup(output, "ModuleNotFoundError: No module named 'gama'")
+    'ERROR: No matching distribution found for gama'
+    >>> explain_failed_setup(output, "AttributeError: `np.Inf` was removed")
+    'AttributeError: `np.Inf` was removed'
+    """
+    is_missing = import_error.startswith("ModuleNotFoundError")
+    # Scripts install extras that nobody misses; but the cause of a missing module stands there.
+    if import_error and not is_missing:
+        return import_error
+    # pip frames what a package's own build said, and says itself no more than that it failed.
+    builds = _BUILD_OUTPUT.findall(output)
+    build_error = framework_error(textwrap.dedent(builds[-1])) if builds else ""
     install_errors = []
     for line in output.splitlines():
         if line.startswith(("ERROR: ", "fatal: ")):
             install_errors.append(line)
-    return (
-        framework_error("\n".join(install_errors))
-        or import_error
-        or framework_error(output)
-        or f"AMLB ended with status {status}"
-    )
-
-
-def pip_constraints(framework: Framework, version: str) -> tuple[str, ...]:
-    """Return the versions that pip is held to in a framework's set-up, a line each.
-
-    Parameters
-    ----------
-    framework : Framework
-    version : str
-        AMLB's; the table of the newest release stands in for one without a table.
-
-    Returns
-    -------
-    tuple of str
-        Empty for frameworks that are not AMLB's own.
-
-    Examples
-    --------
-    >>> own = Framework(name="x", version="1", module="extensions.x", folder=Path(), has_setup=True)
-    >>> pip_constraints(own, "2.1.7")
-    ()
-    """
-    package, _, name = framework.module.partition(".")
-    if package != "frameworks":
-        return ()
-    folder = asset_path("resources", "amlb_setup")
-    path = folder / f"v{version}.yaml"
-    if not path.is_file():
-        path = max(folder.glob("*.yaml"), key=lambda table: table.stem)
-    text = path.read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
-    entry = table.get(name) if framework.version == "stable" else None
-    return tuple((entry or table["default"])["constraints"])
+    install_error = framework_error("\n".join(install_errors))
+    return build_error or install_error or import_error or framework_error(output)
 
 
 def _pip_settings(
@@ -309,7 +335,12 @@ def _pip_settings(
     path = folder / "constraints.txt"
     path.write_text("\n".join(constraints) + "\n", encoding="utf-8")
     # pip splits the variable at spaces, which an address does not have.
-    files = [*_user_constraint_files(python), path.as_uri()]
+    files = []
+    for file in _user_constraint_files(python):
+        # AMLB runs in its checkout, where a path of the user's would lead elsewhere.
+        is_path = "://" not in file and not file.startswith("file:")
+        files.append(os.path.abspath(file) if is_path else file)
+    files.append(path.as_uri())
     return {"PIP_CONSTRAINT": " ".join(files)}
 
 

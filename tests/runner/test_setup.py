@@ -19,10 +19,13 @@ import pytest
 
 from amlb_ext.amlb.configuration import read_user_config
 from amlb_ext.amlb.frameworks import find_framework
+from amlb_ext.runner import known_frameworks
 from amlb_ext.runner.checkout import Checkout
+from amlb_ext.runner.known_frameworks import look_up
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.runner.run_folder import RunOutcome
-from amlb_ext.runner.setup import pip_constraints
+from amlb_ext.runner.setup import explain_failed_setup
+from amlb_ext.runner.subprocesses import locked, say_nothing
 
 STAND_IN = """
 import argparse, os, subprocess, sys, time
@@ -133,8 +136,9 @@ def test_the_users_own_constraints_stay(
     own.write_text("torch<2\n")
     monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
     config = tmp_path / "pip.conf"
-    config.write_text(f"[install]\nconstraint = {own}\n")
+    config.write_text("[install]\nconstraint = own.txt\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.chdir(tmp_path)  # AMLB runs elsewhere
     assert run(stand_in, userdir).ok
     said = capfd.readouterr().err
     assert "constraint: ['torch<2']" in said
@@ -163,6 +167,7 @@ def test_a_failed_setup_tells_its_own_error_and_is_healed_by_the_next_run(
     assert outcome.log.read_text().endswith(
         f"SetupError: Fw could not be set up: {error}\n"
     )
+    assert "the same command again, or with '-- -s force'" in outcome.summary()
     (stand_in.root / fault).unlink()
     assert run(stand_in, userdir).ok
 
@@ -226,6 +231,17 @@ def test_of_two_runs_at_once_the_second_waits(
     assert setups(stand_in) == 1
 
 
+def test_a_framework_that_is_whole_does_not_wait_for_the_setup_of_another(
+    stand_in: Checkout, userdir: Path
+) -> None:
+    assert run(stand_in, userdir).ok
+    with locked(stand_in.root / ".setup" / "hardsynth.lock", say_nothing):
+        second = process(stand_in, userdir, "second")
+        _, said = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert "waiting" not in said
+
+
 def test_a_killed_setup_is_mended_by_the_next_run(
     stand_in: Checkout, userdir: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,9 +271,32 @@ def test_a_crash_tells_the_frameworks_own_error(
 ) -> None:
     (stand_in.root / "crash").touch()
     outcome = run(stand_in, userdir)
-    assert [one.reason for one in outcome.failed] == [
-        "ValueError: too few rows (CalledProcessError: exit 1)"
-    ]
+    assert [one.reason for one in outcome.failed] == ["ValueError: too few rows"]
+
+
+#: pip 26.3 on auto-sklearn 0.15.0, in short.
+FAILED_BUILD = """\
+  Getting requirements to build wheel: finished with status 'error'
+  error: subprocess-exited-with-error
+  × Getting requirements to build wheel did not run successfully.
+  │ exit code: 1
+  ╰─> [21 lines of output]
+      Traceback (most recent call last):
+        File "<string>", line 17, in <module>
+      ModuleNotFoundError: No module named 'pkg_resources'
+      [end of output]
+
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+error: subprocess-exited-with-error
+ModuleNotFoundError: No module named 'autosklearn'
+"""
+
+
+def test_a_package_that_cannot_be_built_tells_what_its_build_said() -> None:
+    error = explain_failed_setup(
+        FAILED_BUILD, "ModuleNotFoundError: No module named 'autosklearn'"
+    )
+    assert error == "ModuleNotFoundError: No module named 'pkg_resources'"
 
 
 def test_definitions_are_read_as_amlb_reads_them(
@@ -289,6 +328,33 @@ def test_definitions_are_read_as_amlb_reads_them(
     assert best.folder == root / "frameworks" / "Fw"
     assert best.has_setup
     assert not mine.has_setup
-    assert pip_constraints(best, "2.1.7") == ("numpy<2",)
-    assert pip_constraints(best, "dev dfe8d21") == ("numpy<2",)
-    assert pip_constraints(mine, "2.1.7") == ()
+    assert look_up(best, "2.1.7").constraints == ("numpy<2",)
+    assert look_up(best, "dev dfe8d21").constraints == ("numpy<2",)
+    assert look_up(mine, "2.1.7").constraints == ()
+
+
+def test_a_missing_program_is_named_with_its_remedy(
+    stand_in: Checkout,
+    userdir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    table = """
+        default: {constraints: [numpy<2]}
+        Fw:
+          constraints: [numpy<2]
+          programs: {no-such-java: apt-get install no-such-java}
+          tried: {date: 2026-11-23, python: "3.11", error: "OSError: no Java"}
+    """
+    (tmp_path / "v2.1.7.yaml").write_text(textwrap.dedent(table))
+    monkeypatch.setattr(known_frameworks, "asset_path", lambda *parts: tmp_path)
+    outcome = run(stand_in, userdir)
+    assert (
+        "Fw could not be set up: the program no-such-java is not installed "
+        "(apt-get install no-such-java)" in outcome.summary()
+    )
+    assert (
+        "did not run when it was last tried (2026-11-23, Python 3.11): OSError: no Java"
+        in capfd.readouterr().err
+    )
