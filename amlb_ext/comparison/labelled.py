@@ -199,6 +199,10 @@ def _kind_of(model: Any, kind: str | None) -> str | None:
     """Return the kind that was asked for, else the model's own, else None."""
     if kind is not None:
         return kind
+    if not hasattr(model, "predict"):
+        # predictions: a column for each class says so; the targets tell of one column
+        is_matrix = np.ndim(model) == 2 and np.shape(model)[1] > 1
+        return "classification" if is_matrix else None
     if is_classifier(model) or hasattr(model, "classes_"):
         return "classification"
     return Kind.REGRESSION.value if is_regressor(model) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cluster_units import note_and_sleep
-from small_faults import CHEAP, contents
+from small_faults import CHEAP, contents, write_table
 
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel import Execution, Unit, run_units
@@ -19,7 +19,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
 #: Seconds without a sign of life after which the scheduler gives a worker up.
 TTL = "15s"
-COMMAND = [sys.executable, "-m", "amlb_ext", "generate", "bundled/toy", *CHEAP[:-3]]
+COMMAND = [sys.executable, "-m", "amlb_ext", "generate", *CHEAP[:-3]]
 COMMAND += ["--folds", "3"]
 
 
@@ -94,15 +94,17 @@ def other_numpy(folder):
 def test_one_worker_is_killed_one_suspended_and_one_of_another_version(
     loopback, tmp_path, capfd
 ):
+    table = write_table(tmp_path / "t.csv", seed=1, n=120)
+    command = [*COMMAND, str(table)]
     subprocess.run(
-        [*COMMAND, "-o", str(tmp_path / "here"), "-j", "1", "-q"], check=True
+        [*command, "-o", str(tmp_path / "here"), "-j", "1", "-q"], check=True
     )
     path = os.pathsep.join([other_numpy(tmp_path), loopback.env["PYTHONPATH"]])
     killed, suspended = loopback.worker("killed"), loopback.worker("suspended")
     loopback.worker("good")
     loopback.worker("other", PYTHONPATH=path)
     loopback.wait(4)
-    there = [*COMMAND, "-o", str(tmp_path / "there"), "--cluster", str(loopback.file)]
+    there = [*command, "-o", str(tmp_path / "there"), "--cluster", str(loopback.file)]
     with subprocess.Popen([*there, "--logs", str(tmp_path / "logs")]) as process:
         deadline = time.monotonic() + 120
         while not list(tmp_path.glob("logs/*")) and time.monotonic() < deadline:

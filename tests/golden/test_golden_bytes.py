@@ -58,18 +58,26 @@ def checksums_of(folder, skip=()):
     }
 
 
+def kept_checksums():
+    """Return the kept checksums by environment."""
+    return json.loads(CHECKSUMS.read_text()) if CHECKSUMS.exists() else {}
+
+
+# asked before any suite is made, which takes a minute and a half
+pytestmark = pytest.mark.skipif(
+    not WRITE and environment() not in kept_checksums(),
+    reason=f"no golden checksums for {environment()}; "
+    "HARDSYNTH_GOLDEN=write keeps those of the code as it stands",
+)
+
+
 def hold(name, found):
     """Compare checksums with those kept for this environment, or keep them where asked to."""
-    kept = json.loads(CHECKSUMS.read_text()) if CHECKSUMS.exists() else {}
+    kept = kept_checksums()
     if WRITE:
         kept.setdefault(environment(), {})[name] = found
         CHECKSUMS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    known = kept.get(environment(), {}).get(name)
-    if known is None:
-        pytest.skip(
-            f"no golden checksums for {environment()}; "
-            "HARDSYNTH_GOLDEN=write keeps those of the code as it stands"
-        )
+    known = kept[environment()][name]
     differ = sorted(
         path
         for path in known.keys() | found.keys()

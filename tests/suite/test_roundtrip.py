@@ -16,7 +16,7 @@ from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
 from amlb_ext.suite.coding import column_form, write_csv
 
 QUICK = settings(
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
