@@ -29,14 +29,12 @@ from amlb_ext.core.version import __version__
 if TYPE_CHECKING:
     from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
     from amlb_ext.notebook import estimate_error, harden
-    from amlb_ext.report.notebook import SuiteTables
-    from amlb_ext.report.notebook import SuiteTables as Suite
+    from amlb_ext.report.notebook import Suite
 
 __all__ = [
     "FailureReport",
     "ModelComparison",
     "Suite",
-    "SuiteTables",
     "__version__",
     "compare",
     "estimate_error",
@@ -49,8 +47,7 @@ __all__ = [
 _PLACES = {
     "FailureReport": ("amlb_ext.comparison", "FailureReport"),
     "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
-    "Suite": ("amlb_ext.report.notebook", "SuiteTables"),
-    "SuiteTables": ("amlb_ext.report.notebook", "SuiteTables"),
+    "Suite": ("amlb_ext.report.notebook", "Suite"),
     "compare": ("amlb_ext.comparison", "compare"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),
     "failures": ("amlb_ext.comparison", "failures"),

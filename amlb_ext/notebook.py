@@ -18,7 +18,7 @@ from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.files import write_file
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.pipeline import Request, generate_suite
-from amlb_ext.report.notebook import SuiteTables
+from amlb_ext.report.notebook import Suite
 
 
 def harden(
@@ -31,7 +31,7 @@ def harden(
     certificate: str = "quick",
     force: bool = False,
     quiet: bool = True,
-) -> SuiteTables:
+) -> Suite:
     """Make a hard benchmark of one table, and open it.
 
     The same suite as ``hardsynth generate`` makes. A table or a model in memory is kept as a file
@@ -58,7 +58,7 @@ def harden(
 
     Returns
     -------
-    SuiteTables
+    Suite
 
     Raises
     ------
@@ -112,7 +112,7 @@ def harden(
     if report.failures:
         failure = report.failures[0]
         raise ConfigError(f"{failure['task']}: {failure['reason']}")
-    return SuiteTables.load(out)
+    return Suite.load(out)
 
 
 def estimate_error(

@@ -10,7 +10,7 @@ from amlb_ext.runner import (
     read_predictions,
     run_benchmark,
 )
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 pytestmark = pytest.mark.amlb
 
@@ -57,7 +57,7 @@ def bundled(tmp_path_factory):
 
 def run_and_join(root, outdir, framework, amlb, definition):
     """Run a framework; every job must be scored and every row must find its provenance."""
-    suite = Suite.load(root)
+    suite = SuiteFiles.load(root)
     outcome = run_benchmark(
         framework,
         definition,
@@ -105,7 +105,7 @@ def test_f_in_amlb_is_f_of_the_suite(bundled, amlb, tmp_path):
         bundled, tmp_path, "HardsynthBaseline", amlb, "hardsynth_all"
     )
     rows = outcome.rows.set_index(["task", "fold"])
-    suite = Suite.load(bundled)
+    suite = SuiteFiles.load(bundled)
     for fold in range(2):
         # logistic regression is deterministic; versions of scikit-learn differ by far less
         said = suite.tasks["wine"].folds[fold]["summary"]["score"]

@@ -60,12 +60,12 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
-    from amlb_ext.suite import Suite
+    from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity import certificates_to_json, certify_suite
     from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
     # They tell which task each file of unlabelled rows is for.
-    tasks = list(Suite.load(arguments.suite).tasks)
+    tasks = list(SuiteFiles.load(arguments.suite).tasks)
     certificates = certify_suite(
         Path(arguments.suite),
         arguments.jobs,

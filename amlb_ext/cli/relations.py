@@ -83,11 +83,11 @@ def _list_relations(arguments: argparse.Namespace) -> int:
 
 def _audit_suite(arguments: argparse.Namespace) -> int:
     """Count the made rows of every task that break a relation of its real rows."""
-    from amlb_ext.suite import Suite
+    from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity.feasibility_measures import audit_made_rows
     from amlb_ext.validity.task_rows import read_task
 
-    suite = Suite.load(arguments.source)
+    suite = SuiteFiles.load(arguments.source)
     audits = {task: audit_made_rows(read_task(suite, task)) for task in suite.tasks}
     if arguments.json:
         entries = {task: audit.to_json() for task, audit in audits.items()}

@@ -63,10 +63,10 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
-    from amlb_ext.suite import Suite
+    from amlb_ext.suite import SuiteFiles
 
     # Loaded first: a folder that is no suite is an error at once.
-    suite = Suite.load(arguments.suite)
+    suite = SuiteFiles.load(arguments.suite)
     # Charts take most of the time, and only the page shows them.
     writes_page = not (arguments.text or arguments.json)
     built = build_report(

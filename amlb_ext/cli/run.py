@@ -83,14 +83,14 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmarks`."""
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmarks
-    from amlb_ext.suite import Suite
+    from amlb_ext.suite import SuiteFiles
 
     userdir = Path(arguments.userdir)
     # An export has no manifest to load a suite from, but a record that names its definition.
     benchmark = (
         arguments.benchmark
         or exported_suite_name(userdir)
-        or Suite.load(userdir).manifest.name
+        or SuiteFiles.load(userdir).manifest.name
     )
     outcomes = run_benchmarks(
         arguments.framework,

@@ -9,7 +9,7 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.licence import Licence
 from amlb_ext.publish.limits import DATA, STUDY, ascii_text, cut_text
 from amlb_ext.publish.unit import PublishUnit
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 
 # The texts are whole sentences with their numbers in place, so that they read here as on the
 # server; that makes these lines denser than those of other modules.
@@ -17,7 +17,7 @@ from amlb_ext.suite import Suite
 PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
 
 
-def certificate_verdict(suite: Suite, task: str) -> str:
+def certificate_verdict(suite: SuiteFiles, task: str) -> str:
     """Return the verdict of the task's certificate in one line, or that there is none."""
     path = suite.layout.task_certificate(task)
     # a damaged certificate counts as none: nothing that it says can be passed on
@@ -217,12 +217,14 @@ def fit_texts(
     return texts, notes
 
 
-def suite_texts(suite: Suite, units: Sequence[PublishUnit], url: str) -> dict[str, str]:
+def suite_texts(
+    suite: SuiteFiles, units: Sequence[PublishUnit], url: str
+) -> dict[str, str]:
     """Return name and description of the suite of these units.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     units : sequence of PublishUnit
         Those whose split the server made as wanted.
     url : str

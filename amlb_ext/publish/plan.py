@@ -20,7 +20,7 @@ from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DEFAULT, UPLOAD_LIMIT, c
 from amlb_ext.publish.objects import alias_of, data_xml, suite_xml, task_xml
 from amlb_ext.publish.rows import Fit
 from amlb_ext.publish.unit import PublishUnit, build_unit
-from amlb_ext.suite import MAIN_SUFFIXES, Suite
+from amlb_ext.suite import MAIN_SUFFIXES, SuiteFiles
 
 #: Stands for a number that the server will give.
 UNKNOWN_ID = 0
@@ -52,13 +52,13 @@ class PublishPlan:
 
     Attributes
     ----------
-    suite : Suite
+    suite : SuiteFiles
     units : tuple of PlannedUnit
     url : str
         Where the file suite can be had.
     """
 
-    suite: Suite
+    suite: SuiteFiles
     units: tuple[PlannedUnit, ...]
     url: str
 
@@ -120,7 +120,7 @@ def plan_suite(
     SuiteError
         No finished suite, or no such task.
     """
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     names = _choose_tasks(suite, only)
     # licences are settled first, for all tasks at once: one refusal names all that lack one
     source_licences = {}
@@ -152,7 +152,7 @@ def plan_suite(
     return plan
 
 
-def _choose_tasks(suite: Suite, only: Sequence[str]) -> list[str]:
+def _choose_tasks(suite: SuiteFiles, only: Sequence[str]) -> list[str]:
     """Return the AMLB tasks that were asked for; those of the main definition by default."""
     for name in only:
         if name not in suite.amlb_tasks:
@@ -168,7 +168,7 @@ def _choose_tasks(suite: Suite, only: Sequence[str]) -> list[str]:
 
 
 def _choose_folds(
-    suite: Suite, names: Sequence[str], folds: Sequence[int]
+    suite: SuiteFiles, names: Sequence[str], folds: Sequence[int]
 ) -> list[tuple[str, int]]:
     """Return task and fold of each unit; a task need not have all folds that were asked for."""
     chosen = []
@@ -263,7 +263,7 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
     return paths
 
 
-def _unit_json(suite: Suite, planned: PlannedUnit) -> dict[str, Any]:
+def _unit_json(suite: SuiteFiles, planned: PlannedUnit) -> dict[str, Any]:
     unit = planned.unit
     task = unit.amlb_task
     rows = unit.rows

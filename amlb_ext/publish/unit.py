@@ -20,7 +20,7 @@ from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
 from amlb_ext.publish.procedures import HOLDOUT, ORDERED
 from amlb_ext.publish.rows import Fit, SentRows, choose_rows
-from amlb_ext.suite import AmlbTask, ColumnCoding, Suite
+from amlb_ext.suite import AmlbTask, ColumnCoding, SuiteFiles
 from amlb_ext.suite.coding import NUMBERS
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
@@ -54,7 +54,7 @@ class PublishUnit:
 
     Attributes
     ----------
-    suite : Suite
+    suite : SuiteFiles
     amlb_task : AmlbTask
     fold : int
         AMLB's fold number.
@@ -70,7 +70,7 @@ class PublishUnit:
     notes : tuple of str
     """
 
-    suite: Suite
+    suite: SuiteFiles
     amlb_task: AmlbTask
     fold: int
     rows: SentRows
@@ -132,12 +132,12 @@ class PublishUnit:
         return arff_text(self.name, self.attributes, columns)
 
 
-def build_unit(suite: Suite, name: str, fold: int, *, fit: Fit) -> PublishUnit:
+def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishUnit:
     """Return the unit of an AMLB task's fold.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     name : str
         Of the AMLB task.
     fold : int
@@ -187,7 +187,7 @@ def build_unit(suite: Suite, name: str, fold: int, *, fit: Fit) -> PublishUnit:
 
 
 def _choose_unit_rows(
-    suite: Suite,
+    suite: SuiteFiles,
     task: AmlbTask,
     fold: int,
     *,
@@ -228,7 +228,7 @@ def _read_texts(path: Path) -> pd.DataFrame:
     return frame.astype(object).where(frame.notna(), None)
 
 
-def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
+def _check_unchanged(suite: SuiteFiles, paths: Sequence[Path]) -> None:
     for path in paths:
         relative = suite.layout.relative(path)
         recorded = suite.manifest.files.get(relative)
@@ -239,13 +239,13 @@ def _check_unchanged(suite: Suite, paths: Sequence[Path]) -> None:
             )
 
 
-def _verify_remedy(suite: Suite) -> str:
+def _verify_remedy(suite: SuiteFiles) -> str:
     root = shlex.quote(str(suite.layout.root))
     return f"see what: hardsynth verify {root}"
 
 
 def _declare_attributes(
-    suite: Suite, task: AmlbTask, *, train: pd.DataFrame, test: pd.DataFrame
+    suite: SuiteFiles, task: AmlbTask, *, train: pd.DataFrame, test: pd.DataFrame
 ) -> tuple[tuple[Attribute, ...], dict[str, str]]:
     """Return the columns of the data file, and which had to be renamed."""
     coding = suite.coding(task.name)

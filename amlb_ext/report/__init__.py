@@ -7,7 +7,7 @@ failures look like · ``charts`` what is to be seen · ``task`` one task of it �
 ``summary`` all tasks at once · ``build`` from a suite and results to a ``SuiteReport`` ·
 ``still`` (with ``inline``) and ``interactive`` a chart drawn · ``tables``, ``page``, ``text``,
 ``amlb_csv`` and ``files`` the report shown and written · ``notebook`` the same as data frames
-(``SuiteTables``).
+(``Suite``).
 """
 
 from amlb_ext.report.build import BuiltReport, build_report
@@ -19,7 +19,7 @@ from amlb_ext.report.model import (
     SuiteReport,
     TaskReport,
 )
-from amlb_ext.report.notebook import SuiteTables
+from amlb_ext.report.notebook import Suite
 from amlb_ext.report.text import report_text
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "Chart",
     "ChartSeries",
     "FrameworkRanks",
+    "Suite",
     "SuiteReport",
-    "SuiteTables",
     "TaskReport",
     "build_report",
     "report_as_json",

@@ -27,7 +27,7 @@ from amlb_ext.runner.jobs import (
     rerun_commands,
 )
 from amlb_ext.runner.run_folder import output_folder
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
@@ -101,7 +101,7 @@ def build_report(
             f"the level of an interval is {level:g}, wanted a number between 0 and 1",
             "leave it out for 0.95",
         )
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     if results:
         found = read_jobs(suite, *results)
     else:
@@ -151,7 +151,7 @@ def _candidates_first(framework: str) -> tuple[bool, str]:
 
 
 def _task_inputs(
-    suite: Suite,
+    suite: SuiteFiles,
     jobs: pd.DataFrame,
     *,
     colours: Mapping[str, ColourRole],
@@ -202,7 +202,7 @@ def _with_refused(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.Da
 
 
 def _assemble_report(
-    suite: Suite,
+    suite: SuiteFiles,
     built_tasks: Sequence[BuiltTask],
     *,
     jobs: pd.DataFrame,
@@ -404,7 +404,7 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
     return warnings
 
 
-def _needed_jobs(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
+def _needed_jobs(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     """Return the jobs that the verdicts on candidates need and nobody has run."""
     # F's own controls are no candidates: without them there is a verdict.
     is_control = jobs["name"].map(is_control_framework).astype(bool)

@@ -17,7 +17,7 @@ from amlb_ext.report.feature_space import FeatureSpace, project_rows
 from amlb_ext.report.model import Chart, ChartSeries
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.slices import find_slices
-from amlb_ext.suite import Suite, amlb_name
+from amlb_ext.suite import SuiteFiles, amlb_name
 
 COLUMNS = (
     "task",
@@ -55,13 +55,13 @@ class FailureDescription:
 
 
 def find_failures(
-    suite: Suite, task: str, full: TaskPredictions, points: int
+    suite: SuiteFiles, task: str, full: TaskPredictions, points: int
 ) -> FailureDescription:
     """Describe where F fails.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     task : str
     full : TaskPredictions
         The untouched test folds.
@@ -149,7 +149,7 @@ class _TestRows:
     provenance: pd.DataFrame
 
 
-def _read_test_rows(suite: Suite, name: str) -> _TestRows:
+def _read_test_rows(suite: SuiteFiles, name: str) -> _TestRows:
     """Read an AMLB task's test rows.
 
     Cells that were replaced, because no training row knows their category, are missing: what
@@ -189,7 +189,7 @@ class _MadeRows:
     parent_row: np.ndarray
 
 
-def _place_made_rows(suite: Suite, task: str, space: FeatureSpace) -> _MadeRows:
+def _place_made_rows(suite: SuiteFiles, task: str, space: FeatureSpace) -> _MadeRows:
     """Read the rows that were made from the task's failures, and place them in its space."""
     points = []
     origins = []

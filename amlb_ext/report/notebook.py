@@ -11,7 +11,7 @@ import pandas as pd
 
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
-from amlb_ext.suite import Suite as SuiteFiles
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.validity import Certificate, read_certificates
 
@@ -32,18 +32,18 @@ _SUITE_FILES = (
 
 
 @dataclass(frozen=True)
-class SuiteTables:
+class Suite:
     """A finished suite and the results on it, as data frames; open one with :meth:`load`.
 
     Attributes
     ----------
-    suite : amlb_ext.suite.Suite
+    suite : amlb_ext.suite.SuiteFiles
         The files themselves: ``pair``, ``provenance``, ``manifest``.
 
     Examples
     --------
-    >>> from amlb_ext import SuiteTables
-    >>> suite = SuiteTables.load("hard")                                  # doctest: +SKIP
+    >>> from amlb_ext import Suite
+    >>> suite = Suite.load("hard")                                  # doctest: +SKIP
     >>> suite.certificate[["task", "verdict"]]                      # doctest: +SKIP
     >>> suite.contrasts("results").query("verdict == 'better'")     # doctest: +SKIP
     """
@@ -51,7 +51,7 @@ class SuiteTables:
     suite: SuiteFiles
 
     @classmethod
-    def load(cls, directory: str | Path) -> SuiteTables:
+    def load(cls, directory: str | Path) -> Suite:
         """Open the suite in ``directory``.
 
         Raises
@@ -110,8 +110,24 @@ class SuiteTables:
                 rows.append(row)
         return pd.DataFrame(rows, columns=["task", "verdict", "measure", *columns])
 
+    def pair(self, task: str, fold: int) -> tuple[Path, Path]:
+        """Return the training and the test file of an AMLB task, e.g. ``toy_full``.
+
+        Raises
+        ------
+        SuiteError
+            The suite has no such AMLB task or fold.
+        """
+        return self.suite.pair(task, fold)
+
     def provenance(self, task: str, fold: int) -> pd.DataFrame:
-        """Return where each row of a test file comes from; see ``amlb_ext.suite.Suite``."""
+        """Return where each row of a test file comes from.
+
+        Raises
+        ------
+        SuiteError
+            The suite has no such AMLB task or fold.
+        """
         return self.suite.provenance(task, fold)
 
     def contrasts(self, results: Results) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from amlb_ext.runner.agreement import (
     stored_refits,
 )
 from amlb_ext.runner.original_results import read_job_predictions
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.coding import Coding
 
 
@@ -122,13 +122,13 @@ def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
 
 
 def read_task_predictions(
-    suite: Suite, name: str, jobs: pd.DataFrame
+    suite: SuiteFiles, name: str, jobs: pd.DataFrame
 ) -> tuple[TaskPredictions, dict[int, str]]:
     """Read the rows of an AMLB task and join each framework's predictions to them.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     name : str
         The AMLB task's.
     jobs : DataFrame
@@ -224,7 +224,9 @@ class _TestFold:
     span: float
 
 
-def _read_fold(suite: Suite, name: str, *, index: int, source_fold: int) -> _TestFold:
+def _read_fold(
+    suite: SuiteFiles, name: str, *, index: int, source_fold: int
+) -> _TestFold:
     """Read one fold; ``index`` is AMLB's number of it, ``source_fold`` the source's."""
     coding = suite.coding(name)
     train_file, test_file = suite.pair(name, index)

@@ -24,7 +24,7 @@ from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
-from amlb_ext.suite import Suite, amlb_name
+from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import Certificate
@@ -111,7 +111,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     """
     task = inputs.task
     jobs = inputs.jobs
-    suite = Suite.load(inputs.directory)
+    suite = SuiteFiles.load(inputs.directory)
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
@@ -196,7 +196,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
 
 
 def _read_views(
-    suite: Suite, task: str, jobs: pd.DataFrame
+    suite: SuiteFiles, task: str, jobs: pd.DataFrame
 ) -> tuple[dict[str, TaskPredictions], dict[int, str]]:
     """Return the AMLB tasks of a task by suffix, and predictions that cannot be used."""
     views: dict[str, TaskPredictions] = {}
@@ -288,7 +288,7 @@ def _best_first(contrasts: pd.DataFrame) -> list[str]:
     return [name for name in names if not is_control_framework(name)]
 
 
-def _row_counts(suite: Suite, task: str) -> dict[str, int]:
+def _row_counts(suite: SuiteFiles, task: str) -> dict[str, int]:
     """Return test rows by part, all folds together."""
     counts = {}
     for suffix in ("full", "bad", "ga", "synthetic"):

@@ -33,7 +33,7 @@ from amlb_ext.runner.run_folder import (
     unknown_framework,
 )
 from amlb_ext.runner.subprocesses import shareable
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import MAIN_SUFFIXES, amlb_name
 
 #: Status of a job, the best first.
@@ -86,12 +86,12 @@ JOB_COLUMNS = (
 )
 
 
-def read_jobs(suite: Suite, *outdirs: Path | str) -> JobTable:
+def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     """Return every job that the given results, or the definitions they ran, speak of.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     *outdirs : path
         AMLB's output folders (``-o``), or runs in them. Of several runs of a job the latest
         that was scored counts, else the latest.
@@ -219,7 +219,7 @@ def _without_unknown_frameworks(
 
 
 def _split_off_original(
-    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+    suite: SuiteFiles, rows: pd.DataFrame, runs: list[RunFolder]
 ) -> tuple[pd.DataFrame, list[RunFolder], OriginalResults]:
     """Return what is not of the benchmark whose hard twin the suite holds, and what is."""
     pair = suite.manifest.pair
@@ -239,7 +239,7 @@ def _split_off_original(
 
 
 def _select_own(
-    suite: Suite, rows: pd.DataFrame, runs: list[RunFolder]
+    suite: SuiteFiles, rows: pd.DataFrame, runs: list[RunFolder]
 ) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
     """Return rows and runs of this suite, and a note on each kind that was left out."""
     notes = []
@@ -255,7 +255,7 @@ def _select_own(
     return rows[is_own], own_runs, notes
 
 
-def _is_own_run(suite: Suite, run: RunFolder, rows: pd.DataFrame) -> bool:
+def _is_own_run(suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame) -> bool:
     """Whether a run was of this suite: other suites have definitions of the same name."""
     tasks = set(_rows_of_run(run, rows)["task"])
     for job in _tried_jobs(run, RunLog.read(run.log)):
@@ -288,7 +288,7 @@ def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
 
 
 def _records_of_run(
-    suite: Suite, run: RunFolder, rows: pd.DataFrame
+    suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for every job of a run: those with a row of AMLB's, then the others."""
     log = RunLog.read(run.log)
@@ -419,7 +419,9 @@ def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
     return f"requested, but AMLB ended before it started{error}"
 
 
-def _defined_jobs(suite: Suite, benchmark: str, tasks: Collection[str]) -> list[Job]:
+def _defined_jobs(
+    suite: SuiteFiles, benchmark: str, tasks: Collection[str]
+) -> list[Job]:
     """Return the jobs of the definition that a run was made with, as far as it is known.
 
     The tasks that the run speaks of count as well: a suite installed under another name has
@@ -485,7 +487,7 @@ def _respell(texts: pd.Series, is_exact: pd.Series) -> list[str]:
 # Jobs that a verdict needs and nobody has run.
 
 
-def jobs_for_verdict(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
+def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     """Return the jobs without which frameworks that were run have no verdict.
 
     Losses are compared with F's on the untouched test folds. Where a framework was scored on
@@ -496,7 +498,7 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
     ----------
     jobs : DataFrame
         As :attr:`JobTable.table`.
-    suite : Suite
+    suite : SuiteFiles
 
     Returns
     -------
@@ -534,7 +536,9 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
 # Commands that run some jobs, and no others.
 
 
-def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> list[str]:
+def rerun_commands(
+    jobs: pd.DataFrame, suite: SuiteFiles, results: Path | str
+) -> list[str]:
     """Return the commands that run again the jobs in ``jobs``, and no others.
 
     AMLB runs every chosen fold of every chosen task, so tasks that lack the same folds share a
@@ -544,7 +548,7 @@ def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> lis
     ----------
     jobs : DataFrame
         Rows of :func:`read_jobs`.
-    suite : Suite
+    suite : SuiteFiles
     results : path
         For ``-r``.
 
@@ -580,7 +584,7 @@ def rerun_commands(jobs: pd.DataFrame, suite: Suite, results: Path | str) -> lis
     return list(dict.fromkeys(commands))
 
 
-def _definition_to_run(suite: Suite, benchmark: str, tasks: set[str]) -> str:
+def _definition_to_run(suite: SuiteFiles, benchmark: str, tasks: set[str]) -> str:
     """Return the definition that holds some tasks of a run of a benchmark."""
     main_name = suite.manifest.name
     if not benchmark:

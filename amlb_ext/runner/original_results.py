@@ -31,7 +31,7 @@ from amlb_ext.runner.results import (
     read_predictions,
 )
 from amlb_ext.runner.run_folder import RunFolder, job_of_row
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Pair
@@ -80,13 +80,13 @@ class OriginalResults:
 
 
 def adopt_results(
-    suite: Suite, pair: Pair, rows: pd.DataFrame, runs: Mapping[str, RunFolder]
+    suite: SuiteFiles, pair: Pair, rows: pd.DataFrame, runs: Mapping[str, RunFolder]
 ) -> OriginalResults:
     """Return the results of the original that are of the suite's untouched test folds.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     pair : Pair
         What the suite's manifest says of the original.
     rows : DataFrame
@@ -113,12 +113,12 @@ def adopt_results(
     return OriginalResults(tuple(jobs), tuple(_notes(pair, jobs, refusals, changed)))
 
 
-def read_job_predictions(suite: Suite, job: Mapping[str, Any]) -> pd.DataFrame:
+def read_job_predictions(suite: SuiteFiles, job: Mapping[str, Any]) -> pd.DataFrame:
     """Read a job's predictions as those of the suite's own task.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     job : mapping
         A row of :attr:`amlb_ext.runner.jobs.JobTable.table`.
 
@@ -145,7 +145,7 @@ def read_job_predictions(suite: Suite, job: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _adopt_job(
-    suite: Suite, suite_task: str, run: RunFolder, row: Mapping[str, Any]
+    suite: SuiteFiles, suite_task: str, run: RunFolder, row: Mapping[str, Any]
 ) -> AdoptedJob:
     """Return the job of the suite that a row of the original stands for.
 
@@ -174,7 +174,7 @@ def _adopt_job(
     )
 
 
-def _check_openml_task(suite: Suite, suite_task: str, row_id: str) -> None:
+def _check_openml_task(suite: SuiteFiles, suite_task: str, row_id: str) -> None:
     """Raise where AMLB's row is of another OpenML task than the suite's."""
     task_id = suite.tasks[suite_task].origin.ids.get("task_id")
     _, _, number = row_id.rpartition("openml.org/t/")
@@ -183,7 +183,7 @@ def _check_openml_task(suite: Suite, suite_task: str, row_id: str) -> None:
 
 
 def _in_suite_form(
-    written: pd.DataFrame, suite: Suite, amlb_task: str, fold: int
+    written: pd.DataFrame, suite: SuiteFiles, amlb_task: str, fold: int
 ) -> tuple[pd.DataFrame, bool]:
     """Return predictions of the original with the suite's labels and rows.
 
@@ -256,7 +256,7 @@ def _translate(written: pd.DataFrame, naming: Mapping[str, str]) -> pd.DataFrame
 
 
 def _read_targets(
-    suite: Suite, amlb_task: str, fold: int
+    suite: SuiteFiles, amlb_task: str, fold: int
 ) -> tuple[pd.Series, pd.Series]:
     """Return the targets of a fold's training and test file, as text."""
     name = suite.coding(amlb_task).written_target
@@ -268,7 +268,7 @@ def _read_targets(
     return targets[0], targets[1]
 
 
-def _count_changed_cells(suite: Suite, suite_task: str) -> int:
+def _count_changed_cells(suite: SuiteFiles, suite_task: str) -> int:
     """Return in how many cells the suite's test folds differ from the original's."""
     total = 0
     for fold in suite.tasks[suite_task].folds.values():

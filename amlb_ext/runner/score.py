@@ -35,7 +35,7 @@ from amlb_ext.runner.agreement import (
     stored_refits,
 )
 from amlb_ext.runner.results import RunWriter
-from amlb_ext.suite import AmlbTask, Suite
+from amlb_ext.suite import AmlbTask, SuiteFiles
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, is_plain_name
 
@@ -121,7 +121,7 @@ def compare_scores(
     RunError
         A model that cannot be built.
     """
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     if not trusted:
         for name, params in _framework_params(suite).items():
             _check_models(name, params)
@@ -167,7 +167,7 @@ def _score_task(
     directory: str, task: str, with_hard: bool, with_predictions: bool
 ) -> list[dict[str, Any]]:
     """Return the rows of all integrations on the AMLB tasks of one task; runs in a worker."""
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     parts = []
     for part in suite.amlb_tasks.values():
         if part.task == task and (with_hard or part.suffix != "hard"):
@@ -179,7 +179,7 @@ def _score_task(
     return rows
 
 
-def _framework_params(suite: Suite) -> dict[str, dict[str, Any]]:
+def _framework_params(suite: SuiteFiles) -> dict[str, dict[str, Any]]:
     """Return the parameters of a suite's own integrations, by name."""
     frameworks: dict[str, dict[str, Any]] = {}
     try:
@@ -226,7 +226,7 @@ def _load_pipeline() -> ModuleType:
 
 
 def _score_parts(
-    suite: Suite, parts: list[AmlbTask], frameworks: dict[str, dict[str, Any]]
+    suite: SuiteFiles, parts: list[AmlbTask], frameworks: dict[str, dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each AMLB task, fold and framework that serves it."""
     # The parts of a fold share training files, so a model is fitted once for all of them.
@@ -274,7 +274,7 @@ def _score_parts(
 
 
 def _fit_model(
-    params: dict[str, Any], suite: Suite, task: AmlbTask, train: Path
+    params: dict[str, Any], suite: SuiteFiles, task: AmlbTask, train: Path
 ) -> Any:
     """Return a framework fitted on a training file; None where it does not serve the task."""
     is_classification = task.type is not Kind.REGRESSION
@@ -315,7 +315,7 @@ def _prediction_table(
 
 
 def _compare_with_stored(
-    suite: Suite,
+    suite: SuiteFiles,
     task: AmlbTask,
     index: int,
     *,
@@ -356,7 +356,7 @@ def _compare_with_stored(
     )
 
 
-def _target_range(suite: Suite, task: AmlbTask, index: int) -> float:
+def _target_range(suite: SuiteFiles, task: AmlbTask, index: int) -> float:
     """Return the range of a fold's training targets; 1 where they are all alike."""
     train, _ = suite.pair(task.name, index)
     coding = suite.coding(task.name)

@@ -23,7 +23,7 @@ from amlb_ext.suite.manifest import (
     TaskEntry,
     read_manifest,
 )
-from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.reader import SuiteFiles
 from amlb_ext.suite.twin import Original, changed_metrics, source_folds_text
 from amlb_ext.suite.unseen_values import FittedRows, Judge, fit_to_train
 from amlb_ext.suite.verify import WARNING, verify_suite
@@ -51,7 +51,7 @@ __all__ = [
     "Part",
     "PartRecord",
     "Rows",
-    "Suite",
+    "SuiteFiles",
     "SuiteRequest",
     "SuiteTask",
     "TaskEntry",

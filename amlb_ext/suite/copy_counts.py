@@ -14,7 +14,7 @@ import pandas as pd
 
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.reader import SuiteFiles
 from amlb_ext.suite.writer import Part, Rows
 
 #: Parts that consist of made rows.
@@ -152,13 +152,13 @@ def is_made(rows: Rows) -> np.ndarray:
 
 
 def read_part(
-    suite: Suite, task: str, suffix: str, *, fold: int, side: str = "test"
+    suite: SuiteFiles, task: str, suffix: str, *, fold: int, side: str = "test"
 ) -> Rows | None:
     """Read one file of a part with its provenance; None where the suite has no such fold of it.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     task : str
     suffix : str
     fold : int
@@ -187,7 +187,7 @@ def read_part(
     return Rows(features, target, provenance)
 
 
-def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
+def read_hard(suite: SuiteFiles, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
     test = read_part(suite, task, "hard", fold=fold)
     if test is None:
@@ -196,7 +196,7 @@ def read_hard(suite: Suite, task: str, fold: int) -> Part | None:
     return Part(test, train)
 
 
-def fold_copies(suite: Suite, task: str, fold: int) -> CopyCounts:
+def fold_copies(suite: SuiteFiles, task: str, fold: int) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
     made = []
     for suffix in MADE_PARTS:

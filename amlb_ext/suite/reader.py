@@ -15,7 +15,7 @@ from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
 
 
 @dataclass(frozen=True)
-class Suite:
+class SuiteFiles:
     """A finished suite; open one with :meth:`load`.
 
     Attributes
@@ -28,7 +28,7 @@ class Suite:
     manifest: Manifest
 
     @classmethod
-    def load(cls, directory: str | Path) -> Suite:
+    def load(cls, directory: str | Path) -> SuiteFiles:
         """Open the suite in ``directory``.
 
         Raises

@@ -35,7 +35,7 @@ from amlb_ext.suite.own_frameworks import (
     is_suite_part_whole,
     own_modules,
 )
-from amlb_ext.suite.reader import Suite, unfinished_error
+from amlb_ext.suite.reader import SuiteFiles, unfinished_error
 from amlb_ext.suite.sealed_json import SealedFile, open_sealed
 from amlb_ext.suite.shared_files import definition_entries
 
@@ -74,7 +74,7 @@ def verify_suite(directory: str | Path) -> list[str]:
     if problem is not None:
         return [str(problem)]
     try:
-        suite = Suite.load(directory)
+        suite = SuiteFiles.load(directory)
     except SuiteError as error:
         return [str(error)]
     manifest = suite.manifest
@@ -356,7 +356,7 @@ def _entries_by_name(definition: Any) -> dict[str, dict[str, Any]]:
     return entries
 
 
-def _repeated_rows(suite: Suite) -> Iterator[str]:
+def _repeated_rows(suite: SuiteFiles) -> Iterator[str]:
     """Yield, per task, what made rows repeat; unreadable files are reported elsewhere."""
     tasks_with_strange_files = set()
     for entry in suite.amlb_tasks.values():

@@ -24,7 +24,7 @@ from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.parquet import write_parquet
-from amlb_ext.suite import Layout, Suite
+from amlb_ext.suite import Layout, SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size
@@ -88,7 +88,7 @@ def certify_suite(
     layout = Layout(Path(directory))
     # one writer at a time: another process may be generating or certifying the same suite
     with lock_folder(layout.lock, layout.root):
-        suite = Suite.load(directory)
+        suite = SuiteFiles.load(directory)
         if not trusted:
             check_baseline(suite)
         wanted = [task for task in suite.tasks if tasks is None or task in tasks]
@@ -145,7 +145,7 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
         return None
 
 
-def read_certificates(suite: Suite) -> dict[str, Certificate]:
+def read_certificates(suite: SuiteFiles) -> dict[str, Certificate]:
     """Return the stored certificates of a suite by task; those that are missing are left out.
 
     Raises
@@ -167,7 +167,7 @@ def read_certificates(suite: Suite) -> dict[str, Certificate]:
     return found
 
 
-def read_null(suite: Suite, task: str) -> pd.DataFrame | None:
+def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
     """Return the losses of F's re-fits that :func:`certify_suite` kept; None without any.
 
     Returns
@@ -198,7 +198,7 @@ def _how_made(settings: CertifySettings, unlabelled: Path | None) -> dict[str, A
     return how
 
 
-def _certificate_key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
+def _certificate_key(suite: SuiteFiles, task: str, how: Mapping[str, object]) -> str:
     """Return a key of all that a certificate depends on: rows, settings and this version."""
     folds = {fold: entry["key"] for fold, entry in suite.tasks[task].folds.items()}
     # a certificate of an older format is measured again, not kept
@@ -213,7 +213,11 @@ def _certificate_key(suite: Suite, task: str, how: Mapping[str, object]) -> str:
 
 
 def _store_certificate(
-    suite: Suite, task: str, key: str, how: Mapping[str, object], certified: Certified
+    suite: SuiteFiles,
+    task: str,
+    key: str,
+    how: Mapping[str, object],
+    certified: Certified,
 ) -> None:
     """Write the re-fits' losses, then the certificate, which holds their checksum."""
     table = pa.Table.from_pandas(certified.null, preserve_index=False)
@@ -231,7 +235,7 @@ def _store_certificate(
     write_text(suite.layout.task_certificate(task), sealed_text(content))
 
 
-def _read_stored(suite: Suite, task: str, key: str) -> Certificate | None:
+def _read_stored(suite: SuiteFiles, task: str, key: str) -> Certificate | None:
     """Return a stored certificate if its files are intact and its key is the one wanted."""
     opened = open_certificate(suite.layout, task)
     if opened.content is None or not opened.sealed:

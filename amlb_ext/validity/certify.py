@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.parallel import Execution, available_cores, run_jobs
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.candidates import Size, named_candidates
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
 from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation, evaluate_task
@@ -69,7 +69,7 @@ def certify(
     ModelError
         A candidate that cannot be built.
     """
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     if not trusted:
         check_baseline(suite)
     settings = CertifySettings(
@@ -138,7 +138,7 @@ def certify_job(
 ) -> Certified:
     """Certify one task; see :func:`certify`."""
     # the worker reads the files itself: a task's rows are costly to send
-    rows = read_task(Suite.load(directory), task)
+    rows = read_task(SuiteFiles.load(directory), task)
     return certify_with_null(rows, settings, unlabelled=unlabelled, workers=workers)
 
 

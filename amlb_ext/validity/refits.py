@@ -29,7 +29,7 @@ from amlb_ext.hardening.baseline.registry import (
     check_model_listed,
     resolve_model,
 )
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
 REFITS = 5
@@ -65,7 +65,7 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
     return None if is_baseline_file(config) else resolve_model(config, kind)
 
 
-def check_baseline(suite: Suite) -> None:
+def check_baseline(suite: SuiteFiles) -> None:
     """Raise where a suite names a class for F that is not on the list of permitted ones.
 
     Raises

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite import Part, Rows, Suite, amlb_name
+from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
 from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies, read_hard
 
 #: What is scored: all real rows, the bad ones, and what was made from these.
@@ -107,7 +107,7 @@ def _without_refits(rows: Rows) -> Rows:
     return replace(rows, provenance=rows.provenance[kept])
 
 
-def read_task(suite: Suite, task: str) -> TaskRows:
+def read_task(suite: SuiteFiles, task: str) -> TaskRows:
     """Read the files of one task of a finished suite.
 
     Raises

@@ -22,7 +22,7 @@ from amlb_ext.core.config import build_config
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import read_certificates
 from amlb_ext.validity.calibration import calibrate
 
@@ -52,7 +52,7 @@ def cell(value, passed):
 
 
 def promises(directory):
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     certificates = read_certificates(suite)
     agree = {name: [] for name in (*CHECKS, "z2 and tau")}
     heads = [f"{name} {where}" for name in CHECKS for where in ("train", "test")]

@@ -41,7 +41,7 @@ from amlb_ext.suite import (
     Layout,
     Part,
     Rows,
-    Suite,
+    SuiteFiles,
     SuiteRequest,
     SuiteTask,
     begin_suite,
@@ -217,7 +217,7 @@ def write_suite(root, tasks, folds, rows, workers):
 
 def write_results(root, outdir, frameworks):
     """Write what each framework predicted of every test file of the main definition."""
-    suite = Suite.load(root)
+    suite = SuiteFiles.load(root)
     run = RunWriter(outdir, suite.manifest.name)
     rng = random_stream(0, "results")
     for name, task in tqdm(suite.amlb_tasks.items(), "results", leave=False):
@@ -301,7 +301,7 @@ def main():
             )
         if not outdir.exists():
             write_results(root, outdir, NAMES[: arguments.frameworks])
-        suite = Suite.load(root)
+        suite = SuiteFiles.load(root)
         folds = sum(len(suite.amlb_tasks[task].folds) for task in suite.tasks)
         print(f"tasks {len(suite.tasks)}, folds {folds}, frameworks {len(list(outdir.iterdir()))}; "
               f"suite and results in {time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import amlb_ext as hs
 from amlb_ext.core.errors import ConfigError, ModelError
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.evaluation import evaluate_task
 from amlb_ext.validity.task_measures import measure_task
 from amlb_ext.validity.task_rows import read_task
@@ -33,7 +33,7 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     assert suite.tasks["target"].tolist() == ["label"]
     assert suite.tasks["full"].tolist() == [40]
     # F is cloned and fitted again on the table's rows: the null control comes with the suite
-    rows = read_task(Suite.load(tmp_path / "hard"), "table")
+    rows = read_task(SuiteFiles.load(tmp_path / "hard"), "table")
     assert rows.count_refits(9) == 5
     [_, parts] = rows.folds[0]
     losses = parts["full"].provenance

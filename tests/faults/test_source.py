@@ -10,7 +10,7 @@ import pytest
 from small_faults import CHEAP, cheap, contents, error_of, write_table
 
 from amlb_ext.sources import files
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_table_deleted_between_listing_and_loading(
     monkeypatch.setattr(files, "read_table", vanish)
     out = tmp_path / "hard"
     assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 1
-    suite = Suite.load(out)
+    suite = SuiteFiles.load(out)
     assert list(suite.tasks) == ["a"]
     (failure,) = suite.manifest.failures
     assert failure["task"] == "b"
@@ -89,7 +89,7 @@ def test_a_table_that_is_gone_when_a_finished_suite_is_made_again(tables, tmp_pa
     written = {path: path.stat().st_mtime_ns for path in out.glob("data/*/*.csv")}
     tables[1].unlink()
     assert cheap(*words) == 1
-    assert list(Suite.load(out).tasks) == ["a"]
+    assert list(SuiteFiles.load(out).tasks) == ["a"]
     (finding,) = verify_suite(out)
     assert finding.startswith("warning: b is not a task of the suite")
     assert "finished folds (1) are kept" in finding

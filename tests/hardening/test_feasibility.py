@@ -9,7 +9,7 @@ from planted_relations import planted_table
 
 from amlb_ext.cli import main
 from amlb_ext.relations.mining import mine_relations
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.validity.feasibility_measures import audit_made_rows, measure_feasibility
 from amlb_ext.validity.task_rows import read_task
 
@@ -35,7 +35,7 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
     suite = tmp_path / f"suite{len(list(tmp_path.iterdir()))}"
     command = ["generate", str(table), "--target", target, "--baseline", baseline]
     assert main([*command, *FAST, "-o", str(suite), *flags]) == 0
-    return Suite.load(suite)
+    return SuiteFiles.load(suite)
 
 
 @pytest.mark.parametrize(

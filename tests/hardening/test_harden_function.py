@@ -20,7 +20,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 FAST = [
     "--baseline",
@@ -135,7 +135,7 @@ def test_names_limits_and_metrics_are_the_originals(made) -> None:
     )
     assert "metric" not in second
     assert second["dataset"]["test"][0] == "{user}/data/plain/plain_test_0.csv"
-    suite = Suite.load(made)
+    suite = SuiteFiles.load(made)
     assert suite.manifest.name == "hardsynth_mine"
     assert suite.manifest.command == "hardsynth harden mine -o DIR --config FILE"
     assert suite.definitions["mine_hard"] == {"three_folds", "plain"}
@@ -147,7 +147,7 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
     first = twin(made)["three.folds"]
     assert first["folds"] == 2
     assert "fold 0 is 1, 1 is 2 of the original" in first["description"]
-    assert Suite.load(made).amlb_tasks["three_folds"].folds == [1, 2]
+    assert SuiteFiles.load(made).amlb_tasks["three_folds"].folds == [1, 2]
     assert first["dataset"]["test"] == [
         f"{{user}}/data/three_folds/three_folds_test_{fold}.csv" for fold in (1, 2)
     ]
@@ -319,7 +319,7 @@ def test_a_suite_of_openml(tmp_path, monkeypatch, capsys) -> None:
         "folds",
         "dataset",
     }
-    assert Suite.load(out).manifest.pair.of == "openml_s_7"
+    assert SuiteFiles.load(out).manifest.pair.of == "openml_s_7"
     assert verify_suite(out) == []
 
 
@@ -396,7 +396,7 @@ def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
         name: dict(zip(r["task"], r["metric"], strict=True)) for name, r in rows.items()
     }
     assert metrics["mine"] == metrics["mine_hard"]
-    jobs = read_jobs(Suite.load(made), out)
+    jobs = read_jobs(SuiteFiles.load(made), out)
     scored = jobs.table[jobs.table["status"] == "scored"]
     hard = scored[scored["benchmark"] == "mine_hard"]
     assert set(hard["amlb_task"]) == {"three_folds", "plain"}
@@ -419,4 +419,4 @@ def test_an_openml_task(openml_cache, tmp_path) -> None:
     (entry,) = yaml.safe_load((out / "benchmarks" / "credit_hard.yaml").read_text())
     assert entry["name"] == "german credit"  # AMLB writes german_credit, of both
     assert (entry["folds"], entry["metric"]) == (1, ["acc"])
-    assert list(Suite.load(out).tasks) == ["german_credit"]
+    assert list(SuiteFiles.load(out).tasks) == ["german_credit"]

@@ -20,7 +20,7 @@ from small_models import shrink
 from amlb_ext.cli import main
 from amlb_ext.core.errors import DataError
 from amlb_ext.runner import score_suite
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 MARKUP = "<img src=x onerror=alert(1)>"
 FORMULA = '=HYPERLINK("http://x")'
@@ -122,7 +122,7 @@ def test_the_data_keep_their_bytes_and_the_suite_its_rules(made):
     assert [
         line for line in verify_suite(suite) if not line.startswith("warning")
     ] == []
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     (name,) = opened.tasks
     assert name.replace("_", "").replace("-", "").isalnum()
     train = pd.read_csv(opened.pair(name, 0)[0])
@@ -201,7 +201,7 @@ def test_commands_to_copy_are_quoted(made):
         assert words[0] == "hardsynth"
         assert str(results) in words or str(suite) in words
         assert "rm" not in words
-    assert "rm" not in shlex.split(Suite.load(suite).manifest.command)
+    assert "rm" not in shlex.split(SuiteFiles.load(suite).manifest.command)
 
 
 def test_the_terminal_sees_no_control_character(made, capsys):

@@ -21,7 +21,7 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.suite import Layout, Suite, verify_suite
+from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify
@@ -230,7 +230,7 @@ def test_repair_builds_no_class_that_is_not_listed(suite, evil):
 
 def test_repair_certifies_with_no_candidate_that_is_not_listed(suite, evil):
     layout = Layout(suite)
-    (task,) = Suite.load(suite).tasks
+    (task,) = SuiteFiles.load(suite).tasks
     how = {"size": "quick", "refits": 1, "seed": 1, "candidates": [evil]}
     content = {"key": "k", "how": how, "null": "0", "certificate": {}}
     layout.task_certificate(task).write_text(sealed_text(content))
@@ -346,7 +346,8 @@ def test_the_permission_is_kept_in_no_suite(tmp_path):
     assert generate(folder, *words) == 2
     assert generate(folder, *words, "--trust-pickle") == 0
     assert (
-        Suite.load(folder / "hard").manifest.config["baseline"]["trust_pickle"] is False
+        SuiteFiles.load(folder / "hard").manifest.config["baseline"]["trust_pickle"]
+        is False
     )
     (folder / "hard" / "hardsynth" / "t" / "fold_0" / "record.json").unlink()
     assert generate(folder, *words) != 0  # continuing it needs the permission again
@@ -466,7 +467,7 @@ def misplaced(entry, field, value):
 def test_a_file_that_is_not_inside_is_not_read(suite, field, path):
     reseal(suite, lambda entry: misplaced(entry, field, path))
     with pytest.raises(SuiteError, match="not a path inside the suite"):
-        Suite.load(suite)
+        SuiteFiles.load(suite)
 
 
 def test_names_of_definitions_and_pairs(suite):
@@ -481,7 +482,7 @@ def test_names_of_definitions_and_pairs(suite):
         shutil.copy(Layout(suite).manifest, suite.parent / "kept.json")
         reseal(suite, change)
         with pytest.raises(SuiteError, match="The manifest names"):
-            Suite.load(suite)
+            SuiteFiles.load(suite)
         shutil.copy(suite.parent / "kept.json", Layout(suite).manifest)
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 PLAIN = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2", "-j", "1"]
 #: A kappa of one's own turns the calibration off, which would take most of the time here.
@@ -89,7 +89,7 @@ def test_a_suite_is_what_the_design_says(suite):
 
 
 def test_provenance_joins_the_test_file_row_by_row(suite):
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     for name, task in opened.amlb_tasks.items():
         for index in range(len(task.folds)):
             rows = pd.read_csv(opened.pair(name, index)[1])
@@ -103,7 +103,7 @@ def test_real_rows_are_the_sources_rows(suite):
     from amlb_ext.core.config import SourceConfig
     from amlb_ext.sources import open_specs
 
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     source = next(iter(open_specs(["bundled/toy"], SourceConfig()))).load()
     # pandas 2 rounds the last digit unless it is asked not to; pandas 3 warns of being asked
     exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
@@ -192,7 +192,7 @@ def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
     said = ", ".join(f"{kappa:g}" for kappa in kappas)
     assert any(note.startswith(f"t: kappa {said} by fold") for note in report["notes"])
     for kappa, fold in zip(
-        kappas, Suite.load(out).tasks["t"].folds.values(), strict=True
+        kappas, SuiteFiles.load(out).tasks["t"].folds.values(), strict=True
     ):
         found = fold["summary"]["calibration"]
         assert found["kappa"] == kappa
@@ -203,8 +203,8 @@ def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
 
 
 def test_an_own_kappa_is_used_as_it_is(suite):
-    assert Suite.load(suite).manifest.config["search"]["kappa"] == 0.005
-    for fold in Suite.load(suite).tasks["toy"].folds.values():
+    assert SuiteFiles.load(suite).manifest.config["search"]["kappa"] == 0.005
+    for fold in SuiteFiles.load(suite).tasks["toy"].folds.values():
         assert "calibration" not in fold["summary"]
 
 
@@ -246,7 +246,7 @@ def test_a_file_of_predictions_is_enough(tmp_path):
     flags = [*PLAIN, "--certificate", "none", "-q"]
     flags += ["--baseline", str(tmp_path / "p.csv")]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
-    suite = Suite.load(out)
+    suite = SuiteFiles.load(out)
     assert "t_ga" not in suite.amlb_tasks
     assert len(suite.provenance("t_synthetic", 0)) > 0
     notes = suite.manifest.tasks["t"].folds[0]["summary"]["notes"]
@@ -337,7 +337,7 @@ def test_other_settings_need_force(suite, tmp_path, capsys):
     words = ["generate", table(tmp_path), "--target", "y", "-o", str(copy), *FAST]
     assert main([*words, "--seed", "9", "--force"]) == 0
     assert verify_suite(copy) == []
-    assert list(Suite.load(copy).tasks) == ["t"]
+    assert list(SuiteFiles.load(copy).tasks) == ["t"]
     assert not (copy / "data" / "toy").exists()
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli.main import main
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 QUICK = [
     "--baseline",
@@ -56,7 +56,7 @@ def generate(source, out, *more):
 
 
 def of_fold(out):
-    return Suite.load(out).tasks["cells"].folds[0]["summary"]
+    return SuiteFiles.load(out).tasks["cells"].folds[0]["summary"]
 
 
 def test_an_id_column_changes_neither_f_nor_its_failures(
@@ -71,7 +71,7 @@ def test_an_id_column_changes_neither_f_nor_its_failures(
     ours, theirs = of_fold(tmp_path / "b"), of_fold(tmp_path / "a")
     assert abs(ours["score"]["acc"] - theirs["score"]["acc"]) <= 0.03
     assert ours["bad"] == theirs["bad"]
-    suite = Suite.load(tmp_path / "b")
+    suite = SuiteFiles.load(tmp_path / "b")
     train, test = suite.pair("cells_full", 0)
     assert "id" not in pd.read_csv(train)
     assert "id" not in pd.read_csv(test)
@@ -82,7 +82,7 @@ def test_an_id_column_changes_neither_f_nor_its_failures(
 def test_keep_brings_it_back_and_says_so(tmp_path, with_id, capsys):
     assert generate(with_id, tmp_path / "out", "--keep", "id") == 0
     assert "kept because --keep says so: 'id'" in capsys.readouterr().out
-    train, _ = Suite.load(tmp_path / "out").pair("cells_full", 0)
+    train, _ = SuiteFiles.load(tmp_path / "out").pair("cells_full", 0)
     assert "id" in pd.read_csv(train)
 
 
@@ -113,14 +113,14 @@ def test_a_wrong_name_ends_before_anything_is_written(
 def test_a_repair_makes_the_same_columns_again(tmp_path, with_id):
     out = tmp_path / "out"
     assert generate(with_id, out, "-q", "--keep", "id", "--drop", "w") == 0
-    files = Suite.load(out).manifest.files
+    files = SuiteFiles.load(out).manifest.files
     for name in ("data/cells/cells_train_0.csv", "hardsynth/manifest.json"):
         (out / name).unlink()
         assert (
             main(["verify", str(out), "--repair", "--source", str(with_id), "-q"]) == 0
         )
-        assert Suite.load(out).manifest.files == files
-    train = pd.read_csv(Suite.load(out).pair("cells_full", 0)[0])
+        assert SuiteFiles.load(out).manifest.files == files
+    train = pd.read_csv(SuiteFiles.load(out).pair("cells_full", 0)[0])
     assert "id" in train
     assert "w" not in train
 
@@ -157,7 +157,7 @@ def test_several_targets_lose_the_same_columns(tmp_path):
     flags = ["--targets", "a", "b", "--alpha", "0.1", "-q"]
     assert generate(tmp_path / "pair.csv", out, *flags) == 0
     for name in ("pair_a_full", "pair_b_full"):
-        assert list(pd.read_csv(Suite.load(out).pair(name, 0)[0]))[:-1] == [
+        assert list(pd.read_csv(SuiteFiles.load(out).pair(name, 0)[0]))[:-1] == [
             "u",
             "v",
             "w",
@@ -213,7 +213,7 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
         in capsys.readouterr().out
     )
     every, first = (
-        Suite.load(tmp_path / n).tasks["cells"].folds for n in ("all", "two")
+        SuiteFiles.load(tmp_path / n).tasks["cells"].folds for n in ("all", "two")
     )
     assert sorted(every) == [0, 1, 2]
     assert sorted(first) == [0, 1]

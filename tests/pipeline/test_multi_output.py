@@ -12,7 +12,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.pipeline.generate import rename_repeated_groups
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.validity.task_rows import read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 
@@ -66,7 +66,7 @@ def suite(table, tmp_path_factory):
 
 def same_rows(root):
     """Whether all files of both tasks differ by their target alone; return how many there are."""
-    suite, count = Suite.load(root), 0
+    suite, count = SuiteFiles.load(root), 0
     for name, task in suite.amlb_tasks.items():
         if not name.startswith("flats_price"):
             continue
@@ -85,13 +85,13 @@ def same_rows(root):
 
 def test_the_suite_holds_a_task_for_each_target_with_the_same_rows(suite):
     assert verify_suite(suite) == []
-    assert sorted(Suite.load(suite).tasks) == ["flats_price", "flats_rent"]
+    assert sorted(SuiteFiles.load(suite).tasks) == ["flats_price", "flats_rent"]
     # two folds of seven parts (all but _hard share a training file), train and test
     assert same_rows(suite) == 2 * 7 * 2
 
 
 def test_real_rows_are_the_tables_rows_with_both_targets(suite, table):
-    source, opened = pd.read_csv(table), Suite.load(suite)
+    source, opened = pd.read_csv(table), SuiteFiles.load(suite)
     assert len(opened.provenance("flats_price_full", 0)) == round(0.2 * 117)
     for target in ("price", "rent"):
         rows = pd.read_csv(opened.pair(f"flats_{target}_full", 0)[1])
@@ -104,7 +104,7 @@ def test_real_rows_are_the_tables_rows_with_both_targets(suite, table):
 
 
 def test_what_was_dropped_and_shared_is_said(suite):
-    manifest = Suite.load(suite).manifest
+    manifest = SuiteFiles.load(suite).manifest
     assert "--targets price rent" in manifest.command
     assert manifest.config["hardness"]["over"] == "mean"
     for task in manifest.tasks.values():
@@ -157,7 +157,7 @@ def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
     assert main(["generate", table, *words]) == 0
     said = capsys.readouterr().out
     assert "flats_price, flats_rent: the same rows in every part" in said
-    tasks = Suite.load(tmp_path / "hard").tasks
+    tasks = SuiteFiles.load(tmp_path / "hard").tasks
     found = [task.folds[0]["summary"]["calibration"] for task in tasks.values()]
     assert found[0]["kappa"] == found[1]["kappa"]
     assert found[0]["failures"] == found[1]["failures"] > 0
@@ -165,7 +165,7 @@ def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
 
 
 def test_unlabelled_rows_are_for_tasks_on_their_own(suite, table):
-    rows = read_task(Suite.load(suite), "flats_rent")
+    rows = read_task(SuiteFiles.load(suite), "flats_rent")
     with pytest.raises(ConfigError, match="shares its region with other targets"):
         read_unlabelled(Path(table), rows, seed=1)
 

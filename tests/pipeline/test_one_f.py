@@ -14,7 +14,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.runner import find_predictions, read_predictions, run_benchmark
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 SEED = 42
 LEVELS = ["very low", "low", "middling", "high", "very high"]  # not their text order
@@ -91,7 +91,7 @@ def generated(source, out, model, *words):
     command += ["--keep", "town"]  # new towns in 14 % of the rows: left out by default
     assert main([*command, *words]) == 0
     assert verify_suite(out) == []
-    return Suite.load(out)
+    return SuiteFiles.load(out)
 
 
 def read_as_amlb(train_file, test_file, numbers):

@@ -19,7 +19,7 @@ from amlb_ext.publish.export import archives
 from amlb_ext.publish.export import export as exports
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
-from amlb_ext.suite import Layout, Suite, verify_suite
+from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.layout import files_below
 from amlb_ext.suite.manifest import write_manifest
 
@@ -50,7 +50,7 @@ def test_the_same_suite_gives_the_same_bytes(suite, tmp_path):
 def test_archives_hold_the_files_of_the_suite_under_amlbs_names(suite, tmp_path):
     out = tmp_path / "out"
     done = export_suite(suite, URL, out)
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     named = {}
     for entry in definition(out, "hardsynth_all"):
         assert set(entry["dataset"]) == {"path", "target", "type"}
@@ -102,7 +102,7 @@ def test_everything_but_the_addresses_stays_as_in_the_suite(suite, tmp_path):
 def test_files_as_they_are_are_named_by_their_content(suite, tmp_path):
     out = tmp_path / "out"
     export_suite(suite, "s3://bucket", out, form="files")
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     for entry in definition(out, "hardsynth_all"):
         task = opened.amlb_tasks[entry["name"]]
         for side, files in (("train", task.train), ("test", task.test)):
@@ -318,7 +318,7 @@ def test_a_damaged_suite_leaves_the_earlier_export_whole(suite, tmp_path, damage
 def test_a_definition_that_is_none_is_refused(suite, tmp_path, text):
     path = suite / "benchmarks" / "hardsynth.yaml"
     path.write_text(text)
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     opened.manifest.files["benchmarks/hardsynth.yaml"] = sha256_file(path)
     write_manifest(opened.manifest, opened.layout.manifest)
     with pytest.raises(SuiteError, match="its definition hardsynth is not"):
@@ -329,7 +329,7 @@ def test_a_definition_that_is_none_is_refused(suite, tmp_path, text):
 @pytest.mark.parametrize("file", ["../secret.csv", "data/../../secret.csv"])
 def test_a_manifest_that_leads_out_of_the_suite_is_refused(suite, tmp_path, file):
     (tmp_path / "secret.csv").write_text("x,y\n1,2\n")
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     opened.amlb_tasks["cars"].test[0] = file
     opened.manifest.files[file] = sha256_file(tmp_path / "secret.csv")
     write_manifest(opened.manifest, opened.layout.manifest)

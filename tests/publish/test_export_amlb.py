@@ -18,7 +18,7 @@ from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.results import join_predictions, read_predictions
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import files_below
 
 pytestmark = pytest.mark.amlb
@@ -48,7 +48,7 @@ def web(tmp_path: Path) -> Iterator[http.server.ThreadingHTTPServer]:
 
 def joined(suite: Path, results: Path, task: str, fold: int = 0) -> int:
     """Join the one run's predictions to the suite, as a report does; return the rows."""
-    opened = Suite.load(suite)
+    opened = SuiteFiles.load(suite)
     jobs = read_jobs(opened, results).table
     row = jobs[(jobs["amlb_task"] == task) & (jobs["fold"] == fold)].iloc[0]
     assert row["status"] == "scored"

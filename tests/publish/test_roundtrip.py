@@ -11,7 +11,7 @@ from small_suites import publish, write_suite
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.publish import plan_suite
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 
 #: Two pairs that fit one of the procedures exactly, small and large, and two that fit none.
 SIZES = [(41, 9), (34, 16), (333, 80), (900, 100), (336, 164), (401, 99)]
@@ -117,7 +117,7 @@ def test_a_published_suite_is_a_source_of_the_same_rows(tmp_path, loopback, kind
         cache_dir=str(tmp_path / "own"),
         retries=1,
     )
-    suite = Suite.load(root)
+    suite = SuiteFiles.load(root)
     units = {
         p.unit.name: p.unit
         for p in plan_suite(root, only=["t", "t_region"], fit=fit).units

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn import metrics as sk
 
-from amlb_ext import SuiteTables
+from amlb_ext import Suite
 from amlb_ext.amlb.definition import Job
 from amlb_ext.cli import main
 from amlb_ext.cli.display import report_summary
@@ -20,7 +20,7 @@ from amlb_ext.report import build_report, report_tables, report_text, write_repo
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
-from amlb_ext.suite import Suite as Files
+from amlb_ext.suite import SuiteFiles as Files
 from amlb_ext.suite import verify_suite
 
 BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
@@ -454,7 +454,7 @@ def test_a_framework_may_be_run_on_some_tasks_only(some):
 
 
 def test_the_notebook(small):
-    suite = SuiteTables.load(small.suite)
+    suite = Suite.load(small.suite)
     tasks = suite.tasks.set_index("task")
     assert tasks.index.tolist() == ["toy"]
     assert tasks.loc["toy", ["kind", "classes", "folds", "full"]].tolist() == [
@@ -489,7 +489,7 @@ def test_the_notebook_sees_results_that_change(small, tmp_path):
 
     Runs copied with their times (cp -p, rsync) are older than those that stand there.
     """
-    suite = SuiteTables.load(small.suite)
+    suite = Suite.load(small.suite)
     assert len(suite.jobs(small.results)) == 0
     path = small.run_dir(CANDIDATE) / "scores" / "results.csv"
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)

@@ -10,7 +10,7 @@ from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.report.ranks import mean_losses
 from amlb_ext.runner import read_jobs
 from amlb_ext.stats.pairwise import compare_pairs
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certificate_store import read_null
 from amlb_ext.validity.measures import make_measure
@@ -140,7 +140,7 @@ def test_intervals_of_a_higher_level_hold_those_of_a_lower():
 
 def test_f_itself_as_a_candidate(scored):
     """Difference exactly 0, interval 0 to 0, p = 1; on every kind of task."""
-    suite = Suite.load(scored.suite)
+    suite = SuiteFiles.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     for task in ("toy", "titanic", "wine"):
         full, _ = read_task_predictions(suite, f"{task}_full", jobs)
@@ -402,7 +402,7 @@ def test_nobody_has_run(certificate):
 
 
 def test_the_suites_own_refits_belong_to_its_rows(scored):
-    suite = Suite.load(scored.suite)
+    suite = SuiteFiles.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     for task in ("toy", "titanic", "wine"):
         full, _ = read_task_predictions(suite, f"{task}_full", jobs)

@@ -8,14 +8,14 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.task import Kind
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 
 FRAMEWORKS = {"HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"}
 CANDIDATE = "HardsynthCandidate"
 
 
 def read(scored, name):
-    suite = Suite.load(scored.suite)
+    suite = SuiteFiles.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     predicted, refused = read_task_predictions(suite, name, jobs)
     return predicted, {
@@ -67,7 +67,7 @@ def test_squared_errors_of_the_scaled_target_by_hand():
 @pytest.mark.parametrize("task", ["toy", "wine", "titanic"])
 def test_every_row_is_joined_and_own_is_what_f_lost(scored, task, suffix):
     predicted, refused = read(scored, task + suffix)
-    suite = Suite.load(scored.suite)
+    suite = SuiteFiles.load(scored.suite)
     entry = suite.amlb_task(task + suffix)
     assert not refused
     assert set(predicted.f) == FRAMEWORKS
@@ -189,7 +189,7 @@ def test_damaged_numbers_are_refused_with_the_reason(copied, value):
 
 
 def test_a_fold_that_the_suite_lacks_is_refused(scored):
-    suite = Suite.load(scored.suite)
+    suite = SuiteFiles.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
     jobs = jobs[
         (jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)
@@ -201,7 +201,7 @@ def test_a_fold_that_the_suite_lacks_is_refused(scored):
 
 def test_predictions_that_vanish_are_refused(copied):
     """Between the list of jobs and the reading of them."""
-    suite = Suite.load(copied.suite)
+    suite = SuiteFiles.load(copied.suite)
     jobs = read_jobs(suite, copied.results).table
     copied.predictions(CANDIDATE, "toy_full", 0).unlink()
     _, refused = read_task_predictions(suite, "toy_full", jobs)

@@ -14,7 +14,7 @@ import pytest
 import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.runner import read_predictions
-from amlb_ext.suite import Suite as SuiteFiles
+from amlb_ext.suite import SuiteFiles
 
 F, CANDIDATE = "HardsynthBaseline", "HardsynthCandidate"
 
@@ -44,7 +44,7 @@ def untouched_rows(scored, task):
 def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
     scored, task, tmp_path, capsys
 ):
-    scores = hs.Suite.load(scored.suite).table("scores", scored.results)
+    scores = hs.SuiteFiles.load(scored.suite).table("scores", scored.results)
     brier = scores[
         (scores["task"] == task)
         & (scores["part"] == "full")

@@ -35,7 +35,7 @@ from amlb_ext.runner.install.config_edit import (
 )
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 FAST = [
     "--baseline",
@@ -532,7 +532,7 @@ def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
             framework, benchmark, constraint, tasks=tasks, folds=[0], **quiet
         )
         assert outcome.ok, outcome.summary()
-    jobs = read_jobs(Suite.load(suite), tmp_path / "out").table
+    jobs = read_jobs(SuiteFiles.load(suite), tmp_path / "out").table
     scored = jobs[jobs["status"] == "scored"]
     assert set(scored["amlb_task"]) == {"t", "t_full"}
     assert set(scored["framework"]) == {runs[-1][0]}

@@ -21,7 +21,7 @@ from amlb_ext.runner.jobs import (
     rerun_commands,
 )
 from amlb_ext.runner.run_folder import write_asked
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
 from amlb_ext.suite.manifest import AmlbTask, Manifest, SuiteRequest
@@ -59,7 +59,7 @@ def make_suite(root, name="hard"):
     (root / "benchmarks" / f"{name}_all.yaml").write_text(
         yaml_text(benchmark_entries(tasks.values()))
     )
-    return Suite(
+    return SuiteFiles(
         Layout(root), Manifest("0", name, 1, SuiteRequest(command=""), {}, {}, tasks)
     )
 

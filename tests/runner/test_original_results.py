@@ -15,7 +15,7 @@ from amlb_ext.suite import (
     Layout,
     Part,
     Rows,
-    Suite,
+    SuiteFiles,
     SuiteRequest,
     SuiteTask,
     begin_suite,
@@ -98,7 +98,7 @@ def suite(tmp_path):
         request=SuiteRequest(command="hardsynth harden mine.yaml -o DIR", twin=True),
         original=Original("mine", {"My_toy": {"name": "My toy"}}),
     )
-    return Suite.load(layout.root)
+    return SuiteFiles.load(layout.root)
 
 
 def write_run(out, folds, *, definition="mine", task="My_toy", truths=None, **columns):

@@ -244,8 +244,7 @@ def test_an_index_without_a_name_is_left_out_and_said(tmp_path):
     frame = beside(range(N))
     frame.index = [f"row {i}" for i in range(N)]
     assert (
-        "the unnamed index was dropped"
-        in written(tmp_path, frame, "parquet").notes[0]
+        "the unnamed index was dropped" in written(tmp_path, frame, "parquet").notes[0]
     )
     frame.index = pd.Index(range(N), name="x")
     with pytest.raises(DataError, match="the index and a column are both called 'x'"):

@@ -12,7 +12,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
 from amlb_ext.sources import open_specs
-from amlb_ext.suite import Suite, verify_suite
+from amlb_ext.suite import SuiteFiles, verify_suite
 
 N = 90
 LOOKALIKES = ["None", "none", "NaT", "NA ", "Null", "NAN", "na", "N/a"]
@@ -105,7 +105,7 @@ def test_a_suite_with_none_means_none(tmp_path, capsys):
         for line in verify_suite(tmp_path / "hard")
         if not line.startswith("warning")
     ] == []
-    train, test = Suite.load(tmp_path / "hard").pair("t_full", 0)
+    train, test = SuiteFiles.load(tmp_path / "hard").pair("t_full", 0)
     both = pd.concat([pd.read_csv(train, dtype=str), pd.read_csv(test, dtype=str)])
     assert not both.isna().any().any()
     assert both["y"].nunique() == 3

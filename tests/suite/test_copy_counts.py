@@ -11,7 +11,7 @@ from amlb_ext.suite import (
     Layout,
     Part,
     Rows,
-    Suite,
+    SuiteFiles,
     SuiteRequest,
     SuiteTask,
     begin_suite,
@@ -124,7 +124,7 @@ def test_what_is_repeated_is_counted(tmp_path, summary, begins):
         real(task, range(12)), made(task, [8.0, 8.0, 6.0], like=1), real(task, [45])
     )
     make_suite(tmp_path, synthetic, hard, summary)
-    found = fold_copies(Suite.load(tmp_path), "toy", 0)
+    found = fold_copies(SuiteFiles.load(tmp_path), "toy", 0)
     assert (found.made, found.copies, found.contradictions, found.repeated) == (
         7,
         1,

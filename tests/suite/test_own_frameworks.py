@@ -12,7 +12,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.publish.export import export_suite
 from amlb_ext.runner.score import _framework_params
-from amlb_ext.suite import Layout, Suite, verify_suite
+from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.own_frameworks import split_own_entries
 from amlb_ext.suite.shared_files import write_shared_files
 
@@ -55,7 +55,7 @@ def problems(suite):
 def write_again(suite):
     """Write what belongs to no fold, as another generation does."""
     layout = Layout(suite)
-    manifest = Suite.load(suite).manifest
+    manifest = SuiteFiles.load(suite).manifest
     return write_shared_files(
         layout,
         name=manifest.name,
@@ -85,7 +85,7 @@ def test_the_suites_own_part_is_still_held(suite):
 def test_written_again_the_users_entries_stay_as_they_were(suite):
     path = Layout(suite).frameworks
     before = path.read_text()
-    digest = Suite.load(suite).manifest.files["frameworks.yaml"]
+    digest = SuiteFiles.load(suite).manifest.files["frameworks.yaml"]
     path.write_text(before.replace("stable", "unstable"))
     assert write_again(suite)["frameworks.yaml"] == digest
     assert path.read_text() == before
@@ -93,7 +93,10 @@ def test_written_again_the_users_entries_stay_as_they_were(suite):
 
 
 def test_score_knows_what_its_integration_runs(suite):
-    assert list(_framework_params(Suite.load(suite))) == ["HardsynthNull", "my_forest"]
+    assert list(_framework_params(SuiteFiles.load(suite))) == [
+        "HardsynthNull",
+        "my_forest",
+    ]
 
 
 def test_an_export_does_not_publish_them(suite, tmp_path):

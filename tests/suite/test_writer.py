@@ -17,7 +17,7 @@ from amlb_ext.suite import (
     Layout,
     Part,
     Rows,
-    Suite,
+    SuiteFiles,
     SuiteRequest,
     SuiteTask,
     begin_suite,
@@ -233,7 +233,7 @@ def test_a_suite_is_whole_relative_and_movable(tmp_path):
     assert str(tmp_path) not in text
     shutil.move(tmp_path / "hard", tmp_path / "moved")
     assert verify_suite(tmp_path / "moved") == []
-    suite = Suite.load(tmp_path / "moved")
+    suite = SuiteFiles.load(tmp_path / "moved")
     assert suite.manifest.amlb_tasks == manifest.amlb_tasks
     assert list(suite.amlb_tasks) == ["toy", "toy_full", "toy_hard"]
     assert suite.amlb_task("toy").folds == [0, 2]
@@ -323,7 +323,7 @@ def test_unfinished_and_absent_suites_are_named(tmp_path):
     begin_suite(Layout(tmp_path), {"sources": []})
     assert "run the same hardsynth generate command again" in verify_suite(tmp_path)[0]
     with pytest.raises(SuiteError, match="unfinished"):
-        Suite.load(tmp_path)
+        SuiteFiles.load(tmp_path)
 
 
 def _edit_manifest(layout, change):

@@ -9,7 +9,7 @@ import pytest
 from planted_suites import make_suite, region_table
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite import Rows, Suite
+from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import (
     Certificate,
     certify,
@@ -49,7 +49,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(suite):
-    return read_task(Suite.load(suite), "planted")
+    return read_task(SuiteFiles.load(suite), "planted")
 
 
 @pytest.fixture(scope="module")

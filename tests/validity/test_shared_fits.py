@@ -10,7 +10,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.hardening.split import PARTS, split_task
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import certify_rows, read_task
 
 SETTINGS = {
@@ -27,7 +27,7 @@ def suite(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(suite):
-    return read_task(Suite.load(suite), "planted")
+    return read_task(SuiteFiles.load(suite), "planted")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from amlb_ext.core.task import Column
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
 from amlb_ext.validity.unlabelled import (
     assign_unlabelled_files,
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(folder):
-    return read_task(Suite.load(folder / "suite"), "planted")
+    return read_task(SuiteFiles.load(folder / "suite"), "planted")
 
 
 @pytest.fixture(scope="module")

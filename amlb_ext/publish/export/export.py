@@ -30,7 +30,7 @@ from amlb_ext.publish.export.archives import (
 )
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
-from amlb_ext.suite import AmlbTask, Layout, Suite
+from amlb_ext.suite import AmlbTask, Layout, SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.manifest import open_manifest
 from amlb_ext.suite.own_frameworks import read_own_entries
@@ -116,7 +116,7 @@ def export_suite(
     address = check_base_url(url)
     if form not in FORMS:
         raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     root = suite.layout.root
     if open_manifest(suite.layout.manifest).content is None:
         raise _damaged_manifest("it was changed after it was written")
@@ -186,7 +186,7 @@ def _write_uploads(
     return about
 
 
-def _plan_uploads(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
+def _plan_uploads(suite: SuiteFiles, task: AmlbTask, form: str) -> list[Upload]:
     """Return an AMLB task's uploads; a list of files has the training files first."""
     if form == "files":
         copies = []
@@ -205,7 +205,7 @@ def _plan_uploads(suite: Suite, task: AmlbTask, form: str) -> list[Upload]:
     return [plan_archive(task.name, members)]
 
 
-def _suite_member(suite: Suite, file: str, name: str = "") -> Member:
+def _suite_member(suite: SuiteFiles, file: str, name: str = "") -> Member:
     """Return a file of the suite, which the manifest lists and which stands inside."""
     root = suite.layout.root
     if file not in suite.manifest.files:
@@ -238,7 +238,7 @@ def _damaged_manifest(problem: str) -> SuiteError:
     )
 
 
-def _all_members(suite: Suite) -> Iterator[Member]:
+def _all_members(suite: SuiteFiles) -> Iterator[Member]:
     """Yield what makes the suite: certificates written since included, runs and pages left out."""
     for file in suite.manifest.files:
         yield _suite_member(suite, file, file)
@@ -263,7 +263,7 @@ def _is_copied(file: str) -> bool:
 
 
 def _definition_texts(
-    suite: Suite, by_task: Mapping[str, list[Upload]], *, address: str, form: str
+    suite: SuiteFiles, by_task: Mapping[str, list[Upload]], *, address: str, form: str
 ) -> dict[str, str]:
     """Return AMLB's configuration and the definitions, by their place."""
     manifest = suite.manifest
@@ -296,7 +296,7 @@ def _definition_texts(
     return {place: yaml_text(content) for place, content in contents.items()}
 
 
-def _task_names(suite: Suite, definition: str) -> dict[str, str]:
+def _task_names(suite: SuiteFiles, definition: str) -> dict[str, str]:
     """Return the AMLB task behind each name in a definition."""
     pair = suite.manifest.pair
     if pair is None or definition != pair.name:
@@ -308,7 +308,7 @@ def _task_names(suite: Suite, definition: str) -> dict[str, str]:
     return task_of
 
 
-def _read_entries(suite: Suite, file: str) -> list[dict[str, Any]]:
+def _read_entries(suite: SuiteFiles, file: str) -> list[dict[str, Any]]:
     """Return the suite's own definition, in its order."""
     member = _suite_member(suite, file)
     # what cannot be read has no content, and so not the one that was recorded
@@ -339,7 +339,7 @@ def _dataset_entry(
     return dataset
 
 
-def _record(suite: Suite, export: Export) -> dict[str, Any]:
+def _record(suite: SuiteFiles, export: Export) -> dict[str, Any]:
     """Return what ties an export to its suite."""
     manifest = suite.manifest
     return {

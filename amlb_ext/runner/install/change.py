@@ -34,7 +34,7 @@ from amlb_ext.runner.install.state import (
     write_copies,
     write_json,
 )
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 
 #: AMLB's own, used where ``runbenchmark.py`` gets no ``-u``.
 DEFAULT_USERDIR = "~/.config/automlbenchmark"
@@ -96,7 +96,7 @@ def install(
         was changed.
     """
     home = _user_home(userdir)
-    suite = Suite.load(directory)
+    suite = SuiteFiles.load(directory)
     _check_home(home, suite)
     new = make_copies(suite, name)
     installed = read_installed(home)
@@ -199,7 +199,7 @@ def uninstall(
     )
 
 
-def _make_record(directory: Path, suite: Suite, new: Copies) -> Installed:
+def _make_record(directory: Path, suite: SuiteFiles, new: Copies) -> Installed:
     """Return the record of a suite as it is installed now."""
     digests = {}
     for path, content in new.files.items():
@@ -219,7 +219,7 @@ def _user_home(userdir: Path | None) -> Home:
     return Home((userdir or Path(DEFAULT_USERDIR)).expanduser().absolute())
 
 
-def _check_home(home: Home, suite: Suite) -> None:
+def _check_home(home: Home, suite: SuiteFiles) -> None:
     if home.root.exists() and not home.root.is_dir():
         raise RunError(
             f"{home.root} is a file, but AMLB's user directory must be a folder",

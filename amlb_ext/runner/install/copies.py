@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.suite import Suite
+from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import safe_names
 
@@ -54,12 +54,12 @@ class Copies:
     files: dict[str, bytes]
 
 
-def make_copies(suite: Suite, name: str | None = None) -> Copies:
+def make_copies(suite: SuiteFiles, name: str | None = None) -> Copies:
     """Return what to install of a suite.
 
     Parameters
     ----------
-    suite : Suite
+    suite : SuiteFiles
     name : str, optional
         In place of the suite's own; see :func:`benchmark_names` and :func:`framework_name`.
 
@@ -197,7 +197,7 @@ def _with_installed_module(entry: Any, name: str) -> Any:
     return {**entry, "module": f"{FOLDER}.{name}.{module}"}
 
 
-def _read_bytes(suite: Suite, relative: str) -> bytes:
+def _read_bytes(suite: SuiteFiles, relative: str) -> bytes:
     try:
         return suite.layout.at(relative).read_bytes()
     except OSError as error:
@@ -207,7 +207,7 @@ def _read_bytes(suite: Suite, relative: str) -> bytes:
         ) from None
 
 
-def _load_yaml(suite: Suite, relative: str) -> Any:
+def _load_yaml(suite: SuiteFiles, relative: str) -> Any:
     try:
         return yaml.safe_load(_read_bytes(suite, relative).decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):
