@@ -191,8 +191,9 @@ def _slice_lines(slices: pd.DataFrame) -> list[str]:
         first = part.iloc[0]
         mending = part.loc[part["verdict"] == "better", "model"].tolist()
         mends = f"mended by {', '.join(mending)}" if mending else "no model mends it"
+        lift = first["share"] / first["base"]
         lines.append(
-            f"F fails on {first['share']:.0%} of rows where {text} ({first['base']:.0%} of all): "
-            f"{mends}"
+            f"where {text}: F fails on {format_percent(first['share'])} of {first['rows']} rows, "
+            f"{lift:.1f} times as often as on all; {mends}"
         )
     return lines

@@ -13,6 +13,7 @@ from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.region import find_region
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
 from amlb_ext.report.slices import search_and_judge
 
@@ -41,7 +42,7 @@ class FailureReport:
         lines = [f"F fails on {n_bad} of {len(self.rows)} rows ({self.rule})"]
         for row in self.slices.to_dict("records"):
             lines.append(
-                f"  where {row['slice']}: on {row['share']:.0%} of {row['rows']} rows, "
+                f"  where {row['slice']}: on {format_percent(row['share'])} of {row['rows']} rows, "
                 f"{row['lift']:.1f} times as often"
             )
         if not len(self.slices):
