@@ -274,7 +274,7 @@ def test_a_crash_tells_the_frameworks_own_error(
     assert [one.reason for one in outcome.failed] == ["ValueError: too few rows"]
 
 
-#: pip 26.3 on auto-sklearn 0.15.0, in short.
+#: pip 23.0.1 on auto-sklearn 0.15.0, in short.
 FAILED_BUILD = """\
   Getting requirements to build wheel: finished with status 'error'
   error: subprocess-exited-with-error
