@@ -1,9 +1,10 @@
 """The runner wing: AMLB itself, always as a subprocess, and what it wrote.
 
 ``checkout`` finds AMLB or clones it (``ensure_checkout``, ``Checkout``) · ``environment`` the
-virtual environment that AMLB runs in · ``setup`` one framework's set-up · ``run`` one run of AMLB
-(``run_benchmark``) · ``amlb_process`` and ``subprocesses`` AMLB and other commands as subprocesses,
-and a lock between processes · ``run_folder`` what a run's folder and log tell, and whether it did
+virtual environment that AMLB runs in · ``setup`` one framework's set-up · ``known_frameworks`` the
+versions and programs that it takes · ``run`` one run of AMLB (``run_benchmark``) ·
+``amlb_process`` and ``subprocesses`` AMLB and other commands as subprocesses, and a lock between
+processes · ``run_folder`` what a run's folder and log tell, and whether it did
 all that was asked (``RunOutcome``, ``UnscoredJob``) · ``results`` scores and predictions, read,
 joined to provenance and written (``read_results``, ``read_predictions``, ``find_predictions``,
 ``join_predictions``) · ``jobs`` which jobs of a suite have been run, what came of each, and the

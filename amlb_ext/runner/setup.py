@@ -323,6 +323,8 @@ def explain_failed_setup(output: str, import_error: str) -> str:
         if line.startswith(("ERROR: ", "fatal: ")):
             install_errors.append(line)
     install_error = framework_error("\n".join(install_errors))
+    if build_error and install_error.startswith("ERROR: Failed to build"):
+        return f"{install_error}: {build_error}"  # which package, and why
     return build_error or install_error or import_error or framework_error(output)
 
 

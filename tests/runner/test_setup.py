@@ -274,7 +274,7 @@ def test_a_crash_tells_the_frameworks_own_error(
     assert [one.reason for one in outcome.failed] == ["ValueError: too few rows"]
 
 
-#: pip 26.3 on auto-sklearn 0.15.0, in short.
+#: AMLB's set-up of auto-sklearn 0.15.0 with pip 26.3, in short.
 FAILED_BUILD = """\
   Getting requirements to build wheel: finished with status 'error'
   error: subprocess-exited-with-error
@@ -287,8 +287,11 @@ FAILED_BUILD = """\
       [end of output]
 
   note: This error originates from a subprocess, and is likely not a problem with pip.
-error: subprocess-exited-with-error
+ERROR: Failed to build 'scikit-learn' when getting requirements to build wheel
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
 ModuleNotFoundError: No module named 'autosklearn'
+Setup of framework autosklearn completed successfully.
 """
 
 
@@ -296,7 +299,10 @@ def test_a_package_that_cannot_be_built_tells_what_its_build_said() -> None:
     error = explain_failed_setup(
         FAILED_BUILD, "ModuleNotFoundError: No module named 'autosklearn'"
     )
-    assert error == "ModuleNotFoundError: No module named 'pkg_resources'"
+    assert error == (
+        "ERROR: Failed to build 'scikit-learn' when getting requirements to build wheel: "
+        "ModuleNotFoundError: No module named 'pkg_resources'"
+    )
 
 
 def test_definitions_are_read_as_amlb_reads_them(
