@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.hardness import RULES, BadRule, settle_rule
 from amlb_ext.hardening.weights import Region
 
@@ -91,11 +91,11 @@ def _cross_fitted_weights(
     splitter = StratifiedKFold(
         n_parts,
         shuffle=True,
-        random_state=derive_seed(seed, "compare", "parts") % 2**31,
+        random_state=derive_int_seed(seed, "compare", "parts"),
     )
     weights = np.empty(len(rows))
     for number, (learnt, left_out) in enumerate(splitter.split(rows.Z, is_bad)):
-        region_seed = derive_seed(seed, "compare", "region", number) % 2**31
+        region_seed = derive_int_seed(seed, "compare", "region", number)
         region = Region(region_seed).fit(rows.Z[learnt], is_bad[learnt])
         if not region.is_found:
             # one part without a region would weigh its rows on another scale than the others

@@ -43,6 +43,17 @@ def derive_seed(seed: int, *key: str | int) -> int:
     return number >> 1
 
 
+def derive_int_seed(seed: int, *key: str | int) -> int:
+    """Return a 31-bit seed for ``key``, for a library that takes only such a ``random_state``.
+
+    Examples
+    --------
+    >>> derive_int_seed(1, "toy") == derive_seed(1, "toy") % 2**31
+    True
+    """
+    return derive_seed(seed, *key) % 2**31
+
+
 def random_stream(seed: int, *key: str | int) -> np.random.Generator:
     """Return the random generator of ``key``; see :func:`derive_seed`.
 

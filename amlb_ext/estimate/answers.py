@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.estimate import checks
 from amlb_ext.estimate.advice import (
     advise,
@@ -120,7 +120,7 @@ class EstimateAnswers:
         if inputs.train is not None:
             self._compare_training_rows(*inputs.train)
         self._add_label_answers()
-        seed = derive_seed(self.seed, "estimate", "bca") % 2**31
+        seed = derive_int_seed(self.seed, "estimate", "bca")
         # Never quoted: it stands in the table beside the others.
         bootstrap = bounded_mean.bca_interval(
             inputs.losses, self.level, inputs.loss.bound, seed=seed
@@ -155,7 +155,7 @@ class EstimateAnswers:
             estimates = [wilson, exact, t, bernstein]
         else:
             # The bet depends on the order of the rows, which must not be that of the file.
-            order = derive_seed(self.seed, "estimate", "betting") % 2**31
+            order = derive_int_seed(self.seed, "estimate", "betting")
             hall = bounded_mean.hall_interval(losses, level, bound)
             betting = bounded_mean.betting_interval(losses, level, bound, seed=order)
             estimates = [t, hall, betting, bernstein]

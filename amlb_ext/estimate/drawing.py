@@ -32,7 +32,7 @@ from sklearn.ensemble import (
 )
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.estimate.checks import REFUTED, Finding, chi_square_or_exact, p_text
 
 Against = Literal["training rows", "rows without labels"]
@@ -326,7 +326,7 @@ def _second_model(is_class: bool, seed: int) -> Any:
         max_leaf_nodes=8,
         min_samples_leaf=10,
         early_stopping=False,
-        random_state=derive_seed(seed, "estimate", "second model") % 2**31,
+        random_state=derive_int_seed(seed, "estimate", "second model"),
     )
 
 

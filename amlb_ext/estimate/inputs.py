@@ -19,7 +19,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
@@ -251,7 +251,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
                 f"{request.model} must be fitted first, and there are no training rows",
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
-        model.fit(*train, derive_seed(request.seed, task.name, "estimate") % 2**31)
+        model.fit(*train, derive_int_seed(request.seed, task.name, "estimate"))
     # A file has predictions for the rows of DATA, by position.
     if isinstance(model, PredictionsBaseline):
         f = model.predict_rows(Z, np.arange(len(Z)))

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
@@ -74,11 +74,11 @@ class FoldSeeds:
         """Derive the seeds of all stages from the user's seed and the fold's key."""
         return cls(
             # estimators take 31 bits at most
-            cross=derive_seed(seed, *key, "cross") % 2**31,
-            oracle=derive_seed(seed, *key, "oracle") % 2**31,
+            cross=derive_int_seed(seed, *key, "cross"),
+            oracle=derive_int_seed(seed, *key, "oracle"),
             relations=derive_seed(seed, *key, "relations"),
-            fit=derive_seed(seed, *key, "fit") % 2**31,
-            weights=derive_seed(seed, *key, "weights") % 2**31,
+            fit=derive_int_seed(seed, *key, "fit"),
+            weights=derive_int_seed(seed, *key, "weights"),
             region=derive_seed(seed, *key, "region"),
         )
 

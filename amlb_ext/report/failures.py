@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
 from amlb_ext.report.feature_space import FeatureSpace, project_rows
@@ -90,7 +90,7 @@ def find_failures(
     bad_rows = np.flatnonzero(bad)
     bad_sources, first = np.unique(source[bad], return_index=True)
     first_bad = bad_rows[first]
-    cluster_seed = derive_seed(seed, task, "report", "clusters") % 2**31
+    cluster_seed = derive_int_seed(seed, task, "report", "clusters")
     labels = find_clusters(Z[first_bad], cluster_seed)
     groups = assign_groups(source, bad_sources, labels)
     # The source row of a good row may be bad in another fold.

@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.stats.bounded_loss import BoundedLoss
 
 #: A surrogate is learnt from no fewer labelled rows.
@@ -159,7 +159,7 @@ def cross_fitted_surrogate(
             max_leaf_nodes=8,
             min_samples_leaf=10,
             early_stopping=False,
-            random_state=derive_seed(seed, "surrogate", k) % 2**31,
+            random_state=derive_int_seed(seed, "surrogate", k),
         )
         model.fit(X[~held_out], v[~held_out])
         on_labelled[held_out] = model.predict(X[held_out])

@@ -23,7 +23,7 @@ import numpy as np
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, ModelError
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import (
@@ -250,7 +250,7 @@ def fit_zoo(
             continue
         model = EstimatorBaseline(spec, kind, n_classes, n_categorical)
         # by name, so that a candidate that joins or leaves changes no other one
-        model_seed = derive_seed(seed, name) % 2**31
+        model_seed = derive_int_seed(seed, name)
         try:
             fitted[name] = model.fit(Z[rows], y[rows], model_seed)
         except ModelError as error:

@@ -21,7 +21,7 @@ import pandas as pd
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -418,7 +418,7 @@ class _FoldScorer:
             n_categorical=self.encoder.n_categorical_,
             Z=self.Z,
             y=self.y,
-            seed=derive_seed(request.seed, rows.name, self.fold, "zoo") % 2**31,
+            seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
             most=QUICK_ROWS if request.size == "quick" else None,
             whole=request.whole,
         )
@@ -444,7 +444,7 @@ class _FoldScorer:
             return None
         # the seed of the generation: the same F comes again
         rows = self.rows
-        seed = derive_seed(rows.seed, rows.name, self.fold, "fit") % 2**31
+        seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
         return self._unfitted_baseline(self.f_spec).fit(self.Z, self.y, seed)
 
     def score(self, test: Rows) -> _PartScores:

@@ -15,7 +15,7 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.hardness import settle_rule
@@ -277,7 +277,7 @@ def _fit_zoos(
             n_categorical=models.encoder.n_categorical_,
             Z=models.Z,
             y=models.y[:, target],
-            seed=derive_seed(models.config.seed, *models.key, "zoo") % 2**31,
+            seed=derive_int_seed(models.config.seed, *models.key, "zoo"),
         )
         fits.append(fitted)
     # a subsample may have shown a candidate one class only

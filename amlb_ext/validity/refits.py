@@ -20,7 +20,7 @@ import numpy as np
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, SuiteError
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
@@ -134,7 +134,7 @@ def refit_baseline(
         # two streams, so that F's own randomness does not depend on which rows were drawn
         rng = random_stream(seed, *key, "null", number)
         rows = refit_rows(y, baseline.n_classes, rng)
-        twin_seed = derive_seed(seed, *key, "null-fit", number) % 2**31
+        twin_seed = derive_int_seed(seed, *key, "null-fit", number)
         twin = EstimatorBaseline(
             baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
         )

@@ -20,7 +20,7 @@ import pandas as pd
 
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import (
     EstimatorBaseline,
     fill_missing,
@@ -154,7 +154,7 @@ def fit_region(
     """Fit ``P(bad | x)`` of a fold again as :mod:`amlb_ext.hardening.prepare` did."""
     # the keys of the generation's streams: the same parts, the same fits
     key = (rows.name, fold)
-    cross_seed = derive_seed(rows.seed, *key, "cross") % 2**31
+    cross_seed = derive_int_seed(rows.seed, *key, "cross")
     parts = cross_folds(y, baseline.n_classes, PARTS, cross_seed)
     every_row = np.arange(len(y))
     f_out, _ = baseline.cross_fit(Z, y, every_row, parts, cross_seed)
@@ -165,13 +165,13 @@ def fit_region(
     t_k = None
     # the other rules do not look at the oracle, whose fit is the most expensive of all
     if config.rule == "reducible":
-        oracle_seed = derive_seed(rows.seed, *key, "oracle") % 2**31
+        oracle_seed = derive_int_seed(rows.seed, *key, "oracle")
         oracle = Oracle(baseline.n_classes, oracle_seed).fit(Z, y, parts)
         t_k = oracle.out_of_fold_[:, None]
     # settled on the training rows alone, so it comes out as it did when the suite was made
     rule = settle_rule(config, rows.kind, rows.labels, y=y_k, f=f_k, t=t_k)
     bad = rule.select(rule.hardness(y_k, f_k, t_k))
-    region_seed = derive_seed(rows.seed, *key, "weights") % 2**31
+    region_seed = derive_int_seed(rows.seed, *key, "weights")
     return Region(region_seed).fit(Z, bad)
 
 

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.experiments.five_gaussians import SHARES, draw_rows
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 from amlb_ext.stats.surrogate import expected_loss
@@ -200,7 +200,7 @@ def _fit_surrogate(
         max_leaf_nodes=31,
         learning_rate=0.05,
         early_stopping=False,
-        random_state=derive_seed(seed, "coverage", "surrogate") % 2**31,
+        random_state=derive_int_seed(seed, "coverage", "surrogate"),
     )
     regressor.fit(X, losses)
     return lambda rows: np.asarray(regressor.predict(rows))

@@ -24,7 +24,7 @@ from sklearn.model_selection import cross_val_predict
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
@@ -253,7 +253,7 @@ def _fit_candidates(
         n_categorical=baseline.n_categorical,
         Z=fold.Z,
         y=y,
-        seed=derive_seed(seed, table, "study zoo") % 2**31,
+        seed=derive_int_seed(seed, table, "study zoo"),
         most=None,
     )
     twins, _ = refit_baseline(

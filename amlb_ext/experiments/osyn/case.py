@@ -15,7 +15,7 @@ import numpy as np
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.osyn.choices import Choice
 from amlb_ext.experiments.osyn.models import fit_model
@@ -120,7 +120,7 @@ class Case:
 
     def fit_model(self, name: str) -> Any:
         """Return a model fitted on D_train."""
-        seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31
+        seed = derive_int_seed(SEED, "osyn", *self.key, "fit", name)
         X = self.model_inputs(self.Z[self.train])
         y = self.y[self.train]
         return fit_model(name, X, y, seed, regression=self.regression)

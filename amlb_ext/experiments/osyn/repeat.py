@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
@@ -66,7 +66,7 @@ class _Simulation:
         return random_stream(SEED, "osyn", *self.key, *stage)
 
     def fit_model(self, name: str) -> Any:
-        seed = derive_seed(SEED, "osyn", *self.key, "fit", name) % 2**31
+        seed = derive_int_seed(SEED, "osyn", *self.key, "fit", name)
         return fit_model(name, self.X, self.y, seed, linear=True)
 
     def tally_masses(self, regions: Regions, shift: float) -> RegionTally:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.rng import derive_seed, random_stream
+from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.measures import score_predictions, wasserstein_distances
 from amlb_ext.experiments.paper.settings import Setting
@@ -118,7 +118,7 @@ class Split:
         )
         self.Z, self.y = self._encode_rows(task, rows.train)
         # one seed for both: where F and G are the same model they are the same fit
-        seed = derive_seed(self.seed, *self.key, "fit") % 2**31
+        seed = derive_int_seed(self.seed, *self.key, "fit")
         self.F: Baseline = make_baseline(
             setting.config.baseline, task, self.encoder, self.target
         )

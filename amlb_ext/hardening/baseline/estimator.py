@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
-from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
@@ -141,7 +141,7 @@ class EstimatorBaseline(Baseline):
             fit = EstimatorBaseline(
                 self.spec, self.kind, self.n_classes, self.n_categorical
             )
-            part_seed = derive_seed(seed, number) % 2**31
+            part_seed = derive_int_seed(seed, number)
             fit.fit(Z[train], y[train], part_seed)
             f[held_out] = fit.predict(Z[held_out])
             fits.append(fit)
