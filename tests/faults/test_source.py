@@ -23,9 +23,9 @@ def test_a_table_deleted_between_listing_and_loading(
 ):
     read = files.read_table
 
-    def vanish(path):
+    def vanish(path, *options):
         tables[1].unlink(missing_ok=True)
-        return read(path)
+        return read(path, *options)
 
     monkeypatch.setattr(files, "read_table", vanish)
     out = tmp_path / "hard"

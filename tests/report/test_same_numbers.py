@@ -44,7 +44,7 @@ def untouched_rows(scored, task):
 def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
     scored, task, tmp_path, capsys
 ):
-    scores = hs.SuiteFiles.load(scored.suite).table("scores", scored.results)
+    scores = hs.Suite.load(scored.suite).table("scores", scored.results)
     brier = scores[
         (scores["task"] == task)
         & (scores["part"] == "full")

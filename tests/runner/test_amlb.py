@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.errors import DefinitionError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, join_predictions, read_predictions
 from amlb_ext.runner.run import run_benchmark
@@ -167,9 +168,6 @@ def test_what_amlb_does_not_tell_is_found(
 
 
 def test_unknown_framework(amlb: Checkout, suite: Path, tmp_path: Path) -> None:
-    outcome = run_benchmark(
-        "nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True
-    )
-    assert outcome.amlb_exit == 1
-    assert len(outcome.missing) == 3 * FOLDS
-    assert "Incorrect framework `nobody`" in outcome.missing[0].reason
+    with pytest.raises(DefinitionError, match="no framework 'nobody'"):
+        run_benchmark("nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True)
+    assert list(tmp_path.iterdir()) == []

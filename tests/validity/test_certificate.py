@@ -284,9 +284,11 @@ def test_own_candidates(few):
     assert few["target check"].value is not None
 
 
-def test_f_as_a_file_has_no_null(rows):
+def test_predictions_as_f_have_no_null(rows):
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
-    found = certify_rows(replace(rows, settings=settings), candidates=FEW)
+    # rows that somebody altered lose the losses of the re-fits, as those of predictions lack them
+    without_refits = rows.tampered("full", lambda part: part)
+    found = certify_rows(replace(without_refits, settings=settings), candidates=FEW)
     assert "null on region" not in {m.name for m in found.measures}
     assert any("file" in note for note in found.notes)
     assert found.verdict != "rank"
