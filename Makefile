@@ -13,7 +13,9 @@ help:  ## list the targets
 
 $(READY): pyproject.toml resources/pip-constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c resources/pip-constraints.txt -e '.[dev]'
+	@# Python compiles what it imports; to compile all of torch here takes longer than the download
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
+	  -c resources/pip-constraints.txt -e '.[dev]'
 	@touch $@
 
 demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where it can be had

@@ -14,7 +14,7 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 
 pytestmark = pytest.mark.amlb
 
-FRAMEWORKS = ["constantpredictor", "DecisionTree", "HardsynthBaseline"]
+FRAMEWORKS = ["constantpredictor", "DecisionTree"]
 QUICK = [
     "--baseline",
     "ridge",
