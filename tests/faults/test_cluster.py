@@ -14,11 +14,12 @@ from small_faults import CHEAP, contents, write_table
 
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel import Execution, Unit, run_units
+from amlb_ext.core.parallel.units import WorkerDied
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
 #: Seconds without a sign of life after which the scheduler gives a worker up.
-TTL = "15s"
+TTL = "25s"
 COMMAND = [sys.executable, "-m", "amlb_ext", "generate", *CHEAP[:-3]]
 COMMAND += ["--folds", "3"]
 
@@ -146,6 +147,28 @@ def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path,
     assert (
         f"hardsynth: {loopback.address} is neither encrypted nor authenticated" in said
     )
+
+
+def test_a_unit_of_a_closed_client_keeps_no_process_alive():
+    from concurrent.futures import Future
+
+    from amlb_ext.core.parallel.cluster import _copy_outcome
+
+    class Cancelled:
+        """Dask's future once its client is closed: to ask for its result waits for ever."""
+
+        status, key = "cancelled", "t fold 0"
+
+        def result(self, timeout=None):
+            raise AssertionError("asked a closed client")
+
+        def release(self):
+            pass
+
+    future = Future()
+    _copy_outcome(Cancelled(), future)
+    with pytest.raises(WorkerDied):
+        future.result(timeout=0)
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):

@@ -258,7 +258,11 @@ def _copy_outcome(task: Any, future: Future[UnitReport]) -> None:
     # The ordinary one is set already if the unit was taken back.
     with contextlib.suppress(InvalidStateError):
         try:
-            future.set_result(task.result())
+            if task.status in ("cancelled", "lost"):
+                # Its client may be closed, and would never answer: the thread that calls this
+                # would keep the whole process from ending.
+                raise CancelledError(task.key)
+            future.set_result(task.result(timeout=PATIENCE))
         except KilledWorker:
             future.set_exception(
                 WorkerDied("the workers that had it were lost, one after another")
