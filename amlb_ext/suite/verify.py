@@ -48,6 +48,8 @@ CHANGED = "was changed after it was written"
 
 #: What a suite states of a framework. AMLB knows more keys, such as ``setup_cmd``, which it runs.
 _FRAMEWORK_KEYS = {"module", "version", "description", "params"}
+#: Keys with which AMLB runs a command of a shell.
+_SHELL_KEYS = frozenset({"setup_cmd", "setup_script"})
 
 
 def verify_suite(directory: str | Path) -> list[str]:
@@ -187,9 +189,12 @@ def _file_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
     for relative in sorted(set(files_below(layout.root)) - known):
         if is_written_later(relative):
             continue
-        # the code of a framework of the user's own, which has a warning
         steps = relative.split("/")
         if steps[0] == layout.extensions.name and steps[1] in own_folders:
+            yield (
+                f"{WARNING}{relative} belongs to a framework of the user's own; read it where the "
+                "suite is not yours."
+            )
             continue
         # a run that was killed may leave its temporary files; the next one sweeps them
         is_harmless = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
@@ -250,7 +255,11 @@ def _framework_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
                 f"{WARNING}{where}: {name} is an entry of the user's own; AMLB runs it, so read it "
                 "where the suite is not yours."
             )
-            continue
+            if entry.get("module") != INTEGRATION:
+                # whose entry it is nobody can tell, so what runs a shell is damage in any
+                for key in sorted(_SHELL_KEYS & set(entry)):
+                    yield f"{where}: {name} has {key!r}, which runs a command of a shell."
+                continue
         if entry.get("module") != INTEGRATION:
             yield f"{where}: {name} is run by {entry.get('module')!r}, not by {INTEGRATION}."
             continue

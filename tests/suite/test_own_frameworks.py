@@ -72,6 +72,28 @@ def test_verify_finds_no_damage_and_names_each(suite, capsys):
     said = capsys.readouterr().out
     for name in ("my_forest", "long_flaml", "mine"):
         assert f"warning: frameworks.yaml: {name} is an entry of the user's own" in said
+    assert (
+        "warning: extensions/Mine/__init__.py belongs to a framework of the user"
+        in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("bad: {extends: flaml, setup_cmd: touch ran}", "bad has 'setup_cmd'"),
+        ("bad: {module: extensions.Mine, setup_script: x}", "bad has 'setup_script'"),
+        ("bad: {module: os.path}", "bad is run by 'os.path'"),
+        (
+            "bad: {module: extensions.HardsynthSklearn, params: {classifier: os.system}}",
+            "os.system",
+        ),
+    ],
+)
+def test_what_would_run_a_command_or_an_unlisted_model_is_damage(suite, entry, said):
+    path = Layout(suite).frameworks
+    path.write_text(path.read_text() + entry + "\n")
+    assert any(said in line for line in problems(suite))
 
 
 def test_the_suites_own_part_is_still_held(suite):
