@@ -9,6 +9,7 @@ import pandas as pd
 
 from amlb_ext.comparison.labelled import LabelledRows, as_frame
 from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.baseline.clones import fit_clone
 from amlb_ext.hardening.baseline.from_file import FittedBaseline
@@ -49,10 +50,10 @@ def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
             f"{name} is a {type(model).__name__}, which has no predict",
             "give a fitted model, or an array of predictions",
         )
-    is_finite = np.isfinite(predictions).reshape(len(rows), -1).all(axis=1)
-    if not is_finite.all():
+    n_not_finite = count_not_finite(predictions)
+    if n_not_finite:
         raise ModelError(
-            f"{name} predicts no finite number for {int((~is_finite).sum())} of {len(rows)} rows",
+            f"{name} predicts no finite number for {n_not_finite} of {len(rows)} rows",
             "mend the model, or leave those rows out for all models",
         )
     return predictions

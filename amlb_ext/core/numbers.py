@@ -134,6 +134,22 @@ def narrow_to_float64(values: pd.Series) -> pd.Series:
     return replace_as_objects(values, is_present, exact)
 
 
+def count_not_finite(values: np.ndarray) -> int:
+    """Return how many rows hold a number that is not finite.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,) or (n, C)
+
+    Examples
+    --------
+    >>> count_not_finite(np.array([[0.2, 0.8], [np.nan, 1.0]]))
+    1
+    """
+    is_finite = np.isfinite(values).reshape(len(values), -1)
+    return int((~is_finite.all(axis=1)).sum())
+
+
 def replace_as_objects(
     values: pd.Series, chosen: pd.Series, numbers: Sequence[object]
 ) -> pd.Series:

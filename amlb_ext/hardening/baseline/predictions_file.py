@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError, SourceError
+from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.model_columns import list_names
 from amlb_ext.sources.read_table import read_table
@@ -112,11 +113,11 @@ def interpret_predictions(given: Any, labels: Sequence[str], name: str) -> np.nd
         raise ModelError(
             f"the predictions of {name} are not numbers", _wanted(labels)
         ) from None
-    is_finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    if not is_finite.all():
+    n_not_finite = count_not_finite(values)
+    if n_not_finite:
         raise ModelError(
             f"the predictions of {name} are no finite numbers in "
-            f"{int((~is_finite).sum())} of {len(values)} rows",
+            f"{n_not_finite} of {len(values)} rows",
             "give a number for each row",
         )
     if not labels:

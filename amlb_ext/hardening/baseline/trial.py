@@ -10,6 +10,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.from_file import (
     FittedBaseline,
@@ -84,10 +85,10 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
     target = TargetEncoder(task.kind, task.labels, task.target)
     baseline = FittedBaseline(model, path.name, Encoder(task.columns), target)
     f = baseline.predict_frame(to_source_frame(task.columns, rows))
-    is_finite = np.isfinite(f).reshape(len(rows), -1).all(axis=1)
-    if not is_finite.all():
+    n_not_finite = count_not_finite(f)
+    if n_not_finite:
         raise ModelError(
-            f"{path.name} predicts no finite number for {int((~is_finite).sum())} of the "
+            f"{path.name} predicts no finite number for {n_not_finite} of the "
             f"{len(rows)} rows of {task.name} that it was tried on",
             "give a model that predicts every row, those with missing values too",
         )
