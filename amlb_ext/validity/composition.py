@@ -99,6 +99,7 @@ def choose_composition(
     config: GenerateConfig,
     cross: CrossFit,
     held_out: HeldOutCandidates,
+    n_test: int | None = None,
 ) -> CompositionChoice:
     """Return the mixture whose order of candidates agrees best with the failure region.
 
@@ -114,6 +115,8 @@ def choose_composition(
     cross : CrossFit
     held_out : HeldOutCandidates
         Of the same arguments.
+    n_test : int, optional
+        Rows of a mock test fold; as many as the fold has when omitted.
 
     Examples
     --------
@@ -142,7 +145,8 @@ def choose_composition(
     for target in range(len(tasks)):
         records.append(_TrainingRecord.collect(cross, held_out.parts, target))
     rng = random_stream(config.seed, tasks[0].stream_name, fold, "composition")
-    n_test = len(tasks[0].folds[fold].test)
+    if n_test is None:
+        n_test = len(tasks[0].folds[fold].test)
     taus = np.mean([_mock_taus(record, n_test, rng) for record in records], axis=0)
     compositions = _compositions(can_make=records[0].expected is not None)
     options = []

@@ -30,7 +30,7 @@ from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
-from amlb_ext.hardening.prepare import Prepared, prepare
+from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
 
@@ -101,6 +101,7 @@ class Draw:
     task : Task
         With one fold: the training rows, and S as the test rows.
     config : GenerateConfig
+    cross : CrossFit
     prepared : Prepared
     models : tuple of EstimatorBaseline
     teacher : Teacher
@@ -121,6 +122,7 @@ class Draw:
     names: tuple[str, ...]
     task: Task
     config: GenerateConfig
+    cross: CrossFit
     prepared: Prepared
     models: tuple[EstimatorBaseline, ...]
     teacher: Teacher
@@ -154,7 +156,8 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     chosen = protocol.baselines[seed % len(protocol.baselines)]
     config = _draw_config(task, chosen, seed, protocol)
     # F, T, the rule K and the region, from the training rows alone
-    prepared = prepare([split], 0, config)
+    cross = cross_fit([split], 0, config)
+    prepared = prepare([split], 0, config, cross)
     names, models = _fit_candidates(prepared, protocol, seed, table)
     [target_models] = prepared.models.targets
     teacher = Teacher(target_models.oracle, prepared.models.Z, prepared.models.y[:, 0])
@@ -181,6 +184,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
         names=names,
         task=split,
         config=config,
+        cross=cross,
         prepared=prepared,
         models=models,
         teacher=teacher,
