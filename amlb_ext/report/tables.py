@@ -23,7 +23,7 @@ PARTS = {
     "bad": "chosen by F's errors: do not rank on these",
     "ga": "chosen by F's errors: do not rank on these",
     "synthetic": "chosen by F's errors: do not rank on these",
-    "evaluation": "chosen by F's errors: do not rank on these",
+    "evaluation": "the main task, as it was composed: the certificate says whether it ranks",
     "hard": "after training on hard rows: do not rank on these",
 }
 

@@ -21,7 +21,7 @@ E : (n, m) what the oracle expects of D, given the features
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,18 +79,32 @@ class CompositionChoice:
     ----------
     composition : Composition
     options : tuple of Option
-        Empty where nothing could be compared; the composition's reason says why.
+        Empty where nothing was compared; the composition's reason says why.
+    chosen : int
+        Position among them.
     """
 
     composition: Composition
     options: tuple[Option, ...] = ()
+    chosen: int = 0
+
+    @property
+    def tau(self) -> dict[str, float]:
+        """Agreement of what was chosen, of the whole fold and of bad rows alone."""
+        by_title = {_title(option.composition): option.tau for option in self.options}
+        return {
+            "chosen": self.options[self.chosen].tau,
+            "whole": by_title["whole"],
+            "bad": by_title["bad"],
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return plain mappings and lists."""
-        return {
-            **self.composition.to_json(),
-            "options": [option.to_json() for option in self.options],
-        }
+        entry = self.composition.to_json()
+        if self.options:
+            entry["tau"] = self.tau
+            entry["options"] = [option.to_json() for option in self.options]
+        return entry
 
 
 def choose_composition(
@@ -152,19 +166,15 @@ def choose_composition(
     options = []
     for composition, tau in zip(compositions, taus.mean(axis=0), strict=True):
         options.append(Option(composition=composition, tau=float(tau)))
-    best = options[_preferred(taus)]
-    by_title = {_title(option.composition): option.tau for option in options}
-    reason = (
-        f"orders candidates well on the training rows: tau {best.tau:.2f} with the region, "
-        f"the whole fold {by_title['whole']:.2f}, bad rows alone {by_title['bad']:.2f}"
+    chosen = _preferred(taus)
+    composition = replace(
+        options[chosen].composition,
+        reason="its order of candidates agrees best with the region on the training rows, or it "
+        "is a plainer mixture that is not clearly worse",
     )
-    chosen = Composition(
-        parts=best.composition.parts,
-        region_share=best.composition.region_share,
-        made_share=best.composition.made_share,
-        reason=reason,
+    return CompositionChoice(
+        composition=composition, options=tuple(options), chosen=chosen
     )
-    return CompositionChoice(composition=chosen, options=tuple(options))
 
 
 def _why_not_compared(

@@ -102,7 +102,9 @@ def _merge_layers(*layers: Layer) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for layer in layers:
         for stage, values in layer.items():
-            merged[stage] = {**merged.get(stage, {}), **values}
+            # a preset names the composition, too, which is no stage
+            is_stage = isinstance(values, Mapping)
+            merged[stage] = {**merged.get(stage, {}), **values} if is_stage else values
     return merged
 
 
