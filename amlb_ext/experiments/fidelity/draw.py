@@ -14,6 +14,7 @@ rows weighted by w, ``all`` every row alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,8 +143,27 @@ class Draw:
         return _is_bad(self.prepared, points, y)
 
 
-def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
+#: Takes the pool's rows, their targets, and which of them are bad.
+PoolVisitor = Callable[[Points, np.ndarray, np.ndarray], None]
+
+
+def make_draw(
+    task: Task,
+    table: str,
+    seed: int,
+    protocol: Protocol,
+    look_at_pool: PoolVisitor | None = None,
+) -> Draw:
     """Split a table, fit everything on the training rows, and compute the references.
+
+    Parameters
+    ----------
+    task : Task
+    table : str
+    seed : int
+    protocol : Protocol
+    look_at_pool : callable, optional
+        For references of other kinds: the pool is not kept.
 
     Raises
     ------
@@ -171,6 +191,8 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     pool_points, pool_y = score_real_rows(pool)
     pool_is_bad = _is_bad(prepared, pool_points, pool_y)
     references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)
+    if look_at_pool is not None:
+        look_at_pool(pool_points, pool_y, pool_is_bad)
     labelled, labelled_y = score_real_rows(near)
     facts = {"pool": float(len(pool)), "bad_share": float(pool_is_bad.mean())}
     for name, reference in references.items():
