@@ -343,8 +343,10 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
-    # Then the same of the paper's evaluation set, whose rows flatter every model but F.
+    # Then the same of the main task; rows that F's errors chose flatter every model but F.
     made_rows = "bad and synthetic rows (chosen by F's errors)"
+    if main is not None and (main.rows["origin"] == "good").any():
+        made_rows = "the main task: real rows by region weight, and made rows"
     if main is not None and full.labels:
         roc_on_made_rows = charts.roc_chart(
             key=f"{task}-roc-evaluation",

@@ -228,7 +228,7 @@ MADE["feasible_vae"] = Method(
 
 
 def _faithful_with_vae(s: Sample) -> Answer | None:
-    """Bad and synthetic rows, as preset ``faithful`` made the main task up to version 0.2."""
+    """Bad and synthetic rows, as preset ``faithful`` made the main task up to 0.1.0."""
     if not len(s.bad):
         return None
     layer = {"search": {"kappa": calibrated_kappa(s)}, **_WITH_RELATIONS}
