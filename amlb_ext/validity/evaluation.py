@@ -28,6 +28,7 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (
     JUDGES,
+    MIN_CANDIDATES,
     QUICK_ROWS,
     WHOLE,
     Size,
@@ -37,6 +38,14 @@ from amlb_ext.validity.candidates import (
 )
 from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.realism_measures import ScaledTable
+from amlb_ext.validity.reference import (
+    PartLosses,
+    Reference,
+    ReferenceRows,
+    build_reference,
+    choose_training_rows,
+    score_training_part,
+)
 from amlb_ext.validity.refits import baseline_spec, refit_baseline
 from amlb_ext.validity.task_rows import PARTS, REFIT_PREFIX, TaskRows
 from amlb_ext.validity.unlabelled import FoldView, Unlabelled, view_fold
@@ -52,8 +61,9 @@ class ScoredRows:
         Of the candidates and of F.
     twins : ndarray of shape (n, R)
         Losses of F's re-fits.
-    fold, weight, reducible, bad, recorded : ndarray of shape (n,)
-        ``recorded`` is whether the generation's own oracle supported the label.
+    fold, weight, reducible, bad, recorded, y : ndarray of shape (n,)
+        ``recorded`` is whether the generation's own oracle supported the label; ``y`` are class
+        codes, or targets on each fold's own scale.
     labels : LabelOpinion
         What a fresh oracle says of the labels.
     table : ScaledTable
@@ -67,6 +77,7 @@ class ScoredRows:
     reducible: np.ndarray
     bad: np.ndarray
     recorded: np.ndarray
+    y: np.ndarray
     labels: LabelOpinion
     table: ScaledTable
 
@@ -84,6 +95,8 @@ class TaskEvaluation:
         Candidates that could be fitted on every fold.
     parts : dict of str to ScoredRows
         By suffix.
+    reference : Reference
+        What the order of candidates on made rows is held to.
     dropped : dict of str to str
         Why a candidate could not be fitted.
     notes : tuple of str
@@ -95,6 +108,7 @@ class TaskEvaluation:
 
     names: list[str]
     parts: dict[str, ScoredRows]
+    reference: Reference
     dropped: dict[str, str]
     notes: tuple[str, ...]
     views: tuple[FoldView, ...]
@@ -168,13 +182,67 @@ def evaluate_task(
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
     fewer_rows = [name for name in specs if name not in whole]
+    pooled = _pool_parts(rows, folds, scores, columns)
+    reference = _score_reference(rows, pooled, request, names=names, workers=workers)
+    if reference.note:
+        notes.append(reference.note)
     return TaskEvaluation(
         names=names,
-        parts=_pool_parts(rows, folds, scores, columns),
+        parts=pooled,
+        reference=reference,
         dropped=dropped,
         notes=tuple(notes),
         views=tuple(views),
         capped=_capped_note(rows, fewer_rows, size),
+    )
+
+
+def _score_reference(
+    rows: TaskRows,
+    pooled: Mapping[str, ScoredRows],
+    request: _FoldRequest,
+    *,
+    names: Sequence[str],
+    workers: int,
+) -> Reference:
+    """Score the training rows on which F fails out of fold, and join them to the test rows."""
+    chosen, note = None, ""
+    # fewer candidates make no ranking, so nothing is held to the reference
+    if len(names) >= MIN_CANDIDATES:
+        chosen, note = choose_training_rows(rows)
+    scored: list[PartLosses] = []
+    if chosen is not None:
+        specs = {name: request.specs[name] for name in names}
+        rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
+        jobs = []
+        for part in chosen.parts:
+            jobs.append(
+                (
+                    rows_of_fold,
+                    chosen,
+                    part,
+                    specs,
+                    request.whole,
+                    request.most_rows,
+                    request.seed,
+                )
+            )
+        by_job = dict(run_jobs(score_training_part, jobs, min(workers, len(jobs))))
+        scored = [by_job[number] for number in range(len(jobs))]
+    full = pooled["full"]
+    test = ReferenceRows(losses=full.losses, weights=full.weight, y=full.y)
+    failures = test.take(np.zeros(0, dtype=int))
+    if "bad" in pooled:
+        bad = pooled["bad"]
+        failures = ReferenceRows(losses=bad.losses, weights=bad.weight, y=bad.y)
+    return build_reference(
+        test,
+        failures,
+        chosen=chosen,
+        scored=scored,
+        names=names,
+        n_classes=len(rows.labels),
+        note=note,
     )
 
 
@@ -258,6 +326,7 @@ def _pool_parts(
             reducible=stacked.reducible,
             bad=stacked.bad,
             recorded=stacked.recorded,
+            y=stacked.y,
             labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
             # the parts are scored on each fold's own scale, but looked at on one
             table=scaler.build_table(tests, clusters),
@@ -304,6 +373,11 @@ class _FoldRequest:
     has_stored_refits: bool
     far: Unlabelled | None
     whole: frozenset[str]
+
+    @property
+    def most_rows(self) -> int | None:
+        """Training rows that the other candidates see at most."""
+        return QUICK_ROWS if self.size == "quick" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,7 +493,7 @@ class _FoldScorer:
             Z=self.Z,
             y=self.y,
             seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
-            most=QUICK_ROWS if request.size == "quick" else None,
+            most=request.most_rows,
             whole=request.whole,
         )
         for name in judges:
