@@ -126,9 +126,12 @@ def order_agreement(
     tau = float((order * reference_order).mean())
     if not itself > 0:
         return OrderAgreement(relative=np.nan, low=np.nan, itself=itself, tau=tau)
+    relative = float(with_judged.mean()) / itself
+    low = float(np.quantile(with_judged, BELOW)) / itself
     return OrderAgreement(
-        relative=float(with_judged.mean()) / itself,
-        low=float(np.quantile(with_judged, BELOW)) / itself,
+        relative=relative,
+        # the mean of draws that hardly differ may lie below nearly all of them
+        low=min(low, relative),
         itself=itself,
         tau=tau,
     )

@@ -35,6 +35,7 @@ from amlb_ext.validity.candidates import (
     candidate_zoo,
     candidates_beside,
     fit_zoo,
+    names_like,
 )
 from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.realism_measures import ScaledTable
@@ -102,8 +103,12 @@ class TaskEvaluation:
     notes : tuple of str
     views : tuple of FoldView
         Unlabelled rows as each fold's models see them; empty without any.
-    capped : str
-        Which candidates saw fewer training rows than F; empty for none.
+    capped : tuple of str
+        Candidates that saw fewer training rows than F.
+    has_match : bool
+        Whether a candidate of F's own family saw as many training rows as F.
+    capped_note : str
+        Says which saw fewer; empty for none.
     """
 
     names: list[str]
@@ -112,7 +117,9 @@ class TaskEvaluation:
     dropped: dict[str, str]
     notes: tuple[str, ...]
     views: tuple[FoldView, ...]
-    capped: str
+    capped: tuple[str, ...]
+    has_match: bool
+    capped_note: str
 
 
 def evaluate_task(
@@ -142,7 +149,9 @@ def evaluate_task(
         Processes, a fold each; they change nothing but time.
     """
     f_spec = baseline_spec(rows.settings, rows.kind)
-    specs = dict(candidates or candidates_beside(f_spec, rows.kind, size))
+    most_rows = max((len(train) for train, _ in rows.folds.values()), default=0)
+    zoo = candidates_beside(f_spec, rows.kind, size, train_rows=most_rows)
+    specs = dict(candidates or zoo)
     # a user's own candidates see all rows that F saw, whatever that costs
     whole = frozenset(specs if candidates else WHOLE)
     has_stored_refits = rows.holds_refits(refits)
@@ -181,7 +190,9 @@ def evaluate_task(
     # a candidate that fails on one fold has no pooled losses, so it leaves all of them
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
-    fewer_rows = [name for name in specs if name not in whole]
+    fewer_rows: list[str] = []
+    if size == "quick" and most_rows > QUICK_ROWS:
+        fewer_rows = [name for name in specs if name not in whole]
     pooled = _pool_parts(rows, folds, scores, columns)
     reference = _score_reference(rows, pooled, request, names=names, workers=workers)
     if reference.note:
@@ -193,7 +204,9 @@ def evaluate_task(
         dropped=dropped,
         notes=tuple(notes),
         views=tuple(views),
-        capped=_capped_note(rows, fewer_rows, size),
+        capped=tuple(fewer_rows),
+        has_match=any(name in names for name in names_like(f_spec)),
+        capped_note=_capped_note(fewer_rows, most_rows),
     )
 
 
@@ -270,15 +283,13 @@ def file_refits_note(rows: TaskRows, refits: int) -> str:
     )
 
 
-def _capped_note(rows: TaskRows, fewer: Sequence[str], size: Size) -> str:
+def _capped_note(fewer: Sequence[str], most_rows: int) -> str:
     """Return which candidates saw fewer training rows than F; empty for none."""
-    sizes = [len(train) for train, _ in rows.folds.values()]
-    most = max(sizes, default=0)
-    if size != "quick" or not fewer or most <= QUICK_ROWS:
+    if not fewer:
         return ""
     return (
         f"{', '.join(fewer)} saw at most {QUICK_ROWS} training rows, the other candidates as "
-        f"many as F (up to {most}); 'hardsynth certify DIR --size full' gives all rows to all"
+        f"many as F (up to {most_rows}); 'hardsynth certify DIR --size full' gives all rows to all"
     )
 
 

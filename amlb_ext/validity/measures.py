@@ -15,6 +15,7 @@ come from a bootstrap of clusters, drawn jointly for real rows and what was made
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -289,13 +290,33 @@ def clustered_auc(
 
 
 def measure_solvability(
-    all_rows: Losses, weights: np.ndarray, names: list[str], rng: np.random.Generator
+    all_rows: Losses,
+    weights: np.ndarray,
+    names: list[str],
+    rng: np.random.Generator,
+    *,
+    capped: Collection[str] = (),
+    has_match: bool = True,
 ) -> Measure:
     """Share of F's loss in the region that the best candidate saves, see ``stats.best_saving``.
 
     The interval is one for the *best* candidate, F among them, so it lies within 0 and 1. Its
     lower end shows that something can be mended, its upper end that little can; where neither
-    does, the finding is ``not shown``, which is neither passed nor failed.
+    does, the finding is ``not shown``, which is neither passed nor failed. What candidates save
+    that saw fewer training rows than F is no limit of what others would, so without a match of F's
+    own family that little can be mended is not shown either.
+
+    Parameters
+    ----------
+    all_rows : Losses
+    weights : ndarray of shape (n,)
+    names : list of str
+        Of the candidates.
+    rng : Generator
+    capped : collection of str
+        Candidates that saw fewer training rows than F.
+    has_match : bool
+        Whether a candidate of F's own family saw as many as F.
     """
     name, source = "solvability", "ours: the lower limit must lie above 0"
     loss_f = all_rows.baseline
@@ -312,7 +333,19 @@ def measure_solvability(
     saving = best_saving(candidate_losses, loss_f, weights, all_rows.clusters, rng)
     candidates_chosen = [names[index] for index in saving.chosen if index >= 0]
     best = candidates_chosen[0] if candidates_chosen else "none"
+    n_capped = sum(name in capped for name in names)
+    if best in capped:
+        best += ", which saw fewer training rows than F"
     passed, finding, text = _saving_finding(saving, best, len(names))
+    if finding == NOTHING and n_capped and not has_match:
+        passed, finding = None, NOT_SHOWN
+        text = (
+            f"not shown: none of {len(names)} candidates saves more than {100 * saving.high:.1f} % "
+            f"of F's loss in the region, but {n_capped} of them saw fewer training rows than F, "
+            "and none that saw as many is of F's kind; --size full gives all rows to all"
+        )
+    elif finding != MENDABLE and n_capped:
+        text += f"; {n_capped} of the candidates saw fewer training rows than F"
     solvability = make_measure(
         name,
         saving.point,

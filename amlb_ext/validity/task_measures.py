@@ -31,6 +31,8 @@ def measure_task(
             full.weight,
             evaluation.names,
             random_stream(seed, rows.name, "halves"),
+            capped=evaluation.capped,
+            has_match=evaluation.has_match,
         ),
     ]
     has_made_rows = any(part in evaluation.parts for part in MADE)
