@@ -27,6 +27,7 @@ from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (
+    ALL_ROWS,
     JUDGES,
     MIN_CANDIDATES,
     QUICK_ROWS,
@@ -224,8 +225,10 @@ def _score_reference(
     if len(names) >= MIN_CANDIDATES:
         chosen, note = choose_training_rows(rows)
     scored: list[PartLosses] = []
+    # a match of F is there for what can be mended: fitted on all rows, it costs as much as F
+    asked = [name for name in names if not name.endswith(ALL_ROWS)]
     if chosen is not None:
-        specs = {name: request.specs[name] for name in names}
+        specs = {name: request.specs[name] for name in asked}
         rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
         jobs = []
         for part in chosen.parts:
@@ -254,6 +257,7 @@ def _score_reference(
         chosen=chosen,
         scored=scored,
         names=names,
+        asked=np.array([names.index(name) for name in asked], dtype=int),
         n_classes=len(rows.labels),
         note=note,
     )

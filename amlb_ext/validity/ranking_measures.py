@@ -257,8 +257,8 @@ def measure_order(
     )
     text = (
         f"agreement of the order of candidates with that on {real_rows}, as a share of what these "
-        f"reach with themselves ({agreement.itself:.2f}); tau {agreement.tau:.2f}; passes where "
-        "its lower limit (one-sided 95 %) reaches the limit"
+        f"reach with themselves ({agreement.itself:.2f}); tau {agreement.tau:.2f}; its lower "
+        "limit (one-sided 95 %) must reach the limit"
     )
     order = make_measure(
         name,

@@ -294,6 +294,7 @@ def build_reference(
     chosen: TrainingRows | None,
     scored: Sequence[PartLosses],
     names: Sequence[str],
+    asked: np.ndarray,
     n_classes: int,
     note: str,
 ) -> Reference:
@@ -305,17 +306,19 @@ def build_reference(
         Of the test folds.
     chosen : TrainingRows or None
     scored : sequence of PartLosses
-        Of ``chosen.parts``, for the same candidates.
+        Of ``chosen.parts``, for the candidates that are asked.
     names : sequence of str
         The candidates.
+    asked : ndarray of int
+        Positions among them of those that made rows are to order.
     n_classes : int
     note : str
         As :func:`choose_training_rows` returns it.
     """
     tests_alone = Reference(
-        columns=np.arange(len(names)),
-        failures=test_failures,
-        region=test,
+        columns=asked,
+        failures=test_failures.with_columns(asked),
+        region=test.with_columns(asked),
         n_classes=n_classes,
         note=note,
     )
@@ -324,14 +327,14 @@ def build_reference(
     candidates = np.concatenate([part.candidates for part in scored])
     # a candidate that could not be fitted without some part leaves all parts
     is_known = ~np.isnan(candidates).any(axis=0)
-    columns = np.flatnonzero(is_known)
+    columns = asked[is_known]
     if len(columns) < MIN_CANDIDATES:
         note = (
             f"only {len(columns)} candidates could be fitted without each part of the training "
             "rows, so the order of made rows is held to the failures of the test folds alone"
         )
         return replace(tests_alone, note=note)
-    lost = [name for name, known in zip(names, is_known, strict=True) if not known]
+    lost = [names[column] for column in asked[~is_known]]
     if lost:
         note = (
             f"{', '.join(lost)} could not be fitted without each part of the training rows, so "
@@ -343,7 +346,7 @@ def build_reference(
         losses=Losses(candidates, chosen.loss[order], chosen.source_row[order]),
         weights=chosen.weight[order],
         y=np.concatenate([part.y for part in scored]),
-    ).with_columns(columns)
+    ).with_columns(np.flatnonzero(is_known))
     region = test.with_columns(columns)
     if chosen.are_all:
         region = region.join(training)

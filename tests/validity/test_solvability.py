@@ -72,9 +72,9 @@ def test_nothing_to_mend_needs_a_match_of_f_where_candidates_saw_fewer_rows():
         )
 
     assert finding(capped=NAMES[:5]).finding == "nothing to mend"
-    assert "5 of the candidates saw fewer training rows" in finding(
-        capped=NAMES[:5]
-    ).text
+    assert (
+        "5 of the candidates saw fewer training rows" in finding(capped=NAMES[:5]).text
+    )
     unmatched = finding(capped=NAMES[:5], has_match=False)
     assert (unmatched.finding, unmatched.passed) == ("not shown", None)
     assert "--size full" in unmatched.text
