@@ -222,7 +222,7 @@ def test_made_rows_pass_with_the_order_of_the_reference_alone():
     assert order_of(planted(500, 1)).passed
     for other in (TRUTH[::-1], TRUTH[[2, 4, 0, 3, 1]]):
         assert order_of(planted(500, 1, other)).passed is False
-    # in the direction alone, not by chance: of made rows too few to tell the order nothing is said
+    # too few made rows have no order to speak of
     assert order_of(planted(2, 1)).value is None
     missing = order_of(planted(500, 1), why_not="a reason")
     assert (missing.value, missing.passed, missing.text) == (None, False, "a reason")
