@@ -88,7 +88,7 @@ def assemble_fold(
     models = prepared.models
     test = prepared.test
     refits = models.targets[target].refits
-    train_rows = training_rows(task, task.folds[fold].train)
+    train_rows = training_rows(task, fold, prepared, target=target)
 
     # the whole test fold is written once; other parts with real rows are picked from it
     full = write_real_rows(task, models, test, target=target, refits=refits)
@@ -247,12 +247,28 @@ def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
 # Rows as the suite wants them: features and target in canonical form, and provenance.
 
 
-def training_rows(task: Task, rows: np.ndarray) -> Rows:
-    """Return the rows F was trained on."""
+def training_rows(task: Task, fold: int, prepared: Prepared, *, target: int) -> Rows:
+    """Return the rows F was trained on, with what fits without a part say of that part.
+
+    Their provenance has ``source_row``, and where F can be fitted again ``oof_part``, the part
+    of the training rows that a row was left out with, ``oof_loss`` and ``oof_bad``, what the fit
+    of F without that part loses on the row and whether K calls it bad, and ``oof_weight``,
+    ``P(bad | x)`` by trees that have not seen the row. Of an F that came fitted the fits are its
+    clones; where it has none, as a file of predictions, there is ``source_row`` alone.
+    """
+    rows = task.folds[fold].train
+    provenance = {"source_row": task.row_ids[rows]}
+    judged = prepared.out_of_fold
+    if judged is not None:
+        y = prepared.train.y[:, target]
+        provenance["oof_part"] = judged.part
+        provenance["oof_loss"] = row_losses.row_loss(y, judged.f[:, target])
+        provenance["oof_bad"] = judged.is_bad
+        provenance["oof_weight"] = judged.weight
     return Rows(
         features=task.features.iloc[rows].reset_index(drop=True),
         target=task.target.iloc[rows].reset_index(drop=True),
-        provenance=pd.DataFrame({"source_row": task.row_ids[rows]}),
+        provenance=pd.DataFrame(provenance),
     )
 
 

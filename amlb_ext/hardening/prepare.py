@@ -138,6 +138,46 @@ class CrossFit:
     oracles: tuple[Oracle, ...]
     relations: FoldRelations | None = None
 
+    def unseen_predictions(self) -> np.ndarray | None:
+        """Return f by fits that have not seen the row: of an F that came fitted, its clones.
+
+        None where F cannot be fitted again, so that nobody knows which rows it has seen.
+        """
+        f = self.f
+        for target, baseline in enumerate(self.baselines):
+            if not baseline.comes_fitted:
+                continue
+            refits = self.refits[target]
+            if not refits:
+                return None
+            if f is self.f:
+                f = self.f.copy()
+            for refit, (_, held) in zip(refits, self.parts, strict=True):
+                f[held, target] = refit.predict(self.Z[held])
+        return f
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutOfFold:
+    """What fits without a part of the training rows say of that part: a test for every row.
+
+    Attributes
+    ----------
+    part : ndarray of shape (n,), int
+        The part that each row was left out with, 0, 1, ...
+    f : ndarray of shape (n, k) or (n, 1, C)
+        F's predictions; of an F that came fitted those of its clones.
+    is_bad : ndarray of shape (n,), bool
+        K's word on them.
+    weight : ndarray of shape (n,)
+        ``P(bad | x)`` by the trees of the region that have not seen the row.
+    """
+
+    part: np.ndarray
+    f: np.ndarray
+    is_bad: np.ndarray
+    weight: np.ndarray
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
@@ -151,6 +191,8 @@ class Prepared:
         ``P(bad | x)``, fitted on the out-of-fold failures of the training rows.
     test, train : JudgedRows
         The predictions of training rows are out of fold.
+    out_of_fold : OutOfFold or None
+        The training rows as rows to test on; None where F cannot be fitted again.
     region_rows : ndarray of int
         Test rows drawn by their weights: positions among them, ascending.
     region_repeats : bool
@@ -165,6 +207,7 @@ class Prepared:
     region: Region
     test: JudgedRows
     train: JudgedRows
+    out_of_fold: OutOfFold | None
     region_rows: np.ndarray
     region_repeats: bool
     chooser: Chooser
@@ -229,6 +272,7 @@ def prepare(
     )
     # learnt from training rows alone, and from features alone: weights know no test label
     region = Region(cross.seeds.weights).fit(cross.Z, train.is_bad)
+    out_of_fold = _judge_out_of_fold(models, cross, train, region)
 
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
     f = np.stack(predictions, axis=1)
@@ -256,6 +300,7 @@ def prepare(
         region=region,
         test=test,
         train=train,
+        out_of_fold=out_of_fold,
         region_rows=region_rows,
         region_repeats=region_repeats,
         chooser=chooser,
@@ -387,6 +432,28 @@ def _settle_models(
         key=cross.key,
         relations=cross.relations,
     )
+
+
+def _judge_out_of_fold(
+    models: FoldModels, cross: CrossFit, train: JudgedRows, region: Region
+) -> OutOfFold | None:
+    """Return the training rows as rows to test on; None where F cannot be fitted again."""
+    f = cross.unseen_predictions()
+    if f is None:
+        return None
+    part = np.zeros(len(cross.Z), dtype=np.int64)
+    for number, (_, held) in enumerate(cross.parts):
+        part[held] = number
+    is_bad = train.is_bad
+    if f is not cross.f:
+        # the clones of an F that came fitted err on other rows than F
+        rule = models.rule
+        if rule.rule == "quantile":
+            # the worst share of the rows that are judged, as of the test rows
+            share = models.config.hardness.share
+            rule = rule.worst_of(share, cross.y, f, cross.t)
+        is_bad = rule.select(rule.hardness(cross.y, f, cross.t))
+    return OutOfFold(part=part, f=f, is_bad=is_bad, weight=region.out_of_bag_)
 
 
 def _scale_targets(

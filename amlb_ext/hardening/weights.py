@@ -33,6 +33,12 @@ class Region:
     ----------
     seed : int
 
+    Attributes
+    ----------
+    out_of_bag_ : ndarray of shape (n,)
+        w of the rows that :meth:`fit` was given, by the trees that have not seen the row; rows
+        beyond :data:`MOST_ROWS` were seen by none.
+
     Examples
     --------
     >>> Z = np.linspace(0, 1, 60)[:, None]
@@ -47,6 +53,10 @@ class Region:
     def fit(self, Z: np.ndarray, bad: np.ndarray) -> Region:
         """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``."""
         self.forest_: RandomForestClassifier | None = None
+        # without a forest all rows weigh alike, see weights
+        self.out_of_bag_ = np.ones(len(Z))
+        all_rows = Z
+        learnt = np.arange(len(Z))
         if len(Z) > MOST_ROWS:
             rng = np.random.default_rng(self.seed)
             learnt = rng.choice(len(Z), MOST_ROWS, replace=False)
@@ -73,6 +83,9 @@ class Region:
         if slope > 0:
             self.forest_ = forest
             self.sigmoid_ = sigmoid
+            if len(learnt) < len(all_rows):
+                self.out_of_bag_ = self.weights(all_rows)
+            self.out_of_bag_[learnt] = self._calibrate(out_of_bag)
         return self
 
     @property
@@ -88,8 +101,12 @@ class Region:
         if self.forest_ is None:
             return np.ones(len(Z))
         votes = forests.predict_proba(self.forest_, fill_missing(Z))
-        # the sigmoid reads a matrix of one column, hence the list
-        calibrated = self.sigmoid_.predict_proba(votes[:, [1]])
+        return self._calibrate(votes[:, 1])
+
+    def _calibrate(self, scores: np.ndarray) -> np.ndarray:
+        """Return the weights of rows with these shares of votes, ``(m,)`` each."""
+        # the sigmoid reads a matrix of one column
+        calibrated = self.sigmoid_.predict_proba(scores[:, None])
         return calibrated[:, 1] + SMALLEST
 
 

@@ -185,7 +185,7 @@ def read_part(
         return Rows(features, target, suite.provenance(entry.name, index))
     # all parts but _hard share the task's own training rows
     owner = amlb_name(task, "hard") if suffix == "hard" else task
-    provenance = pd.read_parquet(suite.layout.train_provenance(owner, fold))
+    provenance = suite.train_provenance(owner, fold)
     return Rows(features, target, provenance)
 
 

@@ -113,6 +113,18 @@ class SuiteFiles:
         task = self._task_with_fold(amlb_task, fold_index)
         return pd.read_parquet(self.layout.at(task.provenance[fold_index]))
 
+    def train_provenance(self, amlb_task: str, fold: int) -> pd.DataFrame:
+        """Return where each row of an AMLB task's own training file comes from, row for row.
+
+        Parameters
+        ----------
+        amlb_task : str
+            The task itself, whose training rows its parts share, or its ``_hard``.
+        fold : int
+            The source's fold number.
+        """
+        return pd.read_parquet(self.layout.train_provenance(amlb_task, fold))
+
     def _task_with_fold(self, name: str, fold_index: int) -> AmlbTask:
         """Return an AMLB task after a check that it has a fold of this number."""
         task = self.amlb_task(name)

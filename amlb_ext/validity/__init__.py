@@ -1,7 +1,8 @@
 """The validity wing: what a task of a suite may be used for, by measurement.
 
 ``task_rows`` a task's files in memory · ``candidates`` models of many families · ``refits`` F
-fitted again · ``evaluation`` losses of both · ``measures`` (with ``ranking_measures``,
+fitted again · ``reference`` labelled failures that made rows are held to · ``evaluation`` losses of
+all · ``measures`` (with ``ranking_measures``,
 ``realism_measures`` and ``feasibility_measures``) arrays in, one measure out · ``unlabelled``
 what real rows without labels add · ``task_measures`` which measures a task's certificate takes ·
 ``certificate`` measures, verdict and reason · ``certify`` from a task to its certificate ·

@@ -10,7 +10,9 @@ see at most :data:`QUICK_ROWS` training rows); ``full`` is what one would really
 A certificate also asks what the best candidate saves, which is no fair question to models that saw
 fewer rows than F, or fewer rounds. :func:`candidates_beside` gives boosting the rounds of F, and
 the candidates of :data:`WHOLE` see every row that F saw, in the quick zoo too: they cost little.
-Forests, neighbours and networks keep to :data:`QUICK_ROWS` there.
+Forests, neighbours and networks keep to :data:`QUICK_ROWS` there; where F is one of them and saw
+more, one on all rows joins. Of an F of another kind :func:`names_like` finds no match, and then
+nobody can say that nothing is left to mend.
 """
 
 from __future__ import annotations
@@ -35,6 +37,26 @@ from amlb_ext.hardening.baseline.registry import (
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
 QUICK_ROWS = 2000
+#: How the name of a candidate ends that joins the quick zoo with as many rows as F.
+ALL_ROWS = "_all_rows"
+#: What models of a family are called (a part of the class's name), and the candidate that joins
+#: for it where F saw more rows than the zoo; the first family that fits is F's.
+_JOINING = (
+    ("RandomForest", "forest"),
+    ("ExtraTrees", "extra_trees"),
+    ("KNeighbors", "neighbours_25"),
+    ("MLP", "network_deep"),
+)
+#: The same for families whose candidates see all rows anyway; how the class's name begins.
+_PRESENT = (
+    (
+        ("HistGradientBoosting", "GradientBoosting", "XGB", "LGBM", "CatBoost"),
+        ("boosting", "boosting_slow"),
+    ),
+    (("Logistic", "Ridge", "Lasso", "LinearRegression", "ElasticNet"), ("linear",)),
+    (("GaussianNB",), ("naive_bayes",)),
+    (("DecisionTree",), ("tree_3", "tree_8")),
+)
 #: Candidates of the quick zoo that see as many rows as F all the same in a certificate.
 WHOLE = (
     "linear",
@@ -44,10 +66,11 @@ WHOLE = (
     "tree_8",
     "boosting",
     "boosting_slow",
+    *(name + ALL_ROWS for _, name in _JOINING),
 )
 #: Rounds and leaves of boosting as scikit-learn has it, and the most rounds taken over from F.
 STANDARD_ROUNDS, STANDARD_LEAVES, MOST_ROUNDS = 100, 31, 1000
-#: What boosting libraries call their rounds.
+#: What boosting libraries call their rounds; a forest's trees and a network's epochs are alike.
 _ROUNDS = ("max_iter", "n_estimators", "iterations")
 #: Fewer candidates than this make no ranking worth comparing.
 MIN_CANDIDATES = 4
@@ -104,9 +127,16 @@ def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
 
 
 def candidates_beside(
-    baseline: ModelSpec | None, kind: Kind, size: Size = "quick"
+    baseline: ModelSpec | None,
+    kind: Kind,
+    size: Size = "quick",
+    *,
+    train_rows: int = 0,
 ) -> dict[str, ModelSpec]:
     """Return the zoo with boosting of as many rounds as F has, at least the standard ones.
+
+    Where F is a forest, neighbours or a network, and saw more rows than such candidates of the
+    quick zoo do, one that sees them all joins.
 
     Parameters
     ----------
@@ -114,6 +144,8 @@ def candidates_beside(
         F; None where it is a file.
     kind : Kind
     size : {'quick', 'full'}
+    train_rows : int
+        Rows that F saw.
 
     Examples
     --------
@@ -134,11 +166,63 @@ def candidates_beside(
     )
     fast_params = {**fast.params, "max_iter": rounds, "max_leaf_nodes": STANDARD_LEAVES}
     slow_params = {**slow.params, "max_iter": rounds}
-    return {
+    beside = {
         **specs,
         "boosting": replace(fast, params=fast_params),
         "boosting_slow": replace(slow, params=slow_params),
     }
+    name = _joining_name(baseline)
+    if baseline is not None and name and size == "quick" and train_rows > QUICK_ROWS:
+        beside[name + ALL_ROWS] = _with_rounds_of(baseline, specs[name], kind)
+    return beside
+
+
+def _joining_name(baseline: ModelSpec | None) -> str:
+    """Return the candidate of F's family that does not see all rows; empty for none."""
+    class_name = _class_name(baseline)
+    for family, name in _JOINING:
+        if family in class_name:
+            return name
+    return ""
+
+
+def _class_name(spec: ModelSpec | None) -> str:
+    return "" if spec is None else spec.path.rsplit(".", 1)[-1]
+
+
+def _with_rounds_of(baseline: ModelSpec, spec: ModelSpec, kind: Kind) -> ModelSpec:
+    """Return a candidate with as many trees or epochs as F, where it has fewer."""
+    # of the built model: what the user left out is the library's default
+    params = build_estimator(baseline, kind).get_params()
+    more = {}
+    for name in _ROUNDS:
+        if name in spec.params and isinstance(params.get(name), int):
+            more[name] = max(spec.params[name], min(params[name], MOST_ROUNDS))
+    return replace(spec, params={**spec.params, **more})
+
+
+def names_like(baseline: ModelSpec | None) -> tuple[str, ...]:
+    """Return the candidates of F's family that see as many rows as F; none where F is unlike all.
+
+    Parameters
+    ----------
+    baseline : ModelSpec or None
+        F; None where it is a file.
+
+    Examples
+    --------
+    >>> names_like(ModelSpec("sklearn.ensemble.RandomForestClassifier"))
+    ('forest_all_rows',)
+    >>> names_like(ModelSpec("sklearn.svm.SVC"))
+    ()
+    """
+    if name := _joining_name(baseline):
+        return (name + ALL_ROWS,)
+    class_name = _class_name(baseline)
+    for families, names in _PRESENT:
+        if class_name.startswith(families):
+            return names
+    return ()
 
 
 def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
@@ -153,7 +237,7 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     """
     if spec is None:
         return 0
-    class_name = spec.path.rsplit(".", 1)[-1]
+    class_name = _class_name(spec)
     # by name, since a forest has n_estimators too and the libraries share no base class
     if not any(word in class_name for word in ("Boost", "XGB", "LGBM")):
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,10 +20,10 @@ from amlb_ext.validity.measures import (
 
 Verdict = Literal["rank", "describe", "stress-test only"]
 #: Incremented when a reader of an older version could not understand the file.
-FORMAT = 2
+FORMAT = 3
 #: Formats that this version reads. In format 1 the limits of solvability were not those of the
-#: best candidate.
-READ_FORMATS = (1, 2)
+#: best candidate; before format 3 the verdict on made rows rested on z2 and tau.
+READ_FORMATS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class Certificate:
     ----------
     task, kind : str
     verdict : {'rank', 'describe', 'stress-test only'}
-        ``rank``: candidates may be ranked on synthetic and on weighted real rows. ``describe``:
-        estimates on weighted real rows hold, but synthetic rows and rows chosen by realised error
-        must not rank. ``stress-test only``: no claim about models, only about robustness.
+        ``rank``: candidates may be ranked on every made part and on weighted real rows.
+        ``describe``: estimates on weighted real rows hold, but made rows and rows chosen by
+        realised error must not rank. ``stress-test only``: no claim about models, only about
+        robustness.
     reason : str
         One sentence that names the deciding measure.
     measures : tuple of Measure
@@ -124,7 +125,7 @@ class Certificate:
         remedy = "hardsynth certify DIR writes it again"
         try:
             if entry["format"] not in READ_FORMATS:
-                formats = " and ".join(str(number) for number in READ_FORMATS)
+                formats = f"{READ_FORMATS[0]} to {READ_FORMATS[-1]}"
                 raise SuiteError(
                     f"the certificate has format {entry['format']}, this version reads {formats}",
                     remedy,
@@ -141,7 +142,9 @@ class Certificate:
         """Return the certificate as a table."""
         # in this order, which that of the JSON's keys need not be
         parts = [
-            part for part in ("full", "bad", "ga", "synthetic") if part in self.rows
+            part
+            for part in ("full", "bad", "ga", "synthetic", "population")
+            if part in self.rows
         ]
         counts = ", ".join(f"{self.rows[part]} {part}" for part in parts)
         checks = self.checks
@@ -210,8 +213,10 @@ def _wrapped(text: str, width: int, *, indent: int, hanging: int) -> list[str]:
 
 
 def _interval_text(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
+    if low is None:
         return ""
+    if high is None:  # a one-sided limit
+        return f"{_number_text(low)} or more"
     return f"{_number_text(low)} to {_number_text(high)}"
 
 
@@ -266,10 +271,11 @@ def decide_verdict(
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
-    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; little
-    left to mend, where that is shown, or anything else that ranking rests on and that fails or
-    could not be measured → ``describe``. What is wrong with the synthetic rows is said first. That
-    a candidate's saving is not shown decides nothing.
+    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; rows
+    made from failures that ask the wrong question, any made part that does not order candidates
+    as real rows do, little left to mend, where that is shown, or anything else that ranking rests
+    on and that fails or could not be measured → ``describe``. That a candidate's saving is not
+    shown decides nothing.
 
     Examples
     --------
@@ -278,13 +284,21 @@ def decide_verdict(
     'stress-test only'
     """
     by_name = {measure.name: measure for measure in measures}
+    orders = [measure for measure in measures if measure.name.endswith(_ORDER)]
     rules: list[tuple[Verdict, str, str]] = [
         *(("stress-test only", name, sentence) for name, sentence in _STRESS),
         *(("describe", name, sentence) for name, sentence in _DESCRIBE),
     ]
     for verdict, name, sentence in rules:
+        if name == _ORDER:
+            if unsound := _unsound_orders(orders):
+                return verdict, sentence.format(parts=unsound)
+            continue
         measure = by_name.get(name)
         if measure is None or measure.value is None:
+            continue
+        # rows made for the region do not stand for realised failures
+        if name == "target check" and _are_all_of_region(orders):
             continue
         if name == "solvability":
             # a saving that is not shown, or not large, decides nothing
@@ -299,7 +313,7 @@ def decide_verdict(
                 t=_number_text(measure.threshold),
                 then=instead,
             )
-    for name in _NEEDED:
+    for name in _needed_measures(orders):
         if name not in by_name or by_name[name].value is None:
             why = by_name[name].text if name in by_name else "it was not taken"
             # the null is left out silently; the first note says why F has no twins
@@ -309,13 +323,74 @@ def decide_verdict(
                 f"The measure '{name}' is missing ({why}), so nothing may rank here."
             )
             return "describe", reason
+    if not orders:
+        return "describe", (
+            f"There are no made rows, or too few candidates to hold them to real ones: {_DECIDE}."
+        )
     # every measure that a ranking rests on was taken, and none has failed
-    tau = _number_text(by_name["synthetic: tau"].value)
-    z2 = _number_text(by_name["synthetic: z2"].value)
+    figures = [f"{_part_of(order)} {_order_figures(order)}" for order in orders]
     return "rank", (
-        f"Synthetic rows order models as real failures do (tau {tau}, z2 {z2}), labels "
-        "hold and F's twins gain nothing: candidates may be ranked on them."
+        f"Models may be ranked on {_and(_part_of(order) for order in orders)} rows: they order "
+        "models as the real rows do that they stand for (share of the agreement that these reach "
+        f"with themselves: {'; '.join(figures)}), labels hold and F's twins gain nothing."
     )
+
+
+def _part_of(order: Measure) -> str:
+    """Return the made part that a measure of the order speaks of."""
+    return order.name.removesuffix(_ORDER)
+
+
+def _are_all_of_region(orders: Sequence[Measure]) -> bool:
+    """Whether rows were made, and none of them from failures."""
+    return bool(orders) and all(_part_of(order) == "population" for order in orders)
+
+
+def _order_figures(order: Measure) -> str:
+    """Return the relative agreement and its lower limit, in words."""
+    return f"{_number_text(order.value)}, surely {_number_text(order.low)}"
+
+
+def _unsound_orders(orders: Sequence[Measure]) -> str:
+    """Return the made parts whose order is not shown to be that of real rows; empty for none."""
+    texts = []
+    for order in orders:
+        if order.passed is False and order.value is not None:
+            texts.append(
+                f"{_part_of(order)} rows {_order_figures(order)}, where "
+                f"{_number_text(order.threshold)} is asked"
+            )
+    return "; ".join(texts)
+
+
+def _and(words: Iterable[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> _and(["ga", "synthetic", "population"]), _and(["ga"])
+    ('ga, synthetic and population', 'ga')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _needed_measures(orders: Sequence[Measure]) -> list[str]:
+    """Return the measures without which nothing may rank, in the order in which they are named."""
+    from_failures = not _are_all_of_region(orders)
+    needed = ["region"]
+    if from_failures:
+        needed.append("target check")
+    needed.append("null on region")
+    # a made part that exists counts, whatever the others say
+    needed += [order.name for order in orders]
+    if from_failures and orders:
+        needed.append("label support")
+    if any(_part_of(order) == "population" for order in orders):
+        needed.append("population: label support")
+    if orders:
+        needed.append("exact copies")
+    return [*needed, "effective size"]
 
 
 def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
@@ -328,6 +403,10 @@ def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
     )
 
 
+#: How the name of a measure of the order of candidates ends, after the made part.
+_ORDER = ": order"
+#: What to do where made rows may not rank.
+_DECIDE = "decide on the whole fold, and read the region for where and how much"
 #: Measures that forbid any claim about models, and what is said where one fails; the first that
 #: fails decides. ``v`` is the value, ``t`` the threshold.
 _STRESS = (
@@ -347,6 +426,16 @@ _STRESS = (
         "({v}, {t} would be allowed).",
     ),
     (
+        "population: label agreement",
+        "Labels of population rows are wrong too often: a fresh oracle supports a share of {v}, "
+        "by the weighted real rows it should be {t}.",
+    ),
+    (
+        "population: label support",
+        "Labels of population rows are less plausible than those of the weighted real rows "
+        "({v}, {t} would be allowed).",
+    ),
+    (
         "exact copies",
         "Made rows repeat the features of real ones: a share of {v} are exact copies, {t} would be "
         "allowed.",
@@ -363,17 +452,19 @@ _STRESS = (
     ),
 )
 #: The same for measures that forbid a ranking on made rows, or on weighted ones. ``h`` is the
-#: upper limit of solvability, ``then`` what :func:`_what_to_rank_on` returns.
+#: upper limit of solvability, ``then`` what :func:`_what_to_rank_on` returns, ``parts`` what
+#: :func:`_unsound_orders` returns. What asks the wrong question comes first.
 _DESCRIBE = (
     (
-        "synthetic: tau",
-        "Synthetic rows order models differently from real bad rows (tau {v}, below {t}): "
-        "use the weighted real rows to rank.",
+        "target check",
+        "Rows chosen by F's errors ask another question than the region does (their rankings agree "
+        "at tau {v}, below {t}), and so do rows made from them: rank on none of bad, ga and "
+        f"synthetic; {_DECIDE}.",
     ),
     (
-        "synthetic: z2",
-        "Models' gains over F on synthetic rows are not those on real bad rows (z2 {v}, above "
-        "{t}): use the weighted real rows to rank.",
+        _ORDER,
+        "Made rows do not order models as the real rows do that they stand for (share of the "
+        f"agreement that these reach with themselves: {{parts}}): {_DECIDE}.",
     ),
     (
         "infeasible rows",
@@ -399,11 +490,6 @@ _DESCRIBE = (
         "effective size",
         "The weighted real rows are worth only {v} rows (below {t}): describe them, and {then}.",
     ),
-    (
-        "target check",
-        "Ranking on realised errors and ranking on the failure region disagree (tau {v}, "
-        "below {t}): use the weighted real rows, never the bad, ga or synthetic ones, to rank.",
-    ),
 )
 #: What certificates of format 1 said where their limits lay below 5 %.
 _OLD_CLAIM = (
@@ -413,15 +499,4 @@ _OLD_CLAIM = (
 _OLD_SOLVABILITY = (
     "Solvability is not shown: an older version measured it, with an upper limit that is not that "
     "of the best candidate; 'hardsynth certify DIR' measures it again."
-)
-#: Measures without which nothing may rank, in the order in which their absence is named.
-_NEEDED = (
-    "region",
-    "target check",
-    "null on region",
-    "synthetic: tau",
-    "synthetic: z2",
-    "label support",
-    "exact copies",
-    "effective size",
 )

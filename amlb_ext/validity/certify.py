@@ -200,8 +200,8 @@ def certify_with_null(
     unbeaten = nothing_to_mend(measures)
     if unbeaten and unbeaten != reason:
         notes.append(unbeaten)
-    if evaluation.capped:
-        notes.append(evaluation.capped)
+    if evaluation.capped_note:
+        notes.append(evaluation.capped_note)
     certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,

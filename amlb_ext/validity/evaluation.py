@@ -27,16 +27,27 @@ from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (
+    ALL_ROWS,
     JUDGES,
+    MIN_CANDIDATES,
     QUICK_ROWS,
     WHOLE,
     Size,
     candidate_zoo,
     candidates_beside,
     fit_zoo,
+    names_like,
 )
 from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.realism_measures import ScaledTable
+from amlb_ext.validity.reference import (
+    PartLosses,
+    Reference,
+    ReferenceRows,
+    build_reference,
+    choose_training_rows,
+    score_training_part,
+)
 from amlb_ext.validity.refits import baseline_spec, refit_baseline
 from amlb_ext.validity.task_rows import PARTS, REFIT_PREFIX, TaskRows
 from amlb_ext.validity.unlabelled import FoldView, Unlabelled, view_fold
@@ -52,8 +63,9 @@ class ScoredRows:
         Of the candidates and of F.
     twins : ndarray of shape (n, R)
         Losses of F's re-fits.
-    fold, weight, reducible, bad, recorded : ndarray of shape (n,)
-        ``recorded`` is whether the generation's own oracle supported the label.
+    fold, weight, reducible, bad, recorded, y : ndarray of shape (n,)
+        ``recorded`` is whether the generation's own oracle supported the label; ``y`` are class
+        codes, or targets on each fold's own scale.
     labels : LabelOpinion
         What a fresh oracle says of the labels.
     table : ScaledTable
@@ -67,6 +79,7 @@ class ScoredRows:
     reducible: np.ndarray
     bad: np.ndarray
     recorded: np.ndarray
+    y: np.ndarray
     labels: LabelOpinion
     table: ScaledTable
 
@@ -84,21 +97,30 @@ class TaskEvaluation:
         Candidates that could be fitted on every fold.
     parts : dict of str to ScoredRows
         By suffix.
+    reference : Reference
+        What the order of candidates on made rows is held to.
     dropped : dict of str to str
         Why a candidate could not be fitted.
     notes : tuple of str
     views : tuple of FoldView
         Unlabelled rows as each fold's models see them; empty without any.
-    capped : str
-        Which candidates saw fewer training rows than F; empty for none.
+    capped : tuple of str
+        Candidates that saw fewer training rows than F.
+    has_match : bool
+        Whether a candidate of F's own family saw as many training rows as F.
+    capped_note : str
+        Says which saw fewer; empty for none.
     """
 
     names: list[str]
     parts: dict[str, ScoredRows]
+    reference: Reference
     dropped: dict[str, str]
     notes: tuple[str, ...]
     views: tuple[FoldView, ...]
-    capped: str
+    capped: tuple[str, ...]
+    has_match: bool
+    capped_note: str
 
 
 def evaluate_task(
@@ -128,7 +150,9 @@ def evaluate_task(
         Processes, a fold each; they change nothing but time.
     """
     f_spec = baseline_spec(rows.settings, rows.kind)
-    specs = dict(candidates or candidates_beside(f_spec, rows.kind, size))
+    most_rows = max((len(train) for train, _ in rows.folds.values()), default=0)
+    zoo = candidates_beside(f_spec, rows.kind, size, train_rows=most_rows)
+    specs = dict(candidates or zoo)
     # a user's own candidates see all rows that F saw, whatever that costs
     whole = frozenset(specs if candidates else WHOLE)
     has_stored_refits = rows.holds_refits(refits)
@@ -167,14 +191,75 @@ def evaluate_task(
     # a candidate that fails on one fold has no pooled losses, so it leaves all of them
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
-    fewer_rows = [name for name in specs if name not in whole]
+    fewer_rows: list[str] = []
+    if size == "quick" and most_rows > QUICK_ROWS:
+        fewer_rows = [name for name in specs if name not in whole]
+    pooled = _pool_parts(rows, folds, scores, columns)
+    reference = _score_reference(rows, pooled, request, names=names, workers=workers)
+    if reference.note:
+        notes.append(reference.note)
     return TaskEvaluation(
         names=names,
-        parts=_pool_parts(rows, folds, scores, columns),
+        parts=pooled,
+        reference=reference,
         dropped=dropped,
         notes=tuple(notes),
         views=tuple(views),
-        capped=_capped_note(rows, fewer_rows, size),
+        capped=tuple(fewer_rows),
+        has_match=any(name in names for name in names_like(f_spec)),
+        capped_note=_capped_note(fewer_rows, most_rows),
+    )
+
+
+def _score_reference(
+    rows: TaskRows,
+    pooled: Mapping[str, ScoredRows],
+    request: _FoldRequest,
+    *,
+    names: Sequence[str],
+    workers: int,
+) -> Reference:
+    """Score the training rows on which F fails out of fold, and join them to the test rows."""
+    chosen, note = None, ""
+    # fewer candidates make no ranking, so nothing is held to the reference
+    if len(names) >= MIN_CANDIDATES:
+        chosen, note = choose_training_rows(rows)
+    scored: list[PartLosses] = []
+    # a match of F is there for what can be mended: fitted on all rows, it costs as much as F
+    asked = [name for name in names if not name.endswith(ALL_ROWS)]
+    if chosen is not None:
+        specs = {name: request.specs[name] for name in asked}
+        rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
+        jobs = []
+        for part in chosen.parts:
+            jobs.append(
+                (
+                    rows_of_fold,
+                    chosen,
+                    part,
+                    specs,
+                    request.whole,
+                    request.most_rows,
+                    request.seed,
+                )
+            )
+        by_job = dict(run_jobs(score_training_part, jobs, min(workers, len(jobs))))
+        scored = [by_job[number] for number in range(len(jobs))]
+    full = pooled["full"]
+    test = ReferenceRows(losses=full.losses, weights=full.weight, y=full.y)
+    failures = test.take(np.zeros(0, dtype=int))
+    if "bad" in pooled:
+        bad = pooled["bad"]
+        failures = ReferenceRows(losses=bad.losses, weights=bad.weight, y=bad.y)
+    return build_reference(
+        test,
+        failures,
+        chosen=chosen,
+        scored=scored,
+        names=names,
+        asked=np.array([names.index(name) for name in asked], dtype=int),
+        n_classes=len(rows.labels),
+        note=note,
     )
 
 
@@ -202,15 +287,13 @@ def file_refits_note(rows: TaskRows, refits: int) -> str:
     )
 
 
-def _capped_note(rows: TaskRows, fewer: Sequence[str], size: Size) -> str:
+def _capped_note(fewer: Sequence[str], most_rows: int) -> str:
     """Return which candidates saw fewer training rows than F; empty for none."""
-    sizes = [len(train) for train, _ in rows.folds.values()]
-    most = max(sizes, default=0)
-    if size != "quick" or not fewer or most <= QUICK_ROWS:
+    if not fewer:
         return ""
     return (
         f"{', '.join(fewer)} saw at most {QUICK_ROWS} training rows, the other candidates as "
-        f"many as F (up to {most}); 'hardsynth certify DIR --size full' gives all rows to all"
+        f"many as F (up to {most_rows}); 'hardsynth certify DIR --size full' gives all rows to all"
     )
 
 
@@ -258,6 +341,7 @@ def _pool_parts(
             reducible=stacked.reducible,
             bad=stacked.bad,
             recorded=stacked.recorded,
+            y=stacked.y,
             labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
             # the parts are scored on each fold's own scale, but looked at on one
             table=scaler.build_table(tests, clusters),
@@ -304,6 +388,11 @@ class _FoldRequest:
     has_stored_refits: bool
     far: Unlabelled | None
     whole: frozenset[str]
+
+    @property
+    def most_rows(self) -> int | None:
+        """Training rows that the other candidates see at most."""
+        return QUICK_ROWS if self.size == "quick" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,7 +508,7 @@ class _FoldScorer:
             Z=self.Z,
             y=self.y,
             seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
-            most=QUICK_ROWS if request.size == "quick" else None,
+            most=request.most_rows,
             whole=request.whole,
         )
         for name in judges:

@@ -20,14 +20,14 @@ from amlb_ext.relations.kinds import Relation
 from amlb_ext.relations.mining import mine_relations
 from amlb_ext.relations.written_forms import WrittenForm
 from amlb_ext.suite import Rows
+from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.measures import Measure, finite_or_none, make_measure
-from amlb_ext.validity.task_rows import TaskRows
+from amlb_ext.validity.task_rows import MADE, TaskRows
 
 #: Share of made rows that may break a relation.
 MOST_INFEASIBLE = 0.01
 #: Relations with less evidence do not judge.
 LEAST_EVIDENCE = 10.0
-MADE_PARTS = ("ga", "synthetic")
 _SOURCE = "relations that hold on every real row, docs/relations.md; limit ours"
 #: Name of the target's column in tables of features and target; no feature has it.
 TARGET = "\x00target"
@@ -61,7 +61,7 @@ class Feasibility:
     Attributes
     ----------
     parts : dict of str to PartCounts
-        ``ga`` and ``synthetic``.
+        ``ga`` and ``synthetic``, and ``population`` where there are such rows.
     n_relations : int
         Relations that judge, over all folds.
     test_rows, test_broken : int
@@ -131,9 +131,10 @@ def audit_made_rows(rows: TaskRows) -> Feasibility:
         texts |= {relation.text for relation in judging}
         rng = random_stream(rows.seed, rows.name, fold, "shuffle")
         shuffled.append(float(_breaks_any(judging, _shuffle(test, rng)).mean()))
-        for name in MADE_PARTS:
+        for name in MADE:
             if name in parts:
-                _count(found.parts[name], _with_target(parts[name]), judging, forms)
+                part = found.parts.setdefault(name, PartCounts())
+                _count(part, _with_target(parts[name]), judging, forms)
     found.n_relations = len(texts)
     found.shuffled_share = float(np.mean(shuffled)) if shuffled else float("nan")
     return found

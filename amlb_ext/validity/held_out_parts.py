@@ -183,9 +183,9 @@ def hold_out_parts(
     ModelError
         F could not be fitted without some part.
     """
-    if not all(cross.refits):
+    f = cross.unseen_predictions()
+    if f is None or not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
-    f = _out_of_fold(cross)
     rule = settle_rule(
         config.hardness, task.kind, task.labels, y=cross.y, f=f, t=cross.t
     )
@@ -214,17 +214,6 @@ def hold_out_parts(
         )
         parts.append(HeldOutPart(models=models, rows=rows))
     return parts
-
-
-def _out_of_fold(cross: CrossFit) -> np.ndarray:
-    """Return what fits without a row predict for it; of an F that came fitted, its clones."""
-    if not any(baseline.comes_fitted for baseline in cross.baselines):
-        return cross.f
-    f = cross.f.copy()
-    for target, refits in enumerate(cross.refits):
-        for refit, (_, held) in zip(refits, cross.parts, strict=True):
-            f[held, target] = refit.predict(cross.Z[held])
-    return f
 
 
 def _models_without(cross: CrossFit, part: int) -> tuple[TargetModels, ...]:

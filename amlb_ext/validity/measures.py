@@ -15,6 +15,7 @@ come from a bootstrap of clusters, drawn jointly for real rows and what was made
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -126,6 +127,10 @@ class Losses:
     def take(self, rows: np.ndarray) -> Losses:
         """Return the losses of some rows, by position or as a mask."""
         return Losses(self.candidates[rows], self.baseline[rows], self.clusters[rows])
+
+    def with_candidates(self, columns: np.ndarray) -> Losses:
+        """Return the losses of F and of some candidates, by position."""
+        return Losses(self.candidates[:, columns], self.baseline, self.clusters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,13 +290,33 @@ def clustered_auc(
 
 
 def measure_solvability(
-    all_rows: Losses, weights: np.ndarray, names: list[str], rng: np.random.Generator
+    all_rows: Losses,
+    weights: np.ndarray,
+    names: list[str],
+    rng: np.random.Generator,
+    *,
+    capped: Collection[str] = (),
+    has_match: bool = True,
 ) -> Measure:
     """Share of F's loss in the region that the best candidate saves, see ``stats.best_saving``.
 
     The interval is one for the *best* candidate, F among them, so it lies within 0 and 1. Its
     lower end shows that something can be mended, its upper end that little can; where neither
-    does, the finding is ``not shown``, which is neither passed nor failed.
+    does, the finding is ``not shown``, which is neither passed nor failed. What candidates save
+    that saw fewer training rows than F is no limit of what others would, so without a match of F's
+    own family that little can be mended is not shown either.
+
+    Parameters
+    ----------
+    all_rows : Losses
+    weights : ndarray of shape (n,)
+    names : list of str
+        Of the candidates.
+    rng : Generator
+    capped : collection of str
+        Candidates that saw fewer training rows than F.
+    has_match : bool
+        Whether a candidate of F's own family saw as many as F.
     """
     name, source = "solvability", "ours: the lower limit must lie above 0"
     loss_f = all_rows.baseline
@@ -308,7 +333,19 @@ def measure_solvability(
     saving = best_saving(candidate_losses, loss_f, weights, all_rows.clusters, rng)
     candidates_chosen = [names[index] for index in saving.chosen if index >= 0]
     best = candidates_chosen[0] if candidates_chosen else "none"
+    n_capped = sum(name in capped for name in names)
+    if best in capped:
+        best += ", which saw fewer training rows than F"
     passed, finding, text = _saving_finding(saving, best, len(names))
+    if finding == NOTHING and n_capped and not has_match:
+        passed, finding = None, NOT_SHOWN
+        text = (
+            f"not shown: none of {len(names)} candidates saves more than {100 * saving.high:.1f} % "
+            f"of F's loss in the region, but {n_capped} of them saw fewer training rows than F, "
+            "and none that saw as many is of F's kind; --size full gives all rows to all"
+        )
+    elif finding != MENDABLE and n_capped:
+        text += f"; {n_capped} of the candidates saw fewer training rows than F"
     solvability = make_measure(
         name,
         saving.point,
@@ -453,6 +490,8 @@ def measure_labels(
     all_agree: np.ndarray,
     recorded: float,
     n_classes: int,
+    prefix: str = "",
+    weights: np.ndarray | None = None,
 ) -> list[Measure]:
     """Compare the labels of made rows with those of real bad rows, by the opinion of an oracle.
 
@@ -468,21 +507,27 @@ def measure_labels(
         Share of made rows that agree according to their provenance.
     n_classes : int
         C, or 0 for regression.
+    prefix : str
+        What the measures' names begin with.
+    weights : ndarray, optional
+        Of the rows of ``bad``, for made rows that stand for weighted real rows, not for bad ones.
     """
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
     source = "docs/validity.md, 6"
+    agreement_name, support_name = f"{prefix}label agreement", f"{prefix}label support"
+    real_rows = "real bad rows" if weights is None else "weighted real rows"
     why = why_not_compared(len(np.unique(bad.clusters)), len(made.clusters))
     if why:
         return [
-            missing_measure("label agreement", why, source, None, ">="),
-            missing_measure("label support", why, source, margin, ">="),
+            missing_measure(agreement_name, why, source, None, ">="),
+            missing_measure(support_name, why, source, margin, ">="),
         ]
-    bad_share = float(bad.agrees.mean())
+    bad_share = float(np.average(bad.agrees, weights=weights))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
     agreement = make_measure(
-        "label agreement",
+        agreement_name,
         made_share.point,
-        f"made rows whose label a freshly fitted oracle supports; real bad rows {bad_share:.0%}, "
+        f"made rows whose label a freshly fitted oracle supports; {real_rows} {bad_share:.0%}, "
         f"all real rows {all_agree.mean():.0%}; as generated {recorded:.0%}",
         source,
         low=made_share.low,
@@ -492,16 +537,23 @@ def measure_labels(
     )
     # below its limit it fails only where that is sure: few rows are no fault of the labels
     gap = _mean_difference(
-        made.agrees.astype(float), made.clusters, bad.agrees.astype(float), bad.clusters
+        made.agrees.astype(float),
+        made.clusters,
+        bad.agrees.astype(float),
+        bad.clusters,
+        b_weights=weights,
     )
     may_hold = _one_sided_upper_limit(gap) >= -AGREEMENT_MARGIN
     agreement = replace(agreement, passed=bool(agreement.passed or may_hold))
 
-    gap = _mean_difference(made.support, made.clusters, bad.support, bad.clusters)
+    gap = _mean_difference(
+        made.support, made.clusters, bad.support, bad.clusters, b_weights=weights
+    )
+    whose = "bad rows'" if weights is None else "weighted real rows'"
     support = make_measure(
-        "label support",
+        support_name,
         gap.point,
-        "plausibility of made rows' labels minus that of bad rows'; fails if surely (one-sided "
+        f"plausibility of made rows' labels minus that of {whose}; fails if surely (one-sided "
         "95 %) below limit",
         source,
         low=gap.low,
@@ -521,14 +573,21 @@ def _one_sided_upper_limit(mean: MeanEstimate) -> float:
 
 
 def _mean_difference(
-    a: np.ndarray, a_clusters: np.ndarray, b: np.ndarray, b_clusters: np.ndarray
+    a: np.ndarray,
+    a_clusters: np.ndarray,
+    b: np.ndarray,
+    b_clusters: np.ndarray,
+    *,
+    b_weights: np.ndarray | None = None,
 ) -> MeanEstimate:
-    """Mean of a minus mean of b as one linear statistic of their joint clusters.
+    """Mean of a minus (weighted) mean of b as one linear statistic of their joint clusters.
 
     A made row and the bad row it came from are one cluster, so what both share cancels.
     """
-    gap = a.mean() - b.mean()
-    influence = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
+    b_mean = np.average(b, weights=b_weights)
+    b_size = len(b) if b_weights is None else b_weights.sum() / b_weights
+    gap = a.mean() - b_mean
+    influence = np.concatenate([(a - a.mean()) / len(a), (b_mean - b) / b_size])
     clusters = np.concatenate([a_clusters, b_clusters])
     # values whose mean is the difference, and whose spread is that of its influence
     values = gap + influence * len(clusters)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest
 
+from amlb_ext.stats.order_agreement import order_agreement
 from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
 from amlb_ext.validity.measures import (
@@ -26,9 +27,13 @@ from amlb_ext.validity.measures import (
     too_few_text,
     why_not_compared,
 )
+from amlb_ext.validity.reference import ReferenceRows
 
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
+#: Share of the agreement that real rows reach with themselves which made rows surely reach.
+#: Set by simulation, docs/validity.md, 15.
+ORDER_MARGIN = 0.65
 #: Standard errors by which twins of F may seem to beat it.
 NULL_LIMIT = -2.0
 
@@ -198,6 +203,73 @@ def measure_fidelity(
         sense=">=",
     )
     return [z2_measure, tau_measure]
+
+
+def measure_order(
+    made: Losses,
+    reference: ReferenceRows,
+    what: str,
+    rng: np.random.Generator,
+    *,
+    why_not: str = "",
+    are_failures: bool = True,
+) -> Measure:
+    """Does a made part order candidates as real rows do, as far as these can tell?
+
+    The value is the relative agreement of :mod:`amlb_ext.stats.order_agreement`. The measure
+    passes where its one-sided 95 % lower limit reaches :data:`ORDER_MARGIN`: that the part is
+    sound must be shown, few failures do not make it so.
+
+    Parameters
+    ----------
+    made : Losses
+        Of the part, for the candidates of the reference.
+    reference : ReferenceRows
+    what : str
+        The part's name.
+    rng : Generator
+    why_not : str
+        Why the reference cannot be used; empty where it can.
+    are_failures : bool
+        Whether the reference are rows on which F fails, all alike, not all rows weighted by
+        ``P(bad | x)``.
+    """
+    name, source = f"{what}: order", "docs/validity.md, 15; the lower limit decides"
+    if not why_not and len(made) < MIN_MADE_ROWS:
+        why_not = f"not enough rows: {len(made)} {what} rows"
+    if why_not:
+        return missing_measure(name, why_not, source, ORDER_MARGIN, ">=")
+    losses = reference.losses
+    weights = None if are_failures else reference.weights
+    # the made rows are the benchmark as it stands: only the reference is a sample
+    agreement = order_agreement(
+        made.gaps.mean(axis=0),
+        losses.gaps,
+        clusters=losses.clusters,
+        weights=weights,
+        rng=rng,
+    )
+    if math.isnan(agreement.relative):
+        why = "the real rows tell no two candidates apart"
+        return missing_measure(name, why, source, ORDER_MARGIN, ">=")
+    real_rows = f"{losses.n_real_rows} real rows " + (
+        "on which F fails" if are_failures else "weighted by P(bad | x)"
+    )
+    text = (
+        f"agreement of the order of candidates with that on {real_rows}, as a share of what these "
+        f"reach with themselves ({agreement.itself:.2f}); tau {agreement.tau:.2f}; its lower "
+        "limit (one-sided 95 %) must reach the limit"
+    )
+    order = make_measure(
+        name,
+        agreement.relative,
+        text,
+        source,
+        low=agreement.low,
+        threshold=ORDER_MARGIN,
+        sense=">=",
+    )
+    return replace(order, passed=bool(agreement.low >= ORDER_MARGIN))
 
 
 def _mean_tau_of_halves(bad: Losses, rng: np.random.Generator) -> float:

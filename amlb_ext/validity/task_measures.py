@@ -13,7 +13,7 @@ from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation
 from amlb_ext.validity.feasibility_measures import measure_feasibility
 from amlb_ext.validity.measures import Losses, Measure
 from amlb_ext.validity.refits import baseline_spec
-from amlb_ext.validity.task_rows import TaskRows
+from amlb_ext.validity.task_rows import MADE, POPULATION, TaskRows
 
 
 def measure_task(
@@ -31,11 +31,16 @@ def measure_task(
             full.weight,
             evaluation.names,
             random_stream(seed, rows.name, "halves"),
+            capped=evaluation.capped,
+            has_match=evaluation.has_match,
         ),
     ]
-    if bad is not None and len(evaluation.names) >= MIN_CANDIDATES:
-        out += _ranking_measures(rows, evaluation, bad, seed)
-    elif bad is not None:
+    has_made_rows = any(part in evaluation.parts for part in MADE)
+    if len(evaluation.names) >= MIN_CANDIDATES:
+        if bad is not None:
+            out += _ranking_measures(rows, evaluation, bad, seed)
+        out += _order_measures(rows, evaluation, seed)
+    elif bad is not None or has_made_rows:
         notes.append(
             f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking"
         )
@@ -53,6 +58,8 @@ def measure_task(
             )
         out.append(ranking_measures.measure_widening(_known_losses(made)))
         out += _made_row_measures(rows, full, made, bad, seed)
+    if POPULATION in evaluation.parts:
+        out += _population_labels(rows, full, evaluation.parts[POPULATION])
     return out, notes
 
 
@@ -88,7 +95,41 @@ def _ranking_measures(
         made = evaluation.parts.get(part)
         # a part without rows is measured too: the certificate says that it is missing
         made_losses = _no_losses(bad) if made is None else _known_losses(made)
-        out += ranking_measures.measure_fidelity(made_losses, bad.losses, rng, part)
+        fidelity = ranking_measures.measure_fidelity(made_losses, bad.losses, rng, part)
+        # the limits are those of the calibration of kappa; here the order decides
+        out += [_as_information(measure) for measure in fidelity]
+    return out
+
+
+def _as_information(measure: Measure) -> Measure:
+    """Return a measure without its limit."""
+    return replace(measure, threshold=None, passed=None, sense="")
+
+
+def _order_measures(
+    rows: TaskRows, evaluation: TaskEvaluation, seed: int
+) -> list[Measure]:
+    """Compare the order of candidates on every made part with that on real rows."""
+    reference = evaluation.reference
+    out = []
+    for part in MADE:
+        made = evaluation.parts.get(part)
+        if made is None:
+            continue
+        # made for the region as a whole, not from failures
+        are_failures = part != POPULATION
+        why_not = reference.why_no_failures() if are_failures else ""
+        if np.isnan(made.losses.baseline).any():
+            why_not = f"F is a file of predictions: its loss on {part} rows is unknown"
+        order = ranking_measures.measure_order(
+            made.losses.with_candidates(reference.columns),
+            reference.failures if are_failures else reference.region,
+            part,
+            random_stream(seed, rows.name, "order", part),
+            why_not=why_not,
+            are_failures=are_failures,
+        )
+        out.append(order)
     return out
 
 
@@ -129,13 +170,10 @@ def _second_weight_measures(full: ScoredRows) -> list[Measure]:
     if is_usable_weight(v):
         views.append(("weighted by v", v))
         size = measures.measure_effective_size(v, full.losses.clusters)
-        # the same measure as that of w, without its limit
+        # the same measure as that of w
         size = replace(
-            size,
+            _as_information(size),
             name=name,
-            threshold=None,
-            passed=None,
-            sense="",
             source=source,
             text=size.text.replace("weighted test rows", "test rows weighted by v"),
         )
@@ -198,3 +236,18 @@ def _made_row_measures(
     out += realism_measures.measure_realism(made_table, bad_table, rng)
     out.append(realism_measures.measure_closest_record(made_table, bad_table, rng))
     return out
+
+
+def _population_labels(
+    rows: TaskRows, full: ScoredRows, made: ScoredRows
+) -> list[Measure]:
+    """Measure the labels of rows made for the region against those of the weighted real rows."""
+    return measures.measure_labels(
+        made.labels,
+        full.labels,
+        all_agree=full.labels.agrees,
+        recorded=float(made.recorded.mean()),
+        n_classes=len(rows.labels),
+        prefix=f"{POPULATION}: ",
+        weights=full.weight,
+    )

@@ -12,8 +12,13 @@ from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
 from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies, read_hard
 
-#: What is scored: all real rows, the bad ones, and what was made from these.
-PARTS = ("full", "bad", "ga", "synthetic")
+#: Rows of this origin stand in the main test file: made for the region, not from failures.
+POPULATION = "population"
+#: What is scored: all real rows, the bad ones, what was made from these, and the rows of the main
+#: test file that were made for the region.
+PARTS = ("full", "bad", "ga", "synthetic", POPULATION)
+#: Parts that consist of made rows.
+MADE = (*MADE_PARTS, POPULATION)
 #: Columns of the provenance with the losses of F's re-fits: ``null_0``, ``null_1``, ...
 REFIT_PREFIX = "null_"
 
@@ -37,7 +42,8 @@ class TaskRows:
     seed : int
         The suite's seed.
     folds : dict of int to (Rows, dict of str to Rows)
-        Per source fold: training rows, and test rows by suffix.
+        Per source fold: training rows, and test rows by suffix; ``population`` are those of this
+        origin among the rows of the main test file.
     summaries : tuple of mapping
         The figures of each fold's record.
     hard : dict of int to Part
@@ -94,7 +100,7 @@ class TaskRows:
         for fold, (train, parts) in self.folds.items():
             if "full" not in parts:
                 continue
-            made = [parts[name] for name in MADE_PARTS if name in parts]
+            made = [parts[name] for name in MADE if name in parts]
             counts += count_copies(
                 train=train, test=parts["full"], made=made, hard=self.hard.get(fold)
             )
@@ -120,6 +126,8 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
     coding = entry.coding
     folds: dict[int, FoldRows] = {}
     for part in PARTS:
+        if part == POPULATION:
+            continue
         name = amlb_name(task, part)
         # a task without made rows has no such parts
         if name not in suite.amlb_tasks:
@@ -129,11 +137,14 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
             train_file, test_file = suite.pair(name, index)
             if fold not in folds:  # all parts share the fold's training rows
                 features, target = coding.decode(coding.read_csv(train_file))
-                no_provenance = pd.DataFrame(index=features.index)
-                folds[fold] = (Rows(features, target, no_provenance), {})
+                provenance = _train_provenance(suite, task, fold, len(features))
+                folds[fold] = (Rows(features, target, provenance), {})
             _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
             parts[part] = Rows(features, target, suite.provenance(name, index))
+    for fold, rows in _read_population(suite, task).items():
+        if fold in folds:
+            folds[fold][1][POPULATION] = rows
     hard = {}
     for fold in folds:
         pair = read_hard(suite, task, fold)
@@ -152,3 +163,33 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
         summaries=tuple(summaries),
         hard=hard,
     )
+
+
+def _train_provenance(
+    suite: SuiteFiles, task: str, fold: int, n_rows: int
+) -> pd.DataFrame:
+    """Return where the training rows of a fold come from; no columns where that is not known."""
+    path = suite.layout.train_provenance(task, fold)
+    if path.is_file():
+        provenance = suite.train_provenance(task, fold)
+        if len(provenance) == n_rows:
+            return provenance
+    return pd.DataFrame(index=range(n_rows))
+
+
+def _read_population(suite: SuiteFiles, task: str) -> dict[int, Rows]:
+    """Return the rows of origin ``population`` in the main test files, by source fold."""
+    name = amlb_name(task, "")
+    if name not in suite.amlb_tasks:
+        return {}
+    coding = suite.tasks[task].coding
+    found = {}
+    for index, fold in enumerate(suite.amlb_tasks[name].folds):
+        provenance = suite.provenance(name, index)
+        is_population = (provenance["origin"] == POPULATION).to_numpy()
+        if not is_population.any():
+            continue
+        _, test_file = suite.pair(name, index)
+        features, target = coding.decode(coding.read_csv(test_file))
+        found[fold] = Rows(features, target, provenance).take(is_population)
+    return found

@@ -71,15 +71,14 @@ def promises(directory):
             value, good = promised(calibrations, name, passes)
             m = measures.get(there)
             known = m is not None and m.value is not None
-            cells += [
-                cell(value, good),
-                cell(m.value if known else None, known and m.passed),
-            ]
+            # fidelity is information in a certificate, so the limit is that of the calibration
+            holds = known and (passes(m.value) if passes else m.passed)
+            cells += [cell(value, good), cell(m.value if known else None, holds)]
             if value is not None and known:
-                agree[name].append(good == m.passed)
+                agree[name].append(good == holds)
                 if passes is not None:
                     sides["train"].append(good)
-                    sides["test"].append(m.passed)
+                    sides["test"].append(holds)
         if len(sides["train"]) == 2:
             agree["z2 and tau"].append(all(sides["train"]) == all(sides["test"]))
         print(f"{task:<16}{kappas:<34}{passed:<8}" + "".join(f"{c:<20}" for c in cells))

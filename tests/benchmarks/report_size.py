@@ -180,8 +180,8 @@ def both(one, two):
 
 def certificate(task, number):
     """Return a certificate as long as a real one."""
-    names = ("region", "solvability", "noise", "target check", "effective size", "ga: tau",
-             "ga: z2", "synthetic: tau", "synthetic: z2", "null on region", "null on bad",
+    names = ("region", "solvability", "noise", "target check", "effective size", "ga: order",
+             "ga: z2", "synthetic: order", "synthetic: z2", "null on region", "null on bad",
              "null on synthetic", "label support", "exact copies", "nearest distance",
              "detection", "coverage", "clustered width")  # fmt: skip
     text = "What was measured, in one sentence about as long as those of a real certificate are."

@@ -35,7 +35,13 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     # F is cloned and fitted again on the table's rows: the null control comes with the suite
     rows = read_task(SuiteFiles.load(tmp_path / "hard"), "table")
     assert rows.count_refits(9) == 5
-    [_, parts] = rows.folds[0]
+    [train, parts] = rows.folds[0]
+    # on training rows F is judged by the clone that has not seen the row, not by itself
+    unseen = train.provenance["oof_loss"]
+    p = F.predict_proba(train.features)[:, 1]
+    brier = 2 * (p - (train.target == "yes")) ** 2
+    assert len(unseen) == 160
+    assert not np.allclose(unseen, brier)
     losses = parts["full"].provenance
     assert not np.allclose(losses["loss"], losses["null_0"])
     evaluation = evaluate_task(rows, size="quick", refits=7, seed=1)

@@ -94,6 +94,25 @@ def test_region_weights_find_the_region(regression):
     assert weight[inside].mean() > 3 * weight[~inside].mean()
 
 
+def test_training_rows_say_what_fits_without_them_lose(regression):
+    rows = regression.train
+    about = rows.provenance
+    assert list(about) == [
+        "source_row",
+        "oof_part",
+        "oof_loss",
+        "oof_bad",
+        "oof_weight",
+    ]
+    assert about["oof_part"].value_counts().size == 5
+    # errors of .25 of the scaled target are bad, and most of them stand in the corner
+    assert (about["oof_bad"] == (about["oof_loss"] >= 0.25**2 - 1e-9)).all()
+    assert in_region(rows)[about["oof_bad"]].mean() > 0.8
+    inside = in_region(rows)
+    weight = about["oof_weight"].to_numpy()
+    assert weight[inside].mean() > 3 * weight[~inside].mean()
+
+
 def test_no_real_row_on_both_sides_of_hard(regression):
     part = regression.parts["hard"]
     train, test = part.train.provenance, part.test.provenance

@@ -7,11 +7,13 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.validity.candidates import (
     JUDGES,
+    QUICK_ROWS,
     WHOLE,
     candidate_zoo,
     candidates_beside,
     fit_zoo,
     named_candidates,
+    names_like,
 )
 from amlb_ext.validity.refits import (
     NULL_SHARE,
@@ -104,6 +106,31 @@ def test_boosting_has_the_rounds_of_f(kind):
         "boosting",
         "boosting_slow",
     }
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_an_f_that_saw_more_rows_than_its_family_gets_a_match(kind):
+    family = "Regressor" if kind is Kind.REGRESSION else "Classifier"
+
+    def joining(name, **params):
+        spec = ModelSpec(f"sklearn.{name}{family}", params)
+        beside = candidates_beside(spec, kind, train_rows=QUICK_ROWS + 1)
+        [new] = set(beside) - set(candidate_zoo(kind))
+        assert names_like(spec) == (new,)
+        assert new in WHOLE
+        assert candidates_beside(spec, kind, train_rows=QUICK_ROWS).get(new) is None
+        assert candidates_beside(spec, kind, "full", train_rows=9999).get(new) is None
+        return beside[new].params
+
+    assert joining("ensemble.RandomForest", n_estimators=70)["n_estimators"] == 70
+    assert joining("ensemble.ExtraTrees")["n_estimators"] == 100
+    assert joining("neighbors.KNeighbors", n_neighbors=3)["n_neighbors"] == 25
+    assert joining("neural_network.MLP", max_iter=9000)["max_iter"] == 1000
+    for name in ("ensemble.HistGradientBoosting", "tree.DecisionTree"):
+        spec = ModelSpec(f"sklearn.{name}{family}")
+        assert set(names_like(spec)) <= set(WHOLE) & set(candidate_zoo(kind))
+        assert names_like(spec)
+    assert names_like(None) == names_like(ModelSpec("sklearn.svm.SVC")) == ()
 
 
 def test_too_many_neighbours_leave_the_zoo_with_a_reason():

@@ -155,11 +155,12 @@ def test_random_labels_are_caught(rows, few):
         spoiled["label support"].passed is False
         or spoiled["label agreement"].passed is False
     )
-    assert not (spoiled["synthetic: z2"].passed and spoiled["synthetic: tau"].passed)
+    assert spoiled["synthetic: order"].passed is False
     assert spoiled.verdict != "rank"
     assert spoiled.verdict == "stress-test only"
     # the other rows were left alone
-    assert spoiled["ga: z2"].value == few["ga: z2"].value
+    for measure in ("ga: z2", "ga: order"):
+        assert spoiled[measure].value == few[measure].value
 
 
 def test_copies_are_caught(rows):
@@ -300,7 +301,8 @@ def test_few_bad_rows_pass_nothing(rows):
         return part.take(np.arange(len(part)) < 3)
 
     found = certify_rows(rows.tampered("bad", take_three), candidates=FEW)
-    for name in ("target check", "synthetic: z2", "label support"):
+    assert found["synthetic: z2"].value is None
+    for name in ("target check", "label support"):
         assert found[name].value is None
         assert found[name].passed is False
         assert "not enough rows" in found[name].text
@@ -317,6 +319,8 @@ def test_no_synthetic_rows(rows):
     none = certify_rows(replace(rows, folds=folds), candidates=FEW)
     assert none["region"].passed
     assert none.verdict == "describe"
+    assert not [name for name in none.failed if name.endswith("order")]
+    assert "There are no made rows" in none.reason
 
 
 def test_a_damaged_certificate_says_what_to_do(clean):
@@ -333,15 +337,12 @@ def test_the_first_failing_rule_decides():
             "region",
             "target check",
             "null on region",
-            "synthetic: tau",
+            "synthetic: order",
             "label support",
             "effective size",
         )
     ]
-    good += [
-        make_measure(name, 0.0, "", "", threshold=0.5, sense="<=")
-        for name in ("synthetic: z2", "exact copies")
-    ]
+    good.append(make_measure("exact copies", 0.0, "", "", threshold=0.5, sense="<="))
     assert decide_verdict(good)[0] == "rank"
     low = make_measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
     verdict, reason = decide_verdict(
@@ -350,3 +351,68 @@ def test_the_first_failing_rule_decides():
     assert (verdict, "12" in reason) == ("describe", True)
     copies = make_measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
     assert decide_verdict([low, copies])[0] == "stress-test only"
+
+
+def order(part, value, low):
+    found = make_measure(
+        f"{part}: order", value, "", "", low=low, threshold=0.65, sense=">="
+    )
+    return replace(found, passed=low >= 0.65)
+
+
+def sound(*orders):
+    """Measures that allow a ranking as far as the orders do."""
+    good = [
+        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
+        for name in (
+            "region",
+            "target check",
+            "null on region",
+            "label support",
+            "exact copies",
+            "effective size",
+        )
+    ]
+    return [*good, *orders]
+
+
+def test_every_made_part_counts():
+    ga, synthetic = order("ga", 0.97, 0.88), order("synthetic", 0.95, 0.8)
+    verdict, reason = decide_verdict(sound(ga, synthetic))
+    assert verdict == "rank"
+    assert reason.startswith("Models may be ranked on ga and synthetic rows")
+    assert "ga 0.97, surely 0.88; synthetic 0.95, surely 0.8)" in reason
+
+    # augmented rows that fail are not made up for by synthetic ones that pass
+    verdict, reason = decide_verdict(sound(order("ga", 0.8, 0.4), synthetic))
+    assert verdict == "describe"
+    assert "ga rows 0.8, surely 0.4, where 0.65 is asked)" in reason
+    assert "synthetic" not in reason
+    assert reason.endswith("read the region for where and how much.")
+    verdict, reason = decide_verdict(
+        sound(order("ga", 0.8, 0.4), order("synthetic", 0.1, -0.1))
+    )
+    assert "ga rows 0.8" in reason
+    assert "; synthetic rows 0.1" in reason
+
+    unknown = missing_measure("ga: order", "not enough rows", "", 0.65, ">=")
+    verdict, reason = decide_verdict(sound(unknown, synthetic))
+    assert (verdict, "'ga: order' is missing (not enough" in reason) == (
+        "describe",
+        True,
+    )
+
+
+def test_a_wrong_question_is_said_before_wrong_orders():
+    wrong = make_measure("target check", 0.1, "", "", threshold=0.5, sense=">=")
+    others = [m for m in sound() if m.name != wrong.name]
+    bad = order("ga", 0.1, -0.2)
+    verdict, reason = decide_verdict([*others, wrong, bad])
+    assert (verdict, "ask another question" in reason) == ("describe", True)
+    assert "rank on none of bad, ga and synthetic" in reason
+    # rows made for the region do not stand for rows chosen by F's errors
+    labels = make_measure("population: label support", 1.0, "", "")
+    good = order("population", 1.0, 0.9)
+    assert decide_verdict([*others, wrong, good, labels])[0] == "rank"
+    assert decide_verdict([*others, wrong, good])[0] == "describe"
+    assert decide_verdict([*others, wrong, good, labels, bad])[0] == "describe"

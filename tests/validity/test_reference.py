@@ -1,0 +1,263 @@
+"""Made rows are held to every labelled failure, by candidates that have not seen it."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_suites import make_suite, region_table
+
+from amlb_ext.suite import Rows, SuiteFiles
+from amlb_ext.validity import certify_rows, read_task
+from amlb_ext.validity.candidates import named_candidates
+from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.ranking_measures import measure_order
+from amlb_ext.validity.reference import (
+    PartLosses,
+    ReferenceRows,
+    TrainingRows,
+    build_reference,
+    choose_training_rows,
+    score_training_part,
+)
+
+#: Candidates that are enough for a ranking and cheap to fit.
+FEW = (
+    "ridge",
+    "knn",
+    "sklearn.naive_bayes.GaussianNB",
+    "sklearn.tree.DecisionTreeClassifier:max_depth=2",
+    "sklearn.tree.DecisionTreeClassifier:max_depth=8",
+)
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return make_suite(
+        tmp_path_factory.mktemp("reference"),
+        region_table(900),
+        hardness={"rule": "wrong"},
+        search={"kappa": 0.0},
+        split={"folds": 1},
+    )
+
+
+@pytest.fixture(scope="module")
+def rows(suite):
+    return read_task(SuiteFiles.load(suite), "planted")
+
+
+@pytest.fixture(scope="module")
+def certificate(rows):
+    return certify_rows(rows, candidates=FEW)
+
+
+def with_training(rows, change):
+    """Return the task with another provenance of its training rows."""
+    folds = {}
+    for fold, (train, parts) in rows.folds.items():
+        about = change(train.provenance)
+        folds[fold] = (Rows(train.features, train.target, about), parts)
+    return replace(rows, folds=folds)
+
+
+# Which training rows join.
+
+
+def test_failures_of_the_training_rows_join_those_of_the_test_rows(rows, certificate):
+    chosen, note = choose_training_rows(rows)
+    train, parts = rows.folds[0]
+    assert note == ""
+    assert chosen.bad.all()
+    assert len(chosen.position) == train.provenance["oof_bad"].sum()
+    assert len(chosen.position) > 2 * len(parts["bad"])
+    total = len(chosen.position) + len(parts["bad"])
+    for part in ("ga", "synthetic"):
+        order = certificate[f"{part}: order"]
+        assert f"on {total} real rows on which F fails" in order.text
+        assert order.low is not None
+        assert order.high is None
+
+
+def test_no_training_row_joins_that_is_tested_or_not_needed(rows):
+    train, parts = rows.folds[0]
+    tested = train.provenance["source_row"].to_numpy()[:100]
+    about = pd.DataFrame({"parent_row": tested})
+    again = parts["full"].take(np.arange(len(parts["full"])) < 100)
+    other = {"full": Rows(again.features, again.target, about)}
+    two_folds = replace(rows, folds={0: rows.folds[0], 1: (train, other)})
+    chosen, _ = choose_training_rows(two_folds)
+    assert not set(chosen.source_row) & set(tested)
+
+    # test folds that hold two thirds of the rows say enough
+    most = train.provenance["source_row"].to_numpy()[:500]
+    about = pd.DataFrame({"parent_row": most})
+    covering = {"full": Rows(train.features[:500], train.target[:500], about)}
+    rest = train.take(np.arange(len(train)) >= 500)
+    many = replace(rows, folds={0: rows.folds[0], 1: (rest, covering)})
+    assert choose_training_rows(many) == (None, "")
+
+
+def test_a_suite_of_an_older_version_has_the_test_failures_alone(rows, certificate):
+    old = with_training(rows, lambda about: about[["source_row"]])
+    found = certify_rows(old, candidates=FEW)
+    n_bad = len(rows.folds[0][1]["bad"])
+    assert f"on {n_bad} real rows on which F fails" in found["ga: order"].text
+    [note] = [note for note in found.notes if "older version" in note]
+    assert "failures of the test folds alone" in note
+    # the fewer the failures, the less is sure
+    assert found["ga: order"].low <= certificate["ga: order"].low
+
+
+def test_a_file_of_predictions_has_no_order_of_made_rows(rows):
+    unknown = with_training(rows, lambda about: about[["source_row"]])
+    for part in ("ga", "synthetic"):
+        unknown = unknown.tampered(part, without_loss)
+    settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
+    found = certify_rows(replace(unknown, settings=settings), candidates=FEW)
+    assert found["ga: order"].value is None
+    assert "file of predictions" in found["ga: order"].text
+    assert any("cannot be fitted again" in note for note in found.notes)
+    assert found.verdict != "rank"
+
+
+def without_loss(part):
+    return Rows(part.features, part.target, part.provenance.assign(loss=np.nan))
+
+
+# What candidates lose there.
+
+
+def test_candidates_have_not_seen_the_rows_they_are_asked_about(rows):
+    chosen, _ = choose_training_rows(rows)
+    name = "sklearn.neighbors.KNeighborsClassifier:n_neighbors=1"
+    specs = named_candidates([name], rows.kind)
+    part = chosen.parts[0]
+    scored = score_training_part(rows, chosen, part, specs, (name,), None, 0)
+    assert len(scored.y) == (chosen.part == part).sum()
+    # a nearest neighbour that had seen them would lose nothing
+    assert scored.candidates.mean() > 0.1
+
+
+def reference_rows(losses, y=None):
+    n = len(losses)
+    return ReferenceRows(
+        losses=Losses(losses, np.zeros(n), np.arange(n)),
+        weights=np.ones(n),
+        y=np.arange(n) % 2 if y is None else y,
+    )
+
+
+def training_rows(n):
+    return TrainingRows(
+        fold=0,
+        position=np.arange(n),
+        part=np.arange(n) % 2,
+        loss=np.zeros(n),
+        bad=np.ones(n, dtype=bool),
+        weight=np.ones(n),
+        source_row=1000 + np.arange(n),
+        are_all=False,
+    )
+
+
+def build(test, chosen=None, scored=(), names="abcde"):
+    return build_reference(
+        test,
+        test,
+        chosen=chosen,
+        scored=scored,
+        names=list(names),
+        asked=np.arange(len(names)),
+        n_classes=2,
+        note="",
+    )
+
+
+def test_a_candidate_that_fails_on_a_part_leaves_all_parts():
+    test = reference_rows(np.ones((20, 5)))
+    whole = PartLosses(candidates=np.ones((5, 5)), y=np.arange(5) % 2)
+    broken = replace(whole, candidates=np.tile([1.0, np.nan, 1.0, 1.0, 1.0], (5, 1)))
+    found = build(test, training_rows(10), [whole, broken])
+    assert found.columns.tolist() == [0, 2, 3, 4]
+    assert found.failures.losses.candidates.shape == (30, 4)
+    assert found.region.losses.candidates.shape == (20, 4)
+    assert found.note.startswith("b could not be fitted without each part")
+
+    # too few are left to make a ranking: then all of them judge by the test rows alone
+    few = replace(whole, candidates=np.tile([1.0, np.nan, np.nan, 1.0, 1.0], (5, 1)))
+    found = build(test, training_rows(10), [whole, few])
+    assert found.columns.tolist() == [0, 1, 2, 3, 4]
+    assert len(found.failures.losses) == 20
+    assert "only 3 candidates" in found.note
+
+
+def test_few_failures_or_failures_of_one_class_are_no_reference():
+    assert build(reference_rows(np.ones((20, 5)))).why_no_failures() == ""
+    few = build(reference_rows(np.ones((9, 5)))).why_no_failures()
+    assert few.startswith("not enough rows: 9 distinct real rows on which F fails")
+    alike = build(reference_rows(np.ones((20, 5)), np.zeros(20))).why_no_failures()
+    assert alike.startswith("all 20 failures are of one class")
+
+
+# Planted orders.
+
+TRUTH = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def planted(n, seed, mean=TRUTH):
+    return mean + np.random.default_rng(seed).normal(0, 0.3, (n, len(mean)))
+
+
+def order_of(made, weights=None, **how):
+    reference = reference_rows(planted(300, 0))
+    if weights is not None:
+        reference = replace(reference, weights=weights)
+    losses = Losses(made, np.zeros(len(made)), np.zeros(len(made)))
+    return measure_order(losses, reference, "ga", np.random.default_rng(0), **how)
+
+
+def test_made_rows_pass_with_the_order_of_the_reference_alone():
+    assert order_of(planted(500, 1)).passed
+    for other in (TRUTH[::-1], TRUTH[[2, 4, 0, 3, 1]]):
+        assert order_of(planted(500, 1, other)).passed is False
+    # too few made rows have no order to speak of
+    assert order_of(planted(2, 1)).value is None
+    missing = order_of(planted(500, 1), why_not="a reason")
+    assert (missing.value, missing.passed, missing.text) == (None, False, "a reason")
+
+
+def test_rows_made_for_the_region_are_held_to_weighted_rows(suite, tmp_path):
+    reference = reference_rows(
+        np.concatenate([planted(300, 2), planted(300, 3, TRUTH[::-1])])
+    )
+    made = Losses(planted(500, 4), np.zeros(500), np.zeros(500))
+    passed = []
+    for heavy in ([1.0, 0.01], [0.01, 1.0]):
+        weighted = replace(reference, weights=np.repeat(heavy, 300))
+        rng = np.random.default_rng(0)
+        order = measure_order(made, weighted, "population", rng, are_failures=False)
+        passed.append(order.passed)
+    assert passed == [True, False]
+
+    # rows of that origin in the main test file are a part of their own
+    copy = tmp_path / "suite"
+    shutil.copytree(suite, copy)
+    files = SuiteFiles.load(copy)
+    path = files.layout.provenance("planted", 0)
+    about = pd.read_parquet(path)
+    is_synthetic = about["origin"] == "synthetic"
+    about.loc[is_synthetic, "origin"] = "population"
+    about.to_parquet(path)
+    rows = read_task(files, "planted")
+    _, parts = rows.folds[0]
+    assert len(parts["population"]) == is_synthetic.sum() > 0
+    chosen, _ = choose_training_rows(rows)
+    assert not chosen.bad.all()
+    assert rows.count_copies().made > sum(len(parts[p]) for p in ("ga", "synthetic"))
+    found = certify_rows(rows, candidates=FEW)
+    assert "900 real rows weighted by P(bad | x)" in found["population: order"].text
+    assert found["population: label support"].value is not None
+    assert "weighted real rows" in found["population: label agreement"].text
+    assert found.rows["population"] == is_synthetic.sum()
