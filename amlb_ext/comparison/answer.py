@@ -32,6 +32,8 @@ class ComparisonAnswer:
         :func:`amlb_ext.comparison.slices.compare_on_slices`.
     loss_name : str
         What is compared.
+    capping : str
+        Beyond which size errors count no more; empty where all count as they are.
     n_rows, n_bad : int
         Rows, and those that the rule calls bad.
     rule : str
@@ -57,6 +59,12 @@ class ComparisonAnswer:
     refits: int
     seed: int
     notes: tuple[str, ...] = ()
+    capping: str = ""
+
+    @property
+    def loss_text(self) -> str:
+        """What is compared, and beyond which size errors count no more."""
+        return f"{self.loss_name}; {self.capping}" if self.capping else self.loss_name
 
     @property
     def table(self) -> pd.DataFrame:
@@ -122,7 +130,7 @@ class ComparisonAnswer:
                 rows,
             ),
             "",
-            f"{self.loss_name}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
+            f"{self.loss_text}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
             self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]

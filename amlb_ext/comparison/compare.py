@@ -24,6 +24,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.hardening.baseline.clones import can_clone
+from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
 from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -101,7 +102,8 @@ def compare(
 
     Notes
     -----
-    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``.
+    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``, no
+    larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F, see :func:`amlb_ext.stats.contrasts.compare_with_f`. p-values are
     adjusted over the candidates (Holm), for each question on its own.
@@ -132,6 +134,8 @@ def compare(
             for name, model in candidates.items()
         }
     )
+    cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
+    losses, loss_f = cap.apply(losses), cap.apply(loss_f)
     config = HardnessConfig(rule=rule, alpha=alpha)
     region = find_region(rows, f, config, seed)
     notes = list(rows.notes)
@@ -139,12 +143,15 @@ def compare(
         F, rows, y, train=train, null=null, refits=refits, seed=seed
     )
     notes.append(null_note)
+    if refit_losses is not None:
+        refit_losses = cap.apply(refit_losses)
     contrasts = _contrasts(losses, loss_f, region, refit_losses, level)
     notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
         slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
         loss_name=rows.loss_name,
+        capping=cap.sentence(rows.scale.span),
         n_rows=len(rows),
         n_bad=int(region.is_bad.sum()),
         rule=region.text,

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report.predictions import TaskPredictions, region_weights
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     Weighting,
@@ -41,6 +42,8 @@ class TaskComparison:
     is_weighted : bool
         Whether comparisons on all rows of the task use them.
     weighting, no_claim : str
+    cap : ErrorCap
+        Of the losses that are compared.
     warnings : tuple of str
     """
 
@@ -50,6 +53,7 @@ class TaskComparison:
     is_weighted: bool
     weighting: str
     no_claim: str
+    cap: ErrorCap
     warnings: tuple[str, ...]
 
 
@@ -124,13 +128,14 @@ def compare_frameworks(
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    losses = _snapped_losses(full)
+    cap = error_cap(full)
+    losses = cap.apply(_snapped_losses(full))
     inputs = _ComparisonInputs(
         losses=losses,
-        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        loss_f=cap.apply(full.rows["loss"].to_numpy(dtype=float)),
         clusters=full.rows["source_row"].to_numpy(),
         folds=full.rows["fold"],
-        refits=refits.losses,
+        refits=None if refits.losses is None else cap.apply(refits.losses),
         scored=losses.notna(),
         level=level,
     )
@@ -164,8 +169,24 @@ def compare_frameworks(
         weights=weights,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task, table),
+        cap=cap,
         no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
+    )
+
+
+def error_cap(full: TaskPredictions) -> ErrorCap:
+    """Return the cap of a regression's squared errors; none for Brier losses.
+
+    Parameters
+    ----------
+    full : TaskPredictions
+        The untouched test folds, all of them: a framework that ran on some has the same cap.
+    """
+    if full.labels:
+        return NO_CAP
+    return cap_from_baseline(
+        full.rows["loss"].to_numpy(dtype=float), full.rows["source_row"].to_numpy()
     )
 
 

@@ -155,6 +155,9 @@ class TaskReport:
     certificate : Certificate or None
     loss : str
         What contrasts are measured in: ``Brier loss`` or ``squared error of the scaled target``.
+    capping : str
+        Beyond which size errors count no more in contrasts, pairs and ranks; empty for classes,
+        whose losses are bounded.
     weighting : str
         How real rows are weighted for the contrasts, and why.
     weighted : bool
@@ -221,6 +224,7 @@ class TaskReport:
     replaced: dict[str, int] = field(default_factory=dict)
     relations: pd.DataFrame = field(default_factory=pd.DataFrame)
     rejected: int = 0
+    capping: str = ""
 
     @property
     def changes(self) -> str:

@@ -103,6 +103,8 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         f"{task.rows.get(part, 0)} {kind}" for part, kind in kinds.items()
     )
     lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
+    if task.capping:
+        lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
     if task.changes:
         lines += _wrap_text(shorten_text(task.changes, 400), 2)

@@ -113,7 +113,9 @@ def test_better_in_the_region_only():
 def test_the_numbers_are_weighted_means():
     planted = Planted().add("g", 0.8, 2.0)
     found, w = planted.compare(), planted.full.rows["weight"]
-    loss, loss_f = planted.full.f["g"] ** 2, planted.f**2
+    cap = np.sort(planted.f**2)[-12]
+    loss = np.minimum(planted.full.f["g"] ** 2, cap)
+    loss_f = np.minimum(planted.f**2, cap)
     for where, weights in (("region", w), ("all rows", None)):
         told = row(found, "g", where)
         assert told["loss"] == pytest.approx(np.average(loss, weights=weights))
@@ -129,6 +131,20 @@ def test_the_numbers_are_weighted_means():
     # Kish: (240 (.95) + 360 (.01))^2 / (240 (.95)^2 + 360 (.01)^2) = 231.6^2 / 216.636 = 247.6
     assert row(found, "g")["effective_size"] == pytest.approx(231.6**2 / 216.636)
     assert "weighted by P(F fails | x), worth 248 equal rows" in found.weighting
+
+
+def test_large_errors_of_a_regression_count_no_more_than_the_cap():
+    """2 % of 600 rows is 12: one absurd error of a framework costs no more than one of F's."""
+    planted = Planted().add("g", 0.8)
+    planted.full.f["g"][7] = 1e6
+    found = planted.compare()
+    cap = np.sort(planted.f**2)[-12]
+    told = row(found, "g", "all rows")
+    loss, loss_f = np.minimum(planted.full.f["g"] ** 2, cap), planted.f**2
+    assert told["loss"] == pytest.approx(loss.mean())
+    assert told["loss_f"] == pytest.approx(np.minimum(loss_f, cap).mean())
+    assert told["verdict"] == "better"
+    assert found.cap.sentence().endswith("(F errs by as much on 12 of 600 rows)")
 
 
 def test_intervals_of_a_higher_level_hold_those_of_a_lower():
@@ -329,7 +345,9 @@ def test_the_null_stands_beside():
     told = row(planted.compare(), "a")
     assert np.isfinite([told["null_difference"], told["null_se"], told["p_null"]]).all()
     w = planted.full.rows["weight"]
-    again = planted.null.filter(like="refit_").mean(axis=1) - planted.f**2
+    cap = np.sort(planted.f**2)[-12]
+    refits = planted.null.filter(like="refit_").clip(upper=cap)
+    again = refits.mean(axis=1) - np.minimum(planted.f**2, cap)
     assert told["null_difference"] == pytest.approx(np.average(again, weights=w))
 
 
