@@ -270,6 +270,38 @@ def cluster_sums(
     return np.bincount(codes, weights * values), np.bincount(codes, weights)
 
 
+def cluster_influence(
+    values: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Return ``psi_k``, the influence of each cluster on the weighted mean; see the module's top.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n,)
+        Values without weight must be finite, too.
+    codes : ndarray of shape (n,), int
+        Cluster of each row, ``0..n_clusters - 1``.
+    n_clusters : int
+        Those without a row with weight have no influence.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        They sum to 0.
+
+    Examples
+    --------
+    >>> v, codes = np.array([1.0, 2.0, 3.0]), np.arange(3)
+    >>> cluster_influence(v, np.ones(3), codes, 4).round(2).tolist()
+    [-0.33, 0.0, 0.33, 0.0]
+    """
+    weighted_sums = np.bincount(codes, weights * values, minlength=n_clusters)
+    weight_sums = np.bincount(codes, weights, minlength=n_clusters)
+    total = weight_sums.sum()
+    point = weighted_sums.sum() / total
+    return np.asarray((weighted_sums - point * weight_sums) / total)
+
+
 def kish_size(weights: np.ndarray) -> float:
     """Return Kish's effective sample size ``(sum w)^2 / sum w^2``; 0 where no weight is positive.
 
