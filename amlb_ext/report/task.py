@@ -280,11 +280,11 @@ def _incomplete_results(
 
 
 def _best_first(contrasts: pd.DataFrame) -> list[str]:
-    """Return candidates by their contrast on the region, the best first."""
+    """Return candidates by their contrast on all rows, the best first."""
     if not len(contrasts):
         return []
-    region = contrasts[contrasts["where"] == "region"]
-    compared = region.dropna(subset=["difference"])
+    overall = contrasts[contrasts["where"] == "all rows"]
+    compared = overall.dropna(subset=["difference"])
     best_first = compared.sort_values("difference", kind="stable")
     names = [str(name) for name in best_first["framework"]]
     return [name for name in names if not is_control_framework(name)]

@@ -7,9 +7,9 @@ w : (n,) region weights, functions of the features alone
 m : candidates
 
 Overall, a candidate is set against F as it stands: all rows count alike, and F fitted again is
-another question. Where F fails the rows count by w, and being better than F there may be F's bad luck; so
-the candidate must differ from F's re-fits as well (intersection-union, so its p-value is the
-larger of the two). Both questions of all candidates are one family of 2m tests, adjusted
+another question. Where F fails the rows count by w, and being better than F there may be F's bad
+luck; so the candidate must differ from F's re-fits as well (intersection-union, so its p-value is
+the larger of the two). Both questions of all candidates are one family of 2m tests, adjusted
 together with the correlations that they have (:mod:`amlb_ext.stats.step_down`): the chance of any
 false claim is 1 - level. Whether the gain is larger where F fails is asked only of candidates for
 which something was claimed, and adjusted among these.
