@@ -233,7 +233,11 @@ def _contrasts(
 ) -> pd.DataFrame:
     """Return one row for each candidate and question."""
     rows = ComparedRows(
-        loss_f=loss_f, weights=region.weights, refits=refit_losses, level=level
+        loss_f=loss_f,
+        weights=region.weights,
+        reweighted=region.reweighted,
+        refits=refit_losses,
+        level=level,
     )
     table = answer_questions(losses, rows)
     table["relative"] = table["difference"] / table["loss_f"]

@@ -225,7 +225,7 @@ def _compare_both(
     kept = rows.subset(keep, None)
     own_losses = loss_g[keep]
     weighting = choose_weighting(kept.weights, kept.clusters, smallest)
-    alike = replace(kept, weights=None, refits=None)
+    alike = replace(kept, weights=None, reweighted=None, refits=None)
     overall = compare_candidate(name, own_losses, alike)
     region = None
     if weighting.is_weighted:
@@ -335,13 +335,15 @@ def _concentration_records(
     for candidate in asked:
         assert candidate.region is not None  # asked only where something may be claimed
         rows = candidate.region.rows
+        contrasts = candidate.region.loss_g - rows.loss_f
         estimate = concentration_interval(
-            candidate.region.loss_g - rows.loss_f,
+            contrasts,
             np.asarray(rows.weights),
             clusters=rows.clusters,
             level=level,
         )
-        estimates.append(estimate)
+        # the plain mean has no learnt weights, so its difference scatters as the weighted mean
+        estimates.append(rows.widen(estimate, contrasts))
     p_values = np.array([p_value(estimate) for estimate in estimates])
     influences = [c.region_influence - c.influence for c in asked]
     adjusted = step_down_adjusted(p_values, np.column_stack(influences))

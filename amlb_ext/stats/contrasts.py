@@ -26,6 +26,7 @@ from scipy.stats import t as student
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
+    add_variance,
     checked_rows,
     cluster_sums,
     holm_adjusted,
@@ -113,10 +114,14 @@ class ComparedRows:
     refits : DataFrame of shape (n, R) or None
         Losses of R re-fits of F.
     level : float
+    reweighted : ndarray of shape (G, n) or None
+        The weights as they are without each of G groups of the rows that they were learnt from;
+        None where the weights are what the question is about, or all rows count alike.
     """
 
     loss_f: np.ndarray
     weights: np.ndarray | None = None
+    reweighted: np.ndarray | None = None
     clusters: np.ndarray | None = None
     refits: pd.DataFrame | None = None
     level: float = 0.95
@@ -135,17 +140,42 @@ class ComparedRows:
         # decided for the rows kept: what the others are worth is no help to this comparison
         if smallest is not None:
             weights = choose_weighting(weights, clusters, smallest).weights
+        reweighted = None
+        if weights is not None and self.reweighted is not None:
+            reweighted = self.reweighted[:, keep]
         return replace(
             self,
             loss_f=self.loss_f[keep],
             weights=weights,
+            reweighted=reweighted,
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
         """Return :func:`mean_contrast` of two models on these rows."""
-        return mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
+        estimate = mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
+        return self.widen(estimate, np.asarray(loss_g) - np.asarray(other))
+
+    def widen(self, estimate: MeanEstimate, contrasts: np.ndarray) -> MeanEstimate:
+        r"""Return an estimate with the error that comes from having learnt the weights.
+
+        A delete-a-group jackknife, the rows as they are:
+        :math:`v = \frac{G - 1}{G} \sum_g (e_g - \bar e)^2` with :math:`e_g` the weighted mean
+        under the weights that were learnt without group g. Source: Kott (2001), J. Official
+        Statistics 17, 521-526.
+
+        Parameters
+        ----------
+        estimate : MeanEstimate
+        contrasts : ndarray of shape (n,)
+        """
+        if self.reweighted is None:
+            return estimate
+        means = self.reweighted @ contrasts / self.reweighted.sum(axis=1)
+        n_groups = len(means)
+        variance = (n_groups - 1) / n_groups * ((means - means.mean()) ** 2).sum()
+        return add_variance(estimate, float(variance), n_groups - 1)
 
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
