@@ -488,6 +488,14 @@ def _overall(rng, n_tasks, frameworks):
         {
             "framework": frameworks,
             "tasks": n_tasks,
+            "overall_better": better,
+            "overall_worse": 0,
+            "overall_undecided": n_tasks - better,
+            "overall_withheld": 0,
+            "overall_better_family": better // 2,
+            "overall_relative": relative,
+            "overall_low": relative - half,
+            "overall_high": relative + half,
             "better": better,
             "worse": 0,
             "undecided": n_tasks - better,
@@ -496,6 +504,7 @@ def _overall(rng, n_tasks, frameworks):
             "relative": relative,
             "low": relative - half,
             "high": relative + half,
+            "larger": better // 3,
             "mean_rank": 1.0 + np.arange(count),
         }
     )
