@@ -7,6 +7,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import amlb_ext as hs
+from amlb_ext.comparison.labelled import read_labelled_rows
+from amlb_ext.comparison.models import predict_rows
+from amlb_ext.comparison.region import find_region
+from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 
 
@@ -199,3 +203,20 @@ def test_one_name_for_the_package():
     assert "compare" in dir(hs)
     hardsynth = pytest.importorskip("hardsynth", reason="installed without its alias")
     assert hardsynth is hs
+
+
+def test_what_the_weights_owe_to_each_part_is_known(answered):
+    """Without a part the weights of the others change, its own never came from it."""
+    _, F, _, X, y = answered
+    rows = read_labelled_rows(X, y, model=F)
+    f = predict_rows(F, rows, "F")
+    found = find_region(rows, f, HardnessConfig(rule="wrong"), seed=0)
+    assert found.reweighted.shape == (5, len(rows))
+    is_own = found.reweighted == found.weights
+    assert 0.15 < is_own.mean() < 0.3  # a fifth, but for rows that do not change
+    assert np.all(is_own.any(axis=0))
+    alone = find_region(
+        rows, f, HardnessConfig(rule="wrong"), seed=0, with_jackknife=False
+    )
+    assert alone.reweighted is None
+    np.testing.assert_array_equal(alone.weights, found.weights)
