@@ -12,10 +12,10 @@ from amlb_ext.core.display import shorten_text, text_table
 
 #: What a reader must know beside every score on failures.
 HOW_TO_READ_SCORES = """\
-Mean loss over folds, lower is better; the part '' is the paper's evaluation set.
-Rows of 'bad', 'ga', 'synthetic' and '' were chosen by F's realised errors, which flatters every
-other model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate
-has shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
+Mean loss over folds, lower is better; the part '' is the main task, as it was composed.
+Rows of 'bad', 'ga' and 'synthetic' were chosen by F's realised errors, which flatters every other
+model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate has
+shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
 
 #: What the last columns of the summary count, where they are shown.
 CHANGES = {

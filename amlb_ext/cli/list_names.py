@@ -64,9 +64,12 @@ def _collect_names() -> dict[str, dict[str, str]]:
     }
 
 
-def _preset_text(changes: Mapping[str, Mapping[str, Any]]) -> str:
+def _preset_text(changes: Mapping[str, Any]) -> str:
     """Return the settings that a preset changes."""
     texts = []
     for stage, settings in changes.items():
-        texts += [f"{stage}.{name}={value}" for name, value in settings.items()]
+        if isinstance(settings, Mapping):
+            texts += [f"{stage}.{name}={value}" for name, value in settings.items()]
+        else:
+            texts.append(f"{stage}={','.join(settings)}")
     return ", ".join(texts) or "the defaults"

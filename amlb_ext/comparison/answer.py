@@ -8,11 +8,13 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import format_percent, is_known, text_table
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
-#: The three questions, as the column ``question`` has them.
-OVERALL = "overall"
-REGION = "where F fails"
-CONCENTRATED = "gain where F fails minus gain overall"
+#: How the answer is to be used.
+ADVICE = (
+    "Decide on all rows; read where F fails for where a change comes from, and how large it is "
+    "there."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +27,17 @@ class ComparisonAnswer:
         One row for each model and ``question`` (``overall``, ``where F fails``, ``gain where F
         fails minus gain overall``): ``rows``, ``loss`` and ``loss_f`` (means), ``difference``
         (model minus F, negative is better), ``low``, ``high``, ``relative`` (difference /
-        loss_f), ``p``, ``p_holm``, ``effective_size``, ``weighted``, ``null_difference``,
-        ``null_se``, ``p_null``, ``verdict``, ``reason``.
+        loss_f), ``p`` (against F), ``p_adjusted`` (over both questions and all models),
+        ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null`` (against F
+        fitted again), ``verdict``, ``reason``. The third question has a row where one of the
+        first two has found a difference.
     slices : DataFrame
         Where F fails, and each model there; see
         :func:`amlb_ext.comparison.slices.compare_on_slices`.
     loss_name : str
         What is compared.
+    capping : str
+        Beyond which size errors count no more; empty where all count as they are.
     n_rows, n_bad : int
         Rows, and those that the rule calls bad.
     rule : str
@@ -57,6 +63,12 @@ class ComparisonAnswer:
     refits: int
     seed: int
     notes: tuple[str, ...] = ()
+    capping: str = ""
+
+    @property
+    def loss_text(self) -> str:
+        """What is compared, and beyond which size errors count no more."""
+        return f"{self.loss_name}; {self.capping}" if self.capping else self.loss_name
 
     @property
     def table(self) -> pd.DataFrame:
@@ -64,7 +76,8 @@ class ComparisonAnswer:
 
         ``overall`` and ``where_f_fails`` hold the verdicts; ``*_change`` is the change of F's
         loss (-0.2: 20 % less loss than F), ``*_low`` and ``*_high`` its interval;
-        ``concentrated`` says whether the gain is larger where F fails.
+        ``concentrated`` says whether the gain is larger where F fails; ``not asked`` where no
+        difference from F is shown.
         """
         records = {}
         for model in self.models:
@@ -75,8 +88,11 @@ class ComparisonAnswer:
                 record[f"{name}_change"] = row["relative"]
                 record[f"{name}_low"] = row["low"] / row["loss_f"]
                 record[f"{name}_high"] = row["high"] / row["loss_f"]
+            unasked = (
+                "no claim" if record["where_f_fails"] == "no claim" else "not asked"
+            )
             concentration = self.row(model, CONCENTRATED)
-            record["concentrated"] = concentration.get("verdict", "no claim")
+            record["concentrated"] = concentration.get("verdict", unasked)
             records[model] = record
         return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
 
@@ -111,6 +127,7 @@ class ComparisonAnswer:
         interval = f"{self.level:.0%} interval"
         lines = [
             *self.headline(),
+            ADVICE,
             "",
             text_table(
                 [
@@ -122,7 +139,7 @@ class ComparisonAnswer:
                 rows,
             ),
             "",
-            f"{self.loss_name}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
+            f"{self.loss_text}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
             self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]
@@ -161,6 +178,8 @@ def _verdict_phrase(row: dict[str, Any]) -> str:
 
 
 def _verdict_text(row: dict[str, Any]) -> str:
+    if not is_known(row["relative"]):  # too few rows where F fails
+        return str(row["verdict"])
     return f"{change_text(row)}  {row['verdict']}"
 
 

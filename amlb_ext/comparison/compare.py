@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
-from amlb_ext.comparison.answer import CONCENTRATED, OVERALL, REGION
 from amlb_ext.comparison.labelled import (
     LabelledRows,
     as_frame,
@@ -24,13 +23,9 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.hardening.baseline.clones import can_clone
-from amlb_ext.stats.concentration import concentration_interval
-from amlb_ext.stats.contrasts import (
-    SMALLEST_EFFECTIVE_SIZE,
-    choose_weighting,
-    compare_with_f,
-)
-from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
+from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
 #: Where F is fitted again for the null control.
 Null = Literal["auto", "train", "rows", "none"]
@@ -101,10 +96,11 @@ def compare(
 
     Notes
     -----
-    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``.
+    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``, no
+    larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
-    from the re-fits of F, see :func:`amlb_ext.stats.contrasts.compare_with_f`. p-values are
-    adjusted over the candidates (Holm), for each question on its own.
+    from the re-fits of F. Both questions of all candidates are adjusted together, with the
+    correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
 
     Examples
     --------
@@ -132,6 +128,8 @@ def compare(
             for name, model in candidates.items()
         }
     )
+    cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
+    losses, loss_f = cap.apply(losses), cap.apply(loss_f)
     config = HardnessConfig(rule=rule, alpha=alpha)
     region = find_region(rows, f, config, seed)
     notes = list(rows.notes)
@@ -139,16 +137,19 @@ def compare(
         F, rows, y, train=train, null=null, refits=refits, seed=seed
     )
     notes.append(null_note)
+    if refit_losses is not None:
+        refit_losses = cap.apply(refit_losses)
     contrasts = _contrasts(losses, loss_f, region, refit_losses, level)
     notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
         slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
         loss_name=rows.loss_name,
+        capping=cap.sentence(rows.scale.span),
         n_rows=len(rows),
         n_bad=int(region.is_bad.sum()),
         rule=region.text,
-        weighting=choose_weighting(region.weights).reason,
+        weighting=_weighting_text(region),
         level=level,
         refits=0 if refit_losses is None else refit_losses.shape[1],
         seed=seed,
@@ -231,32 +232,22 @@ def _contrasts(
     level: float,
 ) -> pd.DataFrame:
     """Return one row for each candidate and question."""
-    overall = compare_with_f(losses, loss_f, level=level)
-    where_f_fails = compare_with_f(
-        losses,
-        loss_f,
-        region.weights,
-        null=refit_losses,
+    rows = ComparedRows(
+        loss_f=loss_f,
+        weights=region.weights,
+        reweighted=region.reweighted,
+        refits=refit_losses,
         level=level,
-        smallest=SMALLEST_EFFECTIVE_SIZE,
     )
-    no_claim = ""
-    if refit_losses is None:
-        no_claim = (
-            "F was not fitted again, so a gain over F may be its bad luck on these rows"
-        )
-    elif not choose_weighting(region.weights).is_weighted:
-        no_claim = (
-            "no region of failure was found: features do not foresee where F fails"
-        )
-    if no_claim:
-        where_f_fails["verdict"], where_f_fails["reason"] = "no claim", no_claim
-    tables = [overall.assign(question=OVERALL), where_f_fails.assign(question=REGION)]
-    if region.weights is not None and not no_claim:
-        tables.append(_concentration(losses, loss_f, region.weights, level))
-    table = pd.concat(tables, ignore_index=True)
+    table = answer_questions(losses, rows)
     table["relative"] = table["difference"] / table["loss_f"]
     return table.rename(columns={"candidate": "model"})
+
+
+def _weighting_text(region: FailureRegion) -> str:
+    """Return how rows count where F fails, or why nothing is said there."""
+    weighting = choose_weighting(region.weights)
+    return why_no_region(weighting) or weighting.reason
 
 
 def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
@@ -273,38 +264,3 @@ def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
     ]
-
-
-def _concentration(
-    losses: pd.DataFrame, loss_f: np.ndarray, weights: np.ndarray, level: float
-) -> pd.DataFrame:
-    """Return, per candidate, how much larger its gain is where F fails."""
-    estimates = [
-        concentration_interval(losses[name].to_numpy() - loss_f, weights, level)
-        for name in losses.columns
-    ]
-    p_values = np.array([p_value(estimate) for estimate in estimates])
-    adjusted = holm_adjusted(p_values)
-    records = []
-    for name, estimate, p, p_holm in zip(
-        losses.columns, estimates, p_values, adjusted, strict=True
-    ):
-        verdict = "undecided"
-        if p_holm < 1 - level:
-            verdict = "larger" if estimate.point < 0 else "smaller"
-        records.append(
-            {
-                "candidate": name,
-                "question": CONCENTRATED,
-                "rows": estimate.n,
-                "difference": estimate.point,
-                "low": estimate.low,
-                "high": estimate.high,
-                "p": p,
-                "p_holm": p_holm,
-                "weighted": True,
-                "verdict": verdict,
-                "reason": "",
-            }
-        )
-    return pd.DataFrame(records)

@@ -95,7 +95,8 @@ def failures(
     """
     rows = read_labelled_rows(X, y, model=F, kind=kind)
     f = predict_rows(F, rows, "F")
-    region = find_region(rows, f, HardnessConfig(rule=rule, alpha=alpha), seed)
+    config = HardnessConfig(rule=rule, alpha=alpha)
+    region = find_region(rows, f, config, seed, with_jackknife=False)
     by_row = pd.DataFrame(
         {
             "loss": row_losses.row_loss(rows.y, f),

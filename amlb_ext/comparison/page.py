@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from amlb_ext.comparison.answer import (
+    ADVICE,
     CONCENTRATED,
     OVERALL,
     REGION,
@@ -16,7 +17,12 @@ from amlb_ext.comparison.answer import (
 )
 from amlb_ext.comparison.plot import comparison_svg
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.display import format_interval, format_p_value, format_percent
+from amlb_ext.core.display import (
+    format_interval,
+    format_p_value,
+    format_percent,
+    is_known,
+)
 
 
 def render_comparison(result: ComparisonAnswer) -> str:
@@ -52,10 +58,11 @@ def _environment() -> Environment:
     environment.filters.update(
         change=change_text,
         estimate=format_interval,
+        known=is_known,
         p_value=format_p_value,
         percent=format_percent,
     )
     environment.globals.update(
-        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
+        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED, ADVICE=ADVICE
     )
     return environment

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from amlb_ext.comparison.answer import OVERALL, REGION, ComparisonAnswer
+from amlb_ext.core.display import is_known
 
 #: Colour and mark of each question.
 _STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
@@ -30,6 +31,8 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     for place, model in enumerate(reversed(result.models)):
         for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
             row = result.row(model, question)
+            if not is_known(row["relative"]):
+                continue
             colour, mark = _STYLE[question]
             change = row["relative"]
             # a missing interval draws no bar

@@ -1,12 +1,14 @@
 """Where F fails, by features alone: the bad rows, and each row's chance to be one.
 
 The weight of a row comes from a forest that has not seen the row, so that no row is weighted by
-its own error (cross-fitting).
+its own error (cross-fitting). Some hundred rows teach a forest only roughly where F fails. How
+roughly is seen by learning once more without each part of the rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -32,11 +34,14 @@ class FailureRegion:
     is_bad : ndarray of shape (n,), bool
     weights : ndarray of shape (n,) or None
         ``P(bad | x)``, cross-fitted; None where features do not foresee failures.
+    reweighted : ndarray of shape (PARTS, n) or None
+        The same, learnt without each of the parts.
     """
 
     rule: BadRule
     is_bad: np.ndarray
     weights: np.ndarray | None
+    reweighted: np.ndarray | None = None
 
     @property
     def text(self) -> str:
@@ -47,7 +52,12 @@ class FailureRegion:
 
 
 def find_region(
-    rows: LabelledRows, f: np.ndarray, config: HardnessConfig, seed: int
+    rows: LabelledRows,
+    f: np.ndarray,
+    config: HardnessConfig,
+    seed: int,
+    *,
+    with_jackknife: bool = True,
 ) -> FailureRegion:
     """Call rows bad, and learn where bad rows are.
 
@@ -59,6 +69,8 @@ def find_region(
     config : HardnessConfig
         The rule that calls a row bad.
     seed : int
+    with_jackknife : bool
+        Whether the weights are learnt without each part, too; ten more forests.
 
     Raises
     ------
@@ -77,28 +89,59 @@ def find_region(
             f"{rule.alpha:.3g}",
             f"alpha={rule.alpha_for(hardness, wanted):.4g} would give {wanted} rows",
         )
+    learnt = _learn_weights(rows, is_bad, seed, with_jackknife=with_jackknife)
     return FailureRegion(
-        rule=rule, is_bad=is_bad, weights=_cross_fitted_weights(rows, is_bad, seed)
+        rule=rule,
+        is_bad=is_bad,
+        weights=learnt.weights,
+        reweighted=learnt.reweighted,
     )
 
 
-def _cross_fitted_weights(
-    rows: LabelledRows, is_bad: np.ndarray, seed: int
-) -> np.ndarray | None:
+@dataclass(frozen=True, kw_only=True)
+class _LearntWeights:
+    """The weights of all rows, and as they are without each part; None where there are none."""
+
+    weights: np.ndarray | None = None
+    reweighted: np.ndarray | None = None
+
+
+def _learn_weights(
+    rows: LabelledRows, is_bad: np.ndarray, seed: int, *, with_jackknife: bool
+) -> _LearntWeights:
     n_parts = min(PARTS, int(is_bad.sum()), int((~is_bad).sum()))
     if n_parts < 2:
-        return None
+        return _LearntWeights()
     splitter = StratifiedKFold(
         n_parts,
         shuffle=True,
         random_state=derive_int_seed(seed, "compare", "parts"),
     )
+    part = np.empty(len(rows), dtype=int)
+    for number, (_, left_out) in enumerate(splitter.split(rows.Z, is_bad)):
+        part[left_out] = number
     weights = np.empty(len(rows))
-    for number, (learnt, left_out) in enumerate(splitter.split(rows.Z, is_bad)):
+    for number in range(n_parts):
         region_seed = derive_int_seed(seed, "compare", "region", number)
+        learnt, weighed = part != number, part == number
         region = Region(region_seed).fit(rows.Z[learnt], is_bad[learnt])
         if not region.is_found:
             # one part without a region would weigh its rows on another scale than the others
-            return None
-        weights[left_out] = region.weights(rows.Z[left_out])
-    return weights
+            return _LearntWeights()
+        weights[weighed] = region.weights(rows.Z[weighed])
+    # with two parts nothing is left to learn from once one more is taken out
+    if not with_jackknife or n_parts < 3:
+        return _LearntWeights(weights=weights)
+    # a part's own weights never came from it: without it they are as they were
+    reweighted = np.tile(weights, (n_parts, 1))
+    for first, second in combinations(range(n_parts), 2):
+        region_seed = derive_int_seed(seed, "compare", "region", first, second)
+        learnt = (part != first) & (part != second)
+        region = Region(region_seed).fit(rows.Z[learnt], is_bad[learnt])
+        for left_out, weighed in ((first, part == second), (second, part == first)):
+            # without a region all rows of the part count alike, on the scale of the others
+            values = np.full(weighed.sum(), weights[weighed].mean())
+            if region.is_found:
+                values = region.weights(rows.Z[weighed])
+            reweighted[left_out, weighed] = values
+    return _LearntWeights(weights=weights, reweighted=reweighted)

@@ -426,6 +426,11 @@ class SynthesizerConfig(Stage):
     )
 
 
+#: What the main task may consist of. ``weighted``: all real test rows, repeated by how likely F
+#: fails there; ``population``: made rows that stand for these; the others are chosen by K.
+CompositionPart = Literal["auto", "weighted", "population", "bad", "ga", "synthetic"]
+
+
 class GenerateConfig(Stage):
     """Everything that decides what ``hardsynth generate`` writes."""
 
@@ -436,9 +441,10 @@ class GenerateConfig(Stage):
         description="set of defaults: faithful keeps labels true, stress explores, literal has the "
         "settings of the paper",
     )
-    composition: tuple[Literal["bad", "ga", "synthetic"], ...] = Field(
-        ("bad", "synthetic"),
-        description="parts of the test file of the main task, any of bad, ga and synthetic",
+    composition: tuple[CompositionPart, ...] = Field(
+        ("auto",),
+        description="what the test file of the main task holds: auto (the mixture that ranks best "
+        "on the training rows), or any of weighted, population, bad, ga and synthetic",
     )
     train_hard: bool = Field(
         True,

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-Layer = dict[str, dict[str, Any]]
+Layer = dict[str, Any]
 
 #: What a preset changes; ``faithful`` is the defaults, ``literal`` the paper's settings for real
 #: data. Each line of ``literal`` names its place in the paper.
 PRESETS: dict[str, Layer] = {
     "faithful": {},
     "stress": {
+        # a stress test is made of hard rows, whether or not they rank
+        "composition": ("bad", "synthetic"),
         "search": {
             "fitness": "reducible",
             "kappa": 0.1,
@@ -28,6 +30,7 @@ PRESETS: dict[str, Layer] = {
         "hardness": {"rule": "reducible"},
     },
     "literal": {
+        "composition": ("bad", "synthetic"),  # section 4.4, D_b and X~
         "search": {
             "kappa": 0.5,  # section 4.3.1 says [0, 1]; .5 gives the 75 % row of Table A1
             "tries": 1,

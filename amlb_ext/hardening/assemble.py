@@ -7,7 +7,7 @@ a task in its group: here, and nowhere before, targets part ways. Notation as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,11 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.replacements import substituted_names
+from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import no_failures_text, raw_hardness
@@ -65,6 +67,7 @@ def assemble_fold(
     *,
     test_side: MadeSide | None,
     train_side: MadeSide | None,
+    composition: Composition,
     config: GenerateConfig,
     target: int,
 ) -> HardFold:
@@ -77,6 +80,7 @@ def assemble_fold(
     prepared : Prepared
     test_side, train_side : MadeSide or None
         As :func:`make_both_sides` returns them.
+    composition : Composition
     config : GenerateConfig
     target : int
         Position of the task in its group.
@@ -98,23 +102,45 @@ def assemble_fold(
         blocks |= write_made_side(
             task, models, test, test_side, target=target, refits=refits
         )
-        chosen = [blocks[name] for name in config.composition if name in blocks]
-        if not chosen:
-            # a composition of made rows alone may find none of them
-            chosen = [blocks["bad"]]
-        parts[""] = Part(stack_rows(chosen), None)
+        population = blocks.pop("population", None)
+        mixture = dict(blocks)
+        if population is not None:
+            mixture["population"] = population
+        n_made = len(population) if population is not None else 0
+        if "weighted" in composition.parts:
+            picked = composition.pick_real_rows(
+                test.weight,
+                n_made,
+                random_stream(config.seed, *models.key, "weighted"),
+            )
+            mixture["weighted"] = _pick_rows(full, picked)
+        parts[""] = Part(_stack_parts(mixture, composition.parts), None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
     if test_side is not None and config.train_hard:
         hard, pair_facts, pair_notes = _assemble_hard(
-            task, fold, prepared, train_side, tests=parts[""].test, target=target
+            task,
+            fold,
+            prepared,
+            train_side,
+            # hard rows for hard rows, whatever the main test file holds
+            tests=_stack_parts(blocks, composition.made_from_failures),
+            target=target,
         )
         if hard is not None:
             parts["hard"] = hard
 
     summary = summarise_fold(prepared, test_side, target) | pair_facts
+    summary["composition"] = composition.to_json()
     summary["notes"] += pair_notes
     return HardFold(train_rows, parts, summary)
+
+
+def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
+    """Return the rows of the named parts, in that order; the bad rows where none has any."""
+    chosen = [blocks[name] for name in names if name in blocks]
+    # a composition of made rows alone may find none of them
+    return stack_rows(chosen or [blocks["bad"]])
 
 
 # The figures of a fold.
@@ -300,6 +326,8 @@ def write_made_side(
     ``real`` are the real rows of the side; the others as in :func:`write_real_rows`.
     """
     made = {"ga": side.augmented.rows, "synthetic": side.synthetic.rows}
+    if side.population is not None:
+        made["population"] = side.population.rows
     blocks = {}
     for origin, rows in made.items():
         if not len(rows):

@@ -19,6 +19,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
+from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.hardness import RULES
 from amlb_ext.hardening.made_rows.sides import make_both_sides
 from amlb_ext.hardening.prepare import CrossFit, prepare
@@ -32,7 +33,11 @@ __all__ = [
 
 
 def harden_fold(
-    task: Task, fold: int, config: GenerateConfig, cross: CrossFit | None = None
+    task: Task,
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit | None = None,
+    composition: Composition | None = None,
 ) -> HardFold:
     """Find the rows of a fold on which F fails, augment them, sample new ones.
 
@@ -44,6 +49,8 @@ def harden_fold(
     config : GenerateConfig
     cross : CrossFit, optional
         What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
+    composition : Composition, optional
+        What the main test file is made of; as the settings name it when omitted.
 
     Returns
     -------
@@ -67,7 +74,7 @@ def harden_fold(
     >>> sorted(hard.parts)
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
-    return harden_group([task], fold, config, cross)[0]
+    return harden_group([task], fold, config, cross, composition)[0]
 
 
 def harden_group(
@@ -75,6 +82,7 @@ def harden_group(
     fold: int,
     config: GenerateConfig,
     cross: CrossFit | None = None,
+    composition: Composition | None = None,
 ) -> list[HardFold]:
     """Harden one fold of the tasks of a group: the same rows for all, each with its own target.
 
@@ -87,6 +95,8 @@ def harden_group(
         ``hardness.over`` says how the targets' residuals become one K.
     cross : CrossFit, optional
         What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
+    composition : Composition, optional
+        What the main test files are made of; as the settings name it when omitted.
 
     Returns
     -------
@@ -122,6 +132,8 @@ def harden_group(
     """
     if len(tasks) > 1:
         check_several_targets(config)
+    if composition is None:
+        composition = Composition.of_parts(config.composition, "as the settings say")
     prepared = prepare(tasks, fold, config, cross)
     test_side, train_side = make_both_sides(
         prepared.models,
@@ -129,6 +141,8 @@ def harden_group(
         prepared.train,
         # the tasks share their features, so what one may not repeat, none may
         table=tasks[0].features,
+        region=prepared.region,
+        composition=composition,
     )
     folds = []
     for target, task in enumerate(tasks):
@@ -138,6 +152,7 @@ def harden_group(
             prepared,
             test_side=test_side,
             train_side=train_side,
+            composition=composition,
             config=config,
             target=target,
         )

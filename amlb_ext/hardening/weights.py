@@ -182,3 +182,59 @@ def draw_region(
     # the last offset may lie beyond the last end by rounding
     picks = np.minimum(picks, n - 1)
     return np.sort(order[picks]), False
+
+
+def mixed_weights(weights: np.ndarray, region_share: float) -> np.ndarray:
+    """Return u: region weights mixed with equal ones, mean 1.
+
+    Learnt weights are uncertain, and uneven ones are worth fewer rows. Half and half keeps most
+    of the aim and most of the rows.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+        ``P(bad | x)``.
+    region_share : float
+        lambda: 0 counts all rows alike, 1 counts them by their weights alone.
+
+    Examples
+    --------
+    >>> mixed_weights(np.array([1.0, 3.0]), 0.5).tolist()
+    [0.75, 1.25]
+    """
+    return region_share * weights / weights.mean() + (1 - region_share)
+
+
+def repeat_by_weight(
+    weights: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return rows repeated in proportion to their weights, so that a plain mean is weighted.
+
+    Systematic sampling: a row that is due c times comes floor(c) or ceil(c) times (Madow, 1949,
+    Ann. Math. Stat. 20).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,)
+    size : int
+        Rows returned.
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (size,), int
+        Positions, ascending.
+
+    Examples
+    --------
+    >>> repeat_by_weight(np.array([1.0, 3.0]), 4, np.random.default_rng(0)).tolist()
+    [0, 1, 1, 1]
+    """
+    # neighbours in the file must not share their rounding
+    order = rng.permutation(len(weights))
+    ends = np.cumsum(weights[order]) * (size / weights.sum())
+    offsets = rng.random() + np.arange(size)
+    picks = np.searchsorted(ends, offsets, side="left")
+    # the last offset may lie beyond the last end by rounding
+    picks = np.minimum(picks, len(weights) - 1)
+    return np.sort(order[picks])

@@ -50,6 +50,7 @@ from amlb_ext.pipeline.request import (
     result_settings,
     suite_request,
 )
+from amlb_ext.pipeline.settled_notes import settled_notes
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.reading import (
@@ -146,9 +147,8 @@ def generate_suite(request: Request) -> GenerationReport:
         report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
         report.notes += shared_notes(tasks, request.config)
         for task in tasks:
-            sentence = kappa_note(hardened.summaries[task.name])
-            if sentence:
-                report.notes.append(f"{task.name}: {sentence}")
+            for note in settled_notes(hardened.summaries[task.name]):
+                report.notes.append(f"{task.name}: {note}")
         if request.certificate != "none":
             report.verdicts = _certify(layout, request)
     return report
@@ -509,37 +509,3 @@ def shared_notes(tasks: list[Task], config: GenerateConfig) -> list[str]:
                 "F is fitted for each target"
             )
     return notes
-
-
-def kappa_note(summaries: list[dict[str, Any]]) -> str:
-    """Return the sentence that names each fold's calibrated kappa; empty where none was.
-
-    Examples
-    --------
-    >>> kappa_note([{"calibration": {"kappa": 0.02, "passed": True}}])
-    'kappa 0.02 by fold, calibrated on the training rows'
-    >>> nothing = {"calibration": {"kappa": 0, "passed": False}, "jittered": False}
-    >>> kappa_note([nothing])
-    'kappa 0 by fold, calibrated on the training rows; no kappa passed in 1 fold'
-    """
-    calibrated = [summary for summary in summaries if "calibration" in summary]
-    if not calibrated:
-        return ""
-    kappas = []
-    failed = 0  # folds in which no kappa passed, so that kappa is 0
-    jittered = 0
-    for summary in calibrated:
-        calibration = summary["calibration"]
-        kappas.append(f"{calibration['kappa']:g}")
-        if not calibration["passed"]:
-            failed += 1
-            jittered += bool(summary.get("jittered"))
-    note = f"kappa {', '.join(kappas)} by fold, calibrated on the training rows"
-    if failed:
-        plural = "" if failed == 1 else "s"
-        note += f"; no kappa passed in {failed} fold{plural}"
-    if jittered and jittered == failed:
-        note += ", so rows there are only jittered"
-    elif jittered:
-        note += f", so rows of {jittered} are only jittered"
-    return note

@@ -14,6 +14,8 @@ from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.suite import Coding, FoldRecord, Layout, write_fold
 from amlb_ext.suite.transfer import pack_folds
 from amlb_ext.validity.calibration import calibrate, wants_calibration
+from amlb_ext.validity.composition import CompositionChoice, choose_composition
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
 #: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
 Tasks = tuple[Task, ...]
@@ -72,19 +74,25 @@ def send_job(
 def harden_calibrated(
     group: Tasks, fold: int, config: GenerateConfig
 ) -> list[HardFold]:
-    """Harden a fold, with a kappa settled on its training rows where the user named none."""
+    """Harden a fold, with kappa and composition settled on its training rows.
+
+    What the user has named is taken as it stands.
+    """
     # Fitted once: kappa is calibrated on the very fits that judge the fold.
     cross = cross_fit(group, fold, config)
+    held_out = HeldOutCandidates(group, config, cross)
+    choice = choose_composition(group, fold, config, cross, held_out)
     if not wants_calibration(config):
-        return harden_group(group, fold, config, cross)
-    calibrations = calibrate(group, fold, config, cross)
+        hard_folds = harden_group(group, fold, config, cross, choice.composition)
+        return _with_choice(hard_folds, choice)
+    calibrations = calibrate(group, fold, config, held_out)
     # One search serves all targets, so they have one kappa.
     search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
     config = config.model_copy(update={"search": search})
     # With kappa 0 no value is mutated, but numbers still get their jitter.
     has_numbers = any(column.is_numeric for column in group[0].columns)
     jitters = has_numbers and config.search.jitter > 0
-    hard_folds = harden_group(group, fold, config, cross)
+    hard_folds = harden_group(group, fold, config, cross, choice.composition)
     for hard, calibration in zip(hard_folds, calibrations, strict=True):
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
@@ -93,4 +101,13 @@ def harden_calibrated(
             if hard.summary["jittered"]:
                 effect = "rows are jittered only"
             hard.summary["notes"].append(f"kappa 0, {effect}: {calibration.reason}")
+    return _with_choice(hard_folds, choice)
+
+
+def _with_choice(
+    hard_folds: list[HardFold], choice: CompositionChoice
+) -> list[HardFold]:
+    """Note in each fold's summary what its mixture was chosen from."""
+    for hard in hard_folds:
+        hard.summary["composition"] = choice.to_json()
     return hard_folds

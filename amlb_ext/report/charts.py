@@ -83,10 +83,15 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
 def contrast_chart(
     key: str, contrasts: pd.DataFrame, colours: Mapping[str, ColourRole]
 ) -> Chart | None:
-    """Return the contrasts with F and their intervals, the null control at the bottom."""
+    """Return the contrasts with F and their intervals, the null control at the bottom.
+
+    They are those of the region, and of all rows where nothing was compared in the region.
+    """
     if not len(contrasts):
         return None
-    table = contrasts[contrasts["where"] == "region"].dropna(subset=["difference"])
+    compared = contrasts.dropna(subset=["difference"])
+    where = "region" if (compared["where"] == "region").any() else "all rows"
+    table = compared[compared["where"] == where]
     if not len(table):
         return None
     rows = table.to_dict("records")
@@ -124,7 +129,7 @@ def contrast_chart(
     )
     return Chart(
         key=key,
-        title="Loss minus F's loss, on the region",
+        title=f"Loss minus F's loss, on {'the region' if where == 'region' else where}",
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; no bar, no "
         "interval.",
         x_label="difference of mean loss from F",

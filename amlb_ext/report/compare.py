@@ -1,8 +1,9 @@
 """Frameworks against F and against each other on one task, on real rows only.
 
-What is compared are losses on the untouched test folds: weighted by P(F fails | x), the *region*,
-and unweighted. Made rows and rows chosen by F's errors get no interval and no verdict, because
-being chosen by F's errors flatters every other model.
+What is compared are losses on the untouched test folds: all rows alike, and weighted by
+P(F fails | x), the *region*. The first is a paired t test of two models and needs no certificate.
+Made rows and rows chosen by F's errors get no interval and no verdict, because being chosen by F's
+errors flatters every other model.
 """
 
 from __future__ import annotations
@@ -14,17 +15,24 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.report.predictions import TaskPredictions, region_weights
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
+    ComparedRows,
     Weighting,
     choose_weighting,
-    compare_with_f,
 )
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.validity import Certificate
 
-WHERE = ("region", "all rows")
+#: The column ``where`` of contrasts: the three questions of :mod:`amlb_ext.stats.claims`.
+WHERE = {
+    OVERALL: "all rows",
+    REGION: "region",
+    CONCENTRATED: "region minus all rows",
+}
 _STRESS_ONLY = "stress-test only"
 
 
@@ -40,7 +48,11 @@ class TaskComparison:
         own rows whether they are used, see the column ``weighted``.
     is_weighted : bool
         Whether comparisons on all rows of the task use them.
-    weighting, no_claim : str
+    weighting : str
+    no_claim : str
+        Why nothing is claimed where F fails; empty where it may be.
+    cap : ErrorCap
+        Of the losses that are compared.
     warnings : tuple of str
     """
 
@@ -50,6 +62,7 @@ class TaskComparison:
     is_weighted: bool
     weighting: str
     no_claim: str
+    cap: ErrorCap
     warnings: tuple[str, ...]
 
 
@@ -120,31 +133,40 @@ def compare_frameworks(
     """
     weights = region_weights(full)
     refits = _aligned_refits(null, full)
-    # The alarm comes first: the certificate is about another F.
+    # Why nothing is claimed where F fails; the alarm first, for the certificate is of another F.
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    losses = _snapped_losses(full)
+    cap = error_cap(full)
+    losses = cap.apply(_snapped_losses(full))
     inputs = _ComparisonInputs(
         losses=losses,
-        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        loss_f=cap.apply(full.rows["loss"].to_numpy(dtype=float)),
         clusters=full.rows["source_row"].to_numpy(),
         folds=full.rows["fold"],
-        refits=refits.losses,
+        refits=None if refits.losses is None else cap.apply(refits.losses),
         scored=losses.notna(),
         level=level,
     )
 
-    table = _contrast_table(task, inputs, weights)
+    no_claim_on_f = no_claim or no_gain
+    table = _contrast_table(task, inputs, weights, no_claim_on_f)
     # Between tasks only changes relative to F can be averaged: losses have different scales.
     table["relative"] = table["difference"] / table["loss_f"]
     table["folds"] = [
         f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
     ]
-    no_claim_on_f = no_claim or no_gain
-    table = _withhold_verdicts(table, no_claim_on_f, incomplete)
+    # an F that is not the suite's spoils every contrast; all else concerns the region alone
+    table = _withhold_verdicts(table, alarm, incomplete)
+    table = _withhold_verdicts(
+        table, no_claim_on_f, {}, among=table["where"] != WHERE[OVERALL]
+    )
     table = _with_absent(
-        table, task, folds=folds, incomplete=incomplete, no_claim=no_claim_on_f
+        table,
+        task,
+        folds=folds,
+        incomplete=incomplete,
+        no_claim={"all rows": alarm, "region": no_claim_on_f},
     )
 
     pairs = _pair_table(inputs, weights)
@@ -164,8 +186,24 @@ def compare_frameworks(
         weights=weights,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task, table),
+        cap=cap,
         no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
+    )
+
+
+def error_cap(full: TaskPredictions) -> ErrorCap:
+    """Return the cap of a regression's squared errors; none for Brier losses.
+
+    Parameters
+    ----------
+    full : TaskPredictions
+        The untouched test folds, all of them: a framework that ran on some has the same cap.
+    """
+    if full.labels:
+        return NO_CAP
+    return cap_from_baseline(
+        full.rows["loss"].to_numpy(dtype=float), full.rows["source_row"].to_numpy()
     )
 
 
@@ -207,33 +245,36 @@ def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
 
 
 def _contrast_table(
-    task: str, inputs: _ComparisonInputs, weights: np.ndarray | None
+    task: str, inputs: _ComparisonInputs, weights: np.ndarray | None, no_claim: str
 ) -> pd.DataFrame:
-    """Return every framework against F, on the region and on all rows."""
-    tables = []
-    for where, row_weights in zip(WHERE, (weights, None), strict=True):
-        # F's own controls are no candidates: they do not count in the candidates' adjustment.
-        for names in (inputs.candidates, inputs.controls):
-            if not names:
-                continue
-            table = compare_with_f(
-                inputs.losses[names],
-                inputs.loss_f,
-                row_weights,
-                clusters=inputs.clusters,
-                null=inputs.refits,
-                level=inputs.level,
-                scored=inputs.scored[names],
-                smallest=SMALLEST_EFFECTIVE_SIZE,
-            )
-            table.insert(0, "task", task)
-            tables.append(table.assign(where=where))
-    if not tables:  # Nobody has run: no rows, but the columns of any other task.
-        nobody = compare_with_f(inputs.losses, inputs.loss_f)
-        tables = [nobody.assign(task=task, where="")]
-    return pd.concat(tables, ignore_index=True).rename(
-        columns={"candidate": "framework"}
+    """Return every framework against F: on all rows, on the region, and which gain is larger."""
+    rows = ComparedRows(
+        loss_f=inputs.loss_f,
+        weights=weights,
+        clusters=inputs.clusters,
+        refits=inputs.refits,
+        level=inputs.level,
     )
+    tables = []
+    # F's own controls are no candidates: they do not count in the candidates' adjustment.
+    groups = [names for names in (inputs.candidates, inputs.controls) if names]
+    for names in groups or [
+        []
+    ]:  # Nobody has run: the columns are those of any other task.
+        answers = answer_questions(
+            inputs.losses[names],
+            rows,
+            scored=inputs.scored[names],
+            no_claim=no_claim,
+        )
+        tables.append(answers)
+    table = pd.concat(tables, ignore_index=True)
+    table.insert(0, "task", task)
+    where = table.pop("question").map(WHERE)
+    # one question after the other, candidates before F's controls
+    order = pd.Categorical(where, categories=list(WHERE.values())).codes
+    table = table.assign(where=where).iloc[np.argsort(order, kind="stable")]
+    return table.reset_index(drop=True).rename(columns={"candidate": "framework"})
 
 
 def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:
@@ -255,6 +296,8 @@ def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
     """Return how rows count on the whole task, and for which frameworks they count otherwise."""
     reason = whole_task.reason
     text = f"{reason[0].upper()}{reason[1:]}."
+    if not whole_task.is_weighted:
+        text += " Nothing is claimed where F fails."
     if not len(contrasts):
         return text
     in_region = contrasts["where"] == "region"
@@ -268,13 +311,15 @@ def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
     if whole_task.is_weighted:
         return (
             f"{text} Not so for {names}: on the folds that were run the weights are worth fewer "
-            f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so there all rows count alike."
+            f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so nothing is claimed of them where F fails."
         )
     return f"{text} Not so for {names}: on the folds that were run the weights are worth enough."
 
 
 def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[str, str]:
-    """Return why no claim may be made at all, and why none about a gain over F; empty if it may.
+    """Return why no claim may be made where F fails, and why none about a gain over F there.
+
+    Both are empty where it may.
 
     Examples
     --------
@@ -339,12 +384,12 @@ def _with_absent(
     *,
     folds: int,
     incomplete: Mapping[str, str],
-    no_claim: str,
+    no_claim: Mapping[str, str],
 ) -> pd.DataFrame:
     """Add frameworks without any usable result on this task, so that they are not forgotten."""
     compared = set(table["framework"]) if len(table) else set()
     rows = []
-    for where in WHERE:  # the same order as in the table of the others
+    for where, why_no_claim in no_claim.items():
         for name, why in incomplete.items():
             if name in compared:
                 continue
@@ -355,8 +400,8 @@ def _with_absent(
                 "folds": f"0/{folds}",
                 "rows": 0,
                 "weighted": False,
-                "verdict": "no claim" if no_claim else "incomplete",
-                "reason": no_claim or f"{name}: {why}",
+                "verdict": "no claim" if why_no_claim else "incomplete",
+                "reason": why_no_claim or f"{name}: {why}",
             }
             rows.append(row)
     if not rows:
@@ -373,8 +418,12 @@ def _withhold_verdicts(
     incomplete: Mapping[str, str],
     *,
     column: str = "framework",
+    among: pd.Series | None = None,
 ) -> pd.DataFrame:
-    """Return the table, withholding verdicts that the certificate or failed jobs forbid."""
+    """Return the table, withholding verdicts that the certificate or failed jobs forbid.
+
+    ``among`` are the rows that may not be claimed; all when omitted.
+    """
     table = table.copy()
     for name, why in incomplete.items():
         is_incomplete = table[column] == name
@@ -382,6 +431,7 @@ def _withhold_verdicts(
         table.loc[is_incomplete, "reason"] = f"{name}: {why}"
     # What may not be claimed of anyone outweighs what is wrong with one framework.
     if no_claim:
-        table["verdict"] = "no claim"
-        table["reason"] = no_claim
+        rows = pd.Series(True, index=table.index) if among is None else among
+        table.loc[rows, "verdict"] = "no claim"
+        table.loc[rows, "reason"] = no_claim
     return table

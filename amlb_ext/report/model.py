@@ -155,20 +155,25 @@ class TaskReport:
     certificate : Certificate or None
     loss : str
         What contrasts are measured in: ``Brier loss`` or ``squared error of the scaled target``.
+    capping : str
+        Beyond which size errors count no more in contrasts, pairs and ranks; empty for classes,
+        whose losses are bounded.
     weighting : str
         How real rows are weighted for the contrasts, and why.
     weighted : bool
         Whether they are, for comparisons on all folds; each contrast and pair says so for itself.
     no_claim : str
-        Why no claim about candidates may be made on this task; empty when it may.
+        Why no claim about candidates may be made where F fails; empty when it may.
     warnings : tuple of str
         What is wrong with results on this task, each one sentence.
     contrasts : DataFrame
-        One row per framework and ``where`` (``region``, ``all rows``): ``task``, ``framework``,
-        ``where``, ``folds``, ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F),
-        ``low``, ``high``, ``relative`` (difference / loss_f), ``p``, ``p_holm``,
-        ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``, ``verdict``
-        (``better``, ``worse``, ``undecided``, ``incomplete``, ``no claim``), ``reason``.
+        One row per framework and ``where`` (``all rows``, ``region``; ``region minus all rows``
+        where one of them has found a difference): ``task``, ``framework``, ``where``, ``folds``,
+        ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F), ``low``, ``high``,
+        ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted`` (what the verdict
+        rests on), ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``
+        (against F's re-fits), ``verdict`` (``better``, ``worse``, ``undecided``, ``incomplete``,
+        ``no claim``; ``larger`` and ``smaller`` gains in the region), ``reason``.
     pairs : DataFrame
         One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
         ``rows``, ``weighted``,
@@ -221,6 +226,7 @@ class TaskReport:
     replaced: dict[str, int] = field(default_factory=dict)
     relations: pd.DataFrame = field(default_factory=pd.DataFrame)
     rejected: int = 0
+    capping: str = ""
 
     @property
     def changes(self) -> str:
@@ -260,7 +266,9 @@ class SuiteReport:
         One row per framework: ``framework``, ``tasks``, ``better``, ``worse``, ``undecided``,
         ``withheld`` (incomplete or no claim), ``better_family`` (better with p-values adjusted
         over all tasks and frameworks), ``relative`` (mean over tasks of the contrast relative to
-        F's loss), ``low``, ``high`` (interval over tasks; NaN below three), ``mean_rank``.
+        F's loss), ``low``, ``high`` (interval over tasks; NaN below three), all of them where F
+        fails; the same over all rows, each name with ``overall_`` before it; ``larger`` (tasks on
+        which the gain is larger where F fails), ``mean_rank``.
     ranks : FrameworkRanks
     frameworks : DataFrame
         ``framework``, ``name``, ``constraint``, ``version``, ``runs``, ``scored``, ``failed``,

@@ -1,4 +1,4 @@
-"""Over all tasks: which framework improves on F where F fails, and by how much."""
+"""Over all tasks: which framework is better than F, where F fails too, and by how much."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.report.tables import table_records
 from amlb_ext.stats.weighted_mean import holm_adjusted, weighted_mean_interval
 
-COLUMNS = (
-    "framework",
-    "tasks",
+#: What is counted of each question.
+_COUNTED = (
     "better",
     "worse",
     "undecided",
@@ -25,8 +24,19 @@ COLUMNS = (
     "relative",
     "low",
     "high",
+)
+#: Where each question is asked, and what stands before its columns.
+_PREFIXES = {"all rows": "overall_", "region": ""}
+COLUMNS = (
+    "framework",
+    "tasks",
+    *(f"overall_{name}" for name in _COUNTED),
+    *_COUNTED,
+    "larger",
     "mean_rank",
 )
+#: How the report is to be used.
+ADVICE = "Read the region for where a change comes from, and how large it is there."
 # Lines are dense here since a sentence with four numbers in it is still one sentence.
 
 #: Verdicts of contrasts that are not judged.
@@ -42,68 +52,77 @@ def overall_table(
 
     The mean of the relative contrasts and its t interval take tasks as the sample, each counting
     once; tasks without a verdict are not in it. ``better_family`` counts tasks on which a
-    framework is ``better`` even when p-values are Holm-adjusted over all tasks and candidates.
+    framework is ``better`` even when p-values are Holm-adjusted over all tasks, candidates and
+    both questions.
     """
-    region_tables = []
-    for task in tasks:
-        if len(task.contrasts):
-            region_tables.append(_region_contrasts(task))
-    if not region_tables:
+    tables = [task.contrasts for task in tasks if len(task.contrasts)]
+    if not tables:
         return pd.DataFrame(columns=list(COLUMNS))
-    contrasts = pd.concat(region_tables, ignore_index=True)
+    contrasts = pd.concat(tables, ignore_index=True)
     is_better_family = _better_in_family(contrasts, 1 - level)
     rows = []
     for framework, own_contrasts in contrasts.groupby("framework", sort=False):
-        verdicts = own_contrasts["verdict"]
-        is_withheld = verdicts.isin(_WITHHELD)
-        changes = own_contrasts.loc[~is_withheld, "relative"]
-        changes = changes.to_numpy(dtype=float)
-        # A loss of F that is 0 makes the relative change infinite.
-        finite_changes = changes[np.isfinite(changes)]
-        # Tasks are the sample: folds of one task share training rows and are not independent.
-        mean_change = weighted_mean_interval(finite_changes, level=level)
-        n_by_verdict = verdicts.value_counts()
-        row = {
-            "framework": framework,
-            "tasks": len(own_contrasts),
-            "better": int(n_by_verdict.get("better", 0)),
-            "worse": int(n_by_verdict.get("worse", 0)),
-            "undecided": int(n_by_verdict.get("undecided", 0)),
-            "withheld": int(is_withheld.sum()),
-            "better_family": int(is_better_family[own_contrasts.index].sum()),
-            "relative": mean_change.point,
-            "low": mean_change.low,
-            "high": mean_change.high,
-            "mean_rank": float(ranks.mean.get(framework, np.nan)),
-        }
+        row: dict[str, Any] = {"framework": framework}
+        for where, prefix in _PREFIXES.items():
+            asked = own_contrasts[own_contrasts["where"] == where]
+            row["tasks"] = len(asked)
+            counted = _count_verdicts(asked, is_better_family[asked.index], level)
+            row |= {f"{prefix}{name}": value for name, value in counted.items()}
+        row["larger"] = int((own_contrasts["verdict"] == "larger").sum())
+        row["mean_rank"] = float(ranks.mean.get(framework, np.nan))
         rows.append(row)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     is_control = table["framework"].map(is_control_framework).to_numpy()
-    change = table["relative"].to_numpy(dtype=float)
+    change = table["overall_relative"].to_numpy(dtype=float)
     # The last key sorts first: candidates before F's controls, then the largest saving.
     order = np.lexsort((change, is_control))
     return table.iloc[order].reset_index(drop=True)
 
 
-def _region_contrasts(task: TaskReport) -> pd.DataFrame:
-    """Return the contrasts in the failure region."""
+def _count_verdicts(
+    asked: pd.DataFrame, is_better_family: np.ndarray, level: float
+) -> dict[str, Any]:
+    """Return what is counted of one framework and one question, over all tasks."""
+    verdicts = asked["verdict"]
+    is_withheld = verdicts.isin(_WITHHELD)
+    changes = asked.loc[~is_withheld, "relative"].to_numpy(dtype=float)
+    # A loss of F that is 0 makes the relative change infinite.
+    finite_changes = changes[np.isfinite(changes)]
+    # Tasks are the sample: folds of one task share training rows and are not independent.
+    mean_change = weighted_mean_interval(finite_changes, level=level)
+    n_by_verdict = verdicts.value_counts()
+    return {
+        "better": int(n_by_verdict.get("better", 0)),
+        "worse": int(n_by_verdict.get("worse", 0)),
+        "undecided": int(n_by_verdict.get("undecided", 0)),
+        "withheld": int(is_withheld.sum()),
+        "better_family": int(is_better_family.sum()),
+        "relative": mean_change.point,
+        "low": mean_change.low,
+        "high": mean_change.high,
+    }
+
+
+def _contrasts_where(task: TaskReport, where: str) -> pd.DataFrame:
+    """Return the contrasts of one question."""
     # Where nothing was compared, the table may have no column to ask for.
     if not len(task.contrasts):
         return task.contrasts
-    return task.contrasts[task.contrasts["where"] == "region"]
+    return task.contrasts[task.contrasts["where"] == where]
 
 
 def _better_in_family(contrasts: pd.DataFrame, alpha: float) -> np.ndarray:
     """Return which contrasts stay better when p-values are adjusted over the whole report.
 
-    Both claims behind ``better`` (unlike F, unlike its re-fits) must hold, so the larger of the
-    two p-values is adjusted (intersection-union).
+    Where F fails both claims behind ``better`` (unlike F, unlike its re-fits) must hold, so the
+    larger of the two p-values is adjusted (intersection-union).
     """
     is_control = contrasts["framework"].map(is_control_framework)
     is_withheld = contrasts["verdict"].isin(_WITHHELD)
+    is_third = ~contrasts["where"].isin(list(_PREFIXES))
     larger_p = contrasts[["p", "p_null"]].max(axis=1)
     # NaN is no member of the family.
-    family_p = larger_p.mask(is_control | is_withheld).to_numpy(dtype=float)
+    family_p = larger_p.mask(is_control | is_withheld | is_third).to_numpy(dtype=float)
     is_better = (contrasts["verdict"] == "better").to_numpy()
     return is_better & (holm_adjusted(family_p) < alpha)
 
@@ -144,7 +163,9 @@ def verdict_sentences(
         return ("Only F itself has been run, no candidate.",)
     # From the answer to what limits it.
     return (
-        *_winner_sentences(candidates, tasks),
+        _decision_sentence(candidates, tasks),
+        *_region_winner_sentences(candidates, tasks),
+        *_concentration_sentences(candidates, tasks),
         *_saving_sentences(candidates),
         *_loser_sentences(candidates),
         *_rank_sentences(ranks),
@@ -154,70 +175,111 @@ def verdict_sentences(
     )
 
 
-def _winner_sentences(
+def _decision_sentence(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) -> str:
+    """Return who is better than F over all rows: what to decide on."""
+    shown, single = _winners(candidates, tasks, "all rows")
+    if shown:
+        text = f"Decide on the whole test folds: better than F there are {shown}."
+    else:
+        reason = _reason_for_none(candidates, "all rows", n_tasks=len(tasks))
+        counted = " once all of them are counted" if single else ""
+        text = (
+            "Decide on the whole test folds: no framework is shown to be better than F there, "
+            f"{reason}{counted}."
+        )
+    if single:
+        text += (
+            f" Taken one task at a time, {'also ' if shown else ''}better: {single}."
+        )
+    return f"{text} {ADVICE}"
+
+
+def _region_winner_sentences(
     candidates: pd.DataFrame, tasks: Sequence[TaskReport]
 ) -> list[str]:
-    """Return who improves on F, counting every comparison of the report; then task by task."""
-    in_family = candidates[candidates["better_family"] > 0]
-    on_single_tasks = candidates[candidates["better"] > candidates["better_family"]]
-    sentences = []
-    # First what holds when every comparison of the report is counted, ...
-    if len(in_family):
-        winners = _list_family_winners(in_family)
-        sentences.append(f"Shown to improve on F on the rows where F fails: {winners}.")
+    """Return who improves on F where F fails; counting all comparisons, then task by task."""
+    shown, single = _winners(candidates, tasks, "region")
+    if shown:
+        sentences = [f"Shown to improve on F on the rows where F fails: {shown}."]
     else:
-        n_judged = sum(_n_judged(row) for row in table_records(candidates))
-        n_tasks = _count_tasks(len(tasks))
-        if not n_judged:
-            reason = "no comparison could be judged"
-        else:
-            reason = f"{n_judged} comparisons on {n_tasks} show no significant gain"
-        if len(on_single_tasks):
-            reason += " once all of them are counted"
-        sentences.append(
+        reason = _reason_for_none(candidates, "region", n_tasks=len(tasks))
+        counted = " once all of them are counted" if single else ""
+        sentences = [
             "No framework is shown to improve on F on the rows where F fails: "
-            f"{reason}."
-        )
+            f"{reason}{counted}."
+        ]
     # ... then what holds only where a task is looked at alone.
-    if len(on_single_tasks):
-        winners = _list_single_winners(on_single_tasks["framework"], tasks)
-        also = "also better than F" if len(in_family) else "better than F"
+    if single:
+        also = "also better than F" if shown else "better than F"
         sentences.append(
             "Taken one task at a time, without counting the other tasks, "
-            f"{also}: {winners}."
+            f"{also} there: {single}."
         )
     return sentences
 
 
-def _list_family_winners(in_family: pd.DataFrame) -> str:
-    best_first = in_family.sort_values("better_family", ascending=False)
-    texts = []
+def _winners(
+    candidates: pd.DataFrame, tasks: Sequence[TaskReport], where: str
+) -> tuple[str, str]:
+    """Return who is better counting every comparison of the report, and who task by task."""
+    prefix = _PREFIXES[where]
+    family, better = f"{prefix}better_family", f"{prefix}better"
+    best_first = candidates.sort_values(family, ascending=False, kind="stable")
+    in_family = []
     for row in table_records(best_first):
-        n_judged = _count_tasks(_n_judged(row))
-        n_better = row["better_family"]
-        texts.append(f"{row['framework']} on {n_better} of {n_judged}")
-    return "; ".join(texts)
+        if row[family] > 0:
+            n_judged = _count_tasks(_n_judged(row, where))
+            in_family.append(f"{row['framework']} on {row[family]} of {n_judged}")
+    single = []
+    for row in table_records(candidates):
+        if row[better] > row[family]:
+            names = [
+                _shown_name(task)
+                for task in tasks
+                if _is_better_on(task, row["framework"], where)
+            ]
+            single.append(f"{row['framework']} on {_list_few(names)}")
+    return "; ".join(in_family), "; ".join(single)
 
 
-def _list_single_winners(frameworks: pd.Series, tasks: Sequence[TaskReport]) -> str:
-    texts = []
-    for framework in frameworks:
-        better_on = [task for task in tasks if _is_better_on(task, framework)]
-        names = [_shown_name(task) for task in better_on]
-        texts.append(f"{framework} on {_list_few(names)}")
-    return "; ".join(texts)
+def _reason_for_none(candidates: pd.DataFrame, where: str, n_tasks: int) -> str:
+    n_judged = sum(_n_judged(row, where) for row in table_records(candidates))
+    if not n_judged:
+        return "no comparison could be judged"
+    return f"{n_judged} comparisons on {_count_tasks(n_tasks)} show no significant gain"
 
 
-def _is_better_on(task: TaskReport, framework: str) -> bool:
-    for row in table_records(_region_contrasts(task), framework=framework):
+def _is_better_on(task: TaskReport, framework: str, where: str) -> bool:
+    for row in table_records(_contrasts_where(task, where), framework=framework):
         if row["verdict"] == "better":
             return True
     return False
 
 
-def _n_judged(row: Mapping[str, Any]) -> int:
+def _concentration_sentences(
+    candidates: pd.DataFrame, tasks: Sequence[TaskReport]
+) -> list[str]:
+    """Return whose gain is larger where F fails than over all rows."""
+    texts = []
+    for row in table_records(candidates):
+        names = []
+        for task in tasks:
+            contrasts = _contrasts_where(task, "region minus all rows")
+            for answer in table_records(contrasts, framework=row["framework"]):
+                if answer["verdict"] == "larger":
+                    names.append(_shown_name(task))
+        if names:
+            texts.append(f"{row['framework']} on {_list_few(names)}")
+    if not texts:
+        return []
+    return [f"The gain is larger there than on the whole folds: {'; '.join(texts)}."]
+
+
+def _n_judged(row: Mapping[str, Any], where: str = "region") -> int:
     """Return on how many tasks a framework has a verdict."""
-    return int(row["better"] + row["worse"] + row["undecided"])
+    prefix = _PREFIXES[where]
+    verdicts = ("better", "worse", "undecided")
+    return int(sum(row[f"{prefix}{verdict}"] for verdict in verdicts))
 
 
 def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
@@ -238,19 +300,24 @@ def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
         return []
     if not texts:
         return [
-            "Averaged over tasks, no framework is shown to save any of F's loss there."
+            "Averaged over tasks, no framework is shown to save any of F's loss where F fails."
         ]
-    return [f"Averaged over tasks, these change F's loss there: {'; '.join(texts)}."]
+    return [
+        f"Averaged over tasks, these change F's loss where F fails: {'; '.join(texts)}."
+    ]
 
 
 def _loser_sentences(candidates: pd.DataFrame) -> list[str]:
-    texts = []
-    for row in table_records(candidates):
-        if row["worse"] > 0:
-            texts.append(f"{row['framework']} on {row['worse']}")
-    if not texts:
-        return []
-    return [f"Significantly worse than F there: {'; '.join(texts)}."]
+    sentences = []
+    for prefix, place in (("overall_", "on the whole folds"), ("", "where F fails")):
+        texts = []
+        for row in table_records(candidates):
+            n_worse = row[f"{prefix}worse"]
+            if n_worse > 0:
+                texts.append(f"{row['framework']} on {n_worse}")
+        if texts:
+            sentences.append(f"Significantly worse than F {place}: {'; '.join(texts)}.")
+    return sentences
 
 
 def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
@@ -285,8 +352,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if unweighted:
         sentences.append(
             f"On {_list_among(unweighted, tasks)} the "
-            "region is worth too few rows to weight by: there all test rows count alike, and the "
-            "verdict is on them."
+            "region is worth too few rows to weight by: nothing is claimed where F fails there."
         )
     # A framework that ran on some of the folds only has rows, and a weighting, of its own.
     texts = []
@@ -296,8 +362,8 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
             texts.append(f"{_list_few(frameworks)} on {_shown_name(task)}")
     if texts:
         sentences.append(
-            f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. There all "
-            "rows of these folds count alike, and the verdict is on them."
+            f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. Nothing is "
+            "claimed of them where F fails."
         )
     return sentences
 
@@ -305,7 +371,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
 def _unweighted_candidates(task: TaskReport) -> list[str]:
     """Return the candidates whose contrast in the region counts all rows alike."""
     frameworks = []
-    for row in table_records(_region_contrasts(task)):
+    for row in table_records(_contrasts_where(task, "region")):
         is_unweighted = row["rows"] > 0 and not row["weighted"]
         if is_unweighted and not is_control_framework(row["framework"]):
             frameworks.append(row["framework"])
@@ -317,7 +383,8 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if not withheld:
         return []
     return [
-        f"No claim about gains over F is made on {_list_among(withheld, tasks)}; each says why."
+        f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; each "
+        "says why."
     ]
 
 

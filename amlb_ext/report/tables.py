@@ -23,7 +23,7 @@ PARTS = {
     "bad": "chosen by F's errors: do not rank on these",
     "ga": "chosen by F's errors: do not rank on these",
     "synthetic": "chosen by F's errors: do not rank on these",
-    "evaluation": "chosen by F's errors: do not rank on these",
+    "evaluation": "the main task, as it was composed: the certificate says whether it ranks",
     "hard": "after training on hard rows: do not rank on these",
 }
 
@@ -38,11 +38,9 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
 
 
 def best_contrast(task: TaskReport) -> Record | None:
-    """Return the contrast in the region with the smallest difference; F itself does not count."""
-    if task.no_claim:
-        return None
+    """Return the contrast on all rows with the smallest difference; F itself does not count."""
     candidates = []
-    for row in table_records(task.contrasts, where="region"):
+    for row in table_records(task.contrasts, where="all rows"):
         # "incomplete" and "no claim" are no judgements.
         is_judged = row["verdict"] in ("better", "worse", "undecided")
         if not is_judged or is_control_framework(row["framework"]):

@@ -57,7 +57,8 @@ class BuiltTask:
     added : list of dict
         Scores per fold for AMLB's ``results.csv``.
     losses : DataFrame of shape (n, frameworks)
-        Losses of the candidates on the untouched test folds, NaN where they have none.
+        Losses of the candidates on the untouched test folds, capped as in contrasts, NaN where
+        they have none.
     loss_f, clusters : ndarray of shape (n,)
         F's losses, and the source row of each.
     weights : ndarray of shape (n,) or None
@@ -159,6 +160,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         folds=n_folds,
         certificate=inputs.certificate,
         loss="Brier loss" if full.labels else "squared error of the scaled target",
+        capping=comparison.cap.sentence(full.span),
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
         warnings=(*comparison.warnings, *incomplete_warnings),
@@ -183,13 +185,13 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         job_names[framework] = (str(job["name"]), str(job["constraint"]))
     # Ranks are between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
-    losses = {name: full.loss(name) for name in candidates}
+    losses = {name: comparison.cap.apply(full.loss(name)) for name in candidates}
     return BuiltTask(
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
         losses=pd.DataFrame(losses, index=full.rows.index),
-        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        loss_f=comparison.cap.apply(full.rows["loss"].to_numpy(dtype=float)),
         clusters=full.rows["source_row"].to_numpy(),
         weights=comparison.weights,
     )
@@ -278,11 +280,11 @@ def _incomplete_results(
 
 
 def _best_first(contrasts: pd.DataFrame) -> list[str]:
-    """Return candidates by their contrast on the region, the best first."""
+    """Return candidates by their contrast on all rows, the best first."""
     if not len(contrasts):
         return []
-    region = contrasts[contrasts["where"] == "region"]
-    compared = region.dropna(subset=["difference"])
+    overall = contrasts[contrasts["where"] == "all rows"]
+    compared = overall.dropna(subset=["difference"])
     best_first = compared.sort_values("difference", kind="stable")
     names = [str(name) for name in best_first["framework"]]
     return [name for name in names if not is_control_framework(name)]
@@ -343,8 +345,10 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
-    # Then the same of the paper's evaluation set, whose rows flatter every model but F.
+    # Then the same of the main task; rows that F's errors chose flatter every model but F.
     made_rows = "bad and synthetic rows (chosen by F's errors)"
+    if main is not None and (main.rows["origin"] == "good").any():
+        made_rows = "the main task: real rows by region weight, and made rows"
     if main is not None and full.labels:
         roc_on_made_rows = charts.roc_chart(
             key=f"{task}-roc-evaluation",

@@ -11,7 +11,6 @@ import pandas as pd
 from amlb_ext.core.display import (
     format_interval,
     format_number,
-    format_p_value,
     format_percent,
     is_known,
     shorten_text,
@@ -50,7 +49,7 @@ def report_text(report: SuiteReport) -> str:
     if len(report.overall):
         lines += [
             "",
-            "Over all tasks (change of F's loss in its failure region, negative is better)",
+            "Over all tasks (change of F's loss, negative is better; the region is where F fails)",
             *_overall_lines(report.overall),
             "",
             *_wrap_text(f"Ranks. {report.ranks.about}"),
@@ -63,19 +62,17 @@ def report_text(report: SuiteReport) -> str:
 
 
 def _overall_lines(overall: pd.DataFrame) -> list[str]:
-    counted = ["tasks", "better", "worse", "undecided", "withheld"]
     rows = []
     for row in overall.to_dict("records"):
-        cells = [
-            shorten_text(row["framework"]),
-            *[int(row[name]) for name in counted],
-            format_percent(row["relative"]),
-            _percent_range(row),
-            format_number(row["mean_rank"]),
-        ]
+        cells = [shorten_text(row["framework"]), int(row["tasks"])]
+        for question in ("overall_", ""):
+            counts = [int(row[f"{question}{word}"]) for word in ("better", "worse")]
+            cells += [*counts, format_percent(row[f"{question}relative"])]
+        cells += [int(row["larger"]), format_number(row["mean_rank"])]
         rows.append(cells)
-    headers = ["framework", *counted, "change", "over tasks", "mean rank"]
-    return text_table(headers, rows).splitlines()
+    headers = ["framework", "tasks", "better", "worse", "change"]
+    headers += ["better in region", "worse", "change", "gain larger there"]
+    return text_table([*headers, "mean rank"], rows).splitlines()
 
 
 def _task_lines(task: TaskReport, level: float) -> list[str]:
@@ -88,7 +85,7 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
     if certificate is not None:
         lines += _wrap_text(f"{certificate.verdict}: {certificate.reason}", 2)
     if task.no_claim:
-        lines += _wrap_text(f"No claim: {task.no_claim}", 2)
+        lines += _wrap_text(f"No claim where F fails: {task.no_claim}", 2)
     for warning in task.warnings:
         lines += _wrap_text(f"WARNING: {warning}", 2)
     for note in task.notes:
@@ -103,6 +100,8 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         f"{task.rows.get(part, 0)} {kind}" for part, kind in kinds.items()
     )
     lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
+    if task.capping:
+        lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
     if task.changes:
         lines += _wrap_text(shorten_text(task.changes, 400), 2)
@@ -124,33 +123,36 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
 def _contrast_lines(task: TaskReport, level: float) -> list[str]:
     if not len(task.contrasts):
         return []
+    region = _by_framework(task, "region")
+    larger = _by_framework(task, "region minus all rows")
     rows = []
-    for row in table_records(task.contrasts, where="region"):
-        null_mean = format_number(row["null_difference"])
-        null_error = format_number(row["null_se"])
+    for overall in table_records(task.contrasts, where="all rows"):
+        framework = overall["framework"]
+        there = region[framework]
+        null_mean = format_number(there["null_difference"])
+        null_error = format_number(there["null_se"])
         cells = [
-            shorten_text(row["framework"]),
-            row["folds"],
-            _row_weighting(row),
-            format_interval(row),
-            format_p_value(row["p_holm"]),
+            shorten_text(framework),
+            overall["folds"],
+            format_interval(overall),
+            overall["verdict"],
+            format_interval(there),
             f"{null_mean} ± {null_error}",
-            row["verdict"],
+            there["verdict"],
+            larger.get(framework, {}).get("verdict", "-"),
         ]
         rows.append(cells)
-    headers = [
-        "framework",
-        "folds",
-        "rows count",
-        "minus F",
-        "p",
-        "null ± s.e.",
-        "verdict",
-    ]
+    headers = ["framework", "folds", "minus F, all rows", "verdict"]
+    headers += ["where F fails", "null ± s.e.", "verdict", "gain there"]
     return [
-        f"  {task.loss} minus F's ({level:.0%} interval), p by Holm; null: F fitted again",
+        f"  {task.loss} minus F's ({level:.0%} interval); null: F fitted again, where F fails",
         *text_table(headers, rows, indent=2).splitlines(),
     ]
+
+
+def _by_framework(task: TaskReport, where: str) -> dict[str, Mapping[str, Any]]:
+    records = table_records(task.contrasts, where=where)
+    return {row["framework"]: row for row in records}
 
 
 def _pair_lines(task: TaskReport) -> list[str]:
@@ -252,13 +254,6 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
         initial_indent=margin,
         subsequent_indent=margin + "  ",
     )
-
-
-def _row_weighting(row: Mapping[str, Any]) -> str:
-    """Return whether the rows of a contrast count by their weight."""
-    if not row["rows"]:  # nothing of this framework is left to compare
-        return "-"
-    return "by weight" if row["weighted"] else "alike"
 
 
 def _percent_range(row: Mapping[str, Any]) -> str:

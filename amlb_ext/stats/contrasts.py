@@ -26,6 +26,7 @@ from scipy.stats import t as student
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
+    add_variance,
     checked_rows,
     cluster_sums,
     holm_adjusted,
@@ -113,10 +114,14 @@ class ComparedRows:
     refits : DataFrame of shape (n, R) or None
         Losses of R re-fits of F.
     level : float
+    reweighted : ndarray of shape (G, n) or None
+        The weights as they are without each of G groups of the rows that they were learnt from;
+        None where the weights are what the question is about, or all rows count alike.
     """
 
     loss_f: np.ndarray
     weights: np.ndarray | None = None
+    reweighted: np.ndarray | None = None
     clusters: np.ndarray | None = None
     refits: pd.DataFrame | None = None
     level: float = 0.95
@@ -135,17 +140,42 @@ class ComparedRows:
         # decided for the rows kept: what the others are worth is no help to this comparison
         if smallest is not None:
             weights = choose_weighting(weights, clusters, smallest).weights
+        reweighted = None
+        if weights is not None and self.reweighted is not None:
+            reweighted = self.reweighted[:, keep]
         return replace(
             self,
             loss_f=self.loss_f[keep],
             weights=weights,
+            reweighted=reweighted,
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
         """Return :func:`mean_contrast` of two models on these rows."""
-        return mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
+        estimate = mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
+        return self.widen(estimate, np.asarray(loss_g) - np.asarray(other))
+
+    def widen(self, estimate: MeanEstimate, contrasts: np.ndarray) -> MeanEstimate:
+        r"""Return an estimate with the error that comes from having learnt the weights.
+
+        A delete-a-group jackknife, the rows as they are:
+        :math:`v = \frac{G - 1}{G} \sum_g (e_g - \bar e)^2` with :math:`e_g` the weighted mean
+        under the weights that were learnt without group g. Source: Kott (2001), J. Official
+        Statistics 17, 521-526.
+
+        Parameters
+        ----------
+        estimate : MeanEstimate
+        contrasts : ndarray of shape (n,)
+        """
+        if self.reweighted is None:
+            return estimate
+        means = self.reweighted @ contrasts / self.reweighted.sum(axis=1)
+        n_groups = len(means)
+        variance = (n_groups - 1) / n_groups * ((means - means.mean()) ** 2).sum()
+        return add_variance(estimate, float(variance), n_groups - 1)
 
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
@@ -435,7 +465,7 @@ def compare_with_f(
         loss_g = losses[name].to_numpy(dtype=float)[keep]
         try:
             comparisons.append(
-                _compare_one(str(name), loss_g, rows.subset(keep, smallest))
+                compare_candidate(str(name), loss_g, rows.subset(keep, smallest))
             )
         except DataError as error:
             raise DataError(
@@ -464,8 +494,22 @@ def compare_with_f(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Comparison:
-    """One candidate against F, and against the mean of its re-fits where there are any."""
+class Comparison:
+    """One candidate against F, and against the mean of its re-fits where there are any.
+
+    Attributes
+    ----------
+    candidate : str
+    rows : ComparedRows
+    loss_g : ndarray of shape (n,)
+    estimate : MeanEstimate
+        Of the contrast with F.
+    control : NullControl or None
+    beside_refits : MeanEstimate or None
+        Of the contrast with the mean of F's re-fits.
+    p_null : float
+        That the candidate is one more re-fit; NaN without re-fits.
+    """
 
     candidate: str
     rows: ComparedRows
@@ -477,7 +521,26 @@ class _Comparison:
 
     @property
     def p(self) -> float:
+        """That the candidate is no better or worse than F."""
         return p_value(self.estimate)
+
+    @property
+    def has_same_sign(self) -> bool:
+        """Whether the candidate differs from F's re-fits in the direction in which from F."""
+        if self.beside_refits is None:
+            return True
+        # better than F but worse than its re-fits: F was unlucky, the candidate is not good
+        return bool(np.sign(self.beside_refits.point) == np.sign(self.estimate.point))
+
+    @property
+    def p_both(self) -> float:
+        """That it does not differ from both, F and its re-fits: the larger of the two p-values.
+
+        Berger (1982); 1 where the two differences have opposite signs.
+        """
+        if self.beside_refits is None or np.isnan(self.p):
+            return self.p
+        return float(np.maximum(self.p, self.p_null)) if self.has_same_sign else 1.0
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""
@@ -501,7 +564,24 @@ class _Comparison:
         }
 
 
-def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Comparison:
+def compare_candidate(
+    candidate: str, loss_g: np.ndarray, rows: ComparedRows
+) -> Comparison:
+    """Compare one candidate with F, and with its re-fits where the rows have some.
+
+    Parameters
+    ----------
+    candidate : str
+    loss_g : ndarray of shape (n,)
+    rows : ComparedRows
+        Used as they are: see :meth:`ComparedRows.subset` for some of them.
+
+    Examples
+    --------
+    >>> f = np.tile([0.1, 0.3], 50)
+    >>> compare_candidate("g", f / 2, ComparedRows(loss_f=f)).estimate.point
+    -0.1
+    """
     estimate = rows.contrast(loss_g, rows.loss_f)
     control, beside_refits, p_null = None, None, float("nan")
     if rows.refits is not None:
@@ -511,7 +591,7 @@ def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Com
         # were the candidate one more re-fit, it would scatter around the mean of R by this much
         between = spread**2 * (1 + 1 / n_refits)
         p_null = p_value_beside_fits(beside_refits, between, n_refits)
-    return _Comparison(
+    return Comparison(
         candidate=candidate,
         rows=rows,
         loss_g=loss_g,
@@ -523,7 +603,7 @@ def _compare_one(candidate: str, loss_g: np.ndarray, rows: ComparedRows) -> _Com
 
 
 def _verdict(
-    comparison: _Comparison, p_holm: float, p_null: float, alpha: float
+    comparison: Comparison, p_holm: float, p_null: float, alpha: float
 ) -> tuple[str, str]:
     """Return ``better``, ``worse`` or ``undecided``, and why."""
     estimate, beside_refits = comparison.estimate, comparison.beside_refits
@@ -534,9 +614,7 @@ def _verdict(
     word = "better" if estimate.point < 0 else "worse"
     if beside_refits is None:
         return word, f"significantly {word} than F; no re-fit of F beside it"
-    # better than F but worse than its re-fits: F was unlucky, the candidate is not good
-    has_same_sign = np.sign(beside_refits.point) == np.sign(estimate.point)
-    if p_null < alpha and has_same_sign:
+    if p_null < alpha and comparison.has_same_sign:
         return word, f"significantly {word} than F and than its re-fits"
     likewise = "good" if word == "better" else "bad"
     return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"

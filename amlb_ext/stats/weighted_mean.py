@@ -20,7 +20,7 @@ clusters; Holm (1979), Scand. J. Statist. 6, 65-70.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -268,6 +268,72 @@ def cluster_sums(
     [[7.0], [4.0]]
     """
     return np.bincount(codes, weights * values), np.bincount(codes, weights)
+
+
+def cluster_influence(
+    values: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Return ``psi_k``, the influence of each cluster on the weighted mean; see the module's top.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n,)
+        Values without weight must be finite, too.
+    codes : ndarray of shape (n,), int
+        Cluster of each row, ``0..n_clusters - 1``.
+    n_clusters : int
+        Those without a row with weight have no influence.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        They sum to 0.
+
+    Examples
+    --------
+    >>> v, codes = np.array([1.0, 2.0, 3.0]), np.arange(3)
+    >>> cluster_influence(v, np.ones(3), codes, 4).round(2).tolist()
+    [-0.33, 0.0, 0.33, 0.0]
+    """
+    weighted_sums = np.bincount(codes, weights * values, minlength=n_clusters)
+    weight_sums = np.bincount(codes, weights, minlength=n_clusters)
+    total = weight_sums.sum()
+    point = weighted_sums.sum() / total
+    return np.asarray((weighted_sums - point * weight_sums) / total)
+
+
+def add_variance(estimate: MeanEstimate, variance: float, df: float) -> MeanEstimate:
+    r"""Return the estimate with a second, independent source of error.
+
+    .. math::
+        s^2 = s_{rows}^2 + v, \quad
+        \mathrm{df} = \frac{s^4}{s_{rows}^4 / \mathrm{df}_{rows} + v^2 / \mathrm{df}_v}
+
+    Source: Welch (1947); Satterthwaite (1946), Biometrics Bulletin 2, 110-114.
+
+    Parameters
+    ----------
+    estimate : MeanEstimate
+    variance : float
+        v.
+    df : float
+        Its degrees of freedom.
+
+    Examples
+    --------
+    >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0]))  # se^2 1/3, df 2
+    >>> wider = add_variance(e, 1 / 3, 2)
+    >>> round(wider.se, 4), wider.df
+    (0.8165, 4.0)
+    """
+    if not estimate.has_interval or not variance > 0:
+        return estimate
+    total = estimate.se**2 + variance
+    inverse_df = (estimate.se**2 / total) ** 2 / estimate.df
+    inverse_df += (variance / total) ** 2 / df
+    se, df = float(np.sqrt(total)), 1 / inverse_df
+    low, high = interval_around(estimate.point, se, df, estimate.level)
+    return replace(estimate, se=se, df=df, low=low, high=high)
 
 
 def kish_size(weights: np.ndarray) -> float:

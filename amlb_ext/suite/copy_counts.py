@@ -19,6 +19,8 @@ from amlb_ext.suite.writer import Part, Rows
 
 #: Parts that consist of made rows.
 MADE_PARTS = ("ga", "synthetic")
+#: Origin of made rows that stand for the whole test fold; they have no part of their own.
+POPULATION = "population"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +189,21 @@ def read_part(
     return Rows(features, target, provenance)
 
 
+def read_population(suite: SuiteFiles, task: str, fold: int) -> Rows | None:
+    """Read the population rows of the main test file; None where it holds none.
+
+    Raises as :func:`read_part` does.
+    """
+    rows = read_part(suite, task, "", fold=fold)
+    return None if rows is None else population_rows(rows)
+
+
+def population_rows(rows: Rows) -> Rows | None:
+    """Return those of some rows that stand for the whole test fold; None for none."""
+    is_population = (rows.provenance["origin"] == POPULATION).to_numpy()
+    return rows.take(is_population) if is_population.any() else None
+
+
 def read_hard(suite: SuiteFiles, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
     test = read_part(suite, task, "hard", fold=fold)
@@ -203,6 +220,9 @@ def fold_copies(suite: SuiteFiles, task: str, fold: int) -> CopyCounts:
         rows = read_part(suite, task, suffix, fold=fold)
         if rows is not None:
             made.append(rows)
+    population = read_population(suite, task, fold)
+    if population is not None:
+        made.append(population)
     hard = read_hard(suite, task, fold)
     train = read_part(suite, task, "full", fold=fold, side="train")
     test = read_part(suite, task, "full", fold=fold, side="test")

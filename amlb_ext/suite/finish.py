@@ -39,7 +39,7 @@ from amlb_ext.suite.twin import Original, make_pair, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
 _ROWS_OF_PART = {
-    "": "the evaluation set of the paper: hard rows of",
+    "": "test rows chosen by the baseline's failures, of",
     "full": "the untouched test folds of",
     "hard": "trained and tested on hard rows of",
     "region": "real test rows drawn from the hard region of",
@@ -258,6 +258,8 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
             dropped += sum(left_out.values())
     changes = left_out_text(dropped, cells)
     rows = _ROWS_OF_PART[suffix]
+    if not suffix and _stands_for_all_rows(folds):
+        rows = "all test rows by how likely the baseline fails there, and made ones, of"
     # test folds with changes are no longer untouched
     if suffix == "full" and changes:
         rows = "the test folds of"
@@ -350,3 +352,9 @@ def _remove_stale_files(
             if folder.is_dir() and not any(folder.iterdir()):
                 with explain_disk_errors(folder):
                     folder.rmdir()
+
+
+def _stands_for_all_rows(folds: Sequence[FoldRecord]) -> bool:
+    """Whether the main test files hold weighted real rows, not those that failed."""
+    parts = [fold.summary.get("composition", {}).get("parts", []) for fold in folds]
+    return any("weighted" in names for names in parts)

@@ -26,14 +26,13 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.from_file import is_predictions_file
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
-from amlb_ext.hardening.prepare import CrossFit, cross_fit
+from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
     CandidateOpinion,
+    HeldOutCandidates,
     HeldOutPart,
     RealOpinion,
-    fit_candidates,
-    hold_out_parts,
     parts_with_failures,
     pool_opinions,
 )
@@ -124,7 +123,7 @@ def calibrate(
     tasks: Sequence[Task],
     fold: int,
     config: GenerateConfig,
-    cross: CrossFit | None = None,
+    held_out: HeldOutCandidates | None = None,
 ) -> list[Calibration]:
     """Return per task the largest kappa whose augmented rows pass on the training rows of a fold.
 
@@ -139,8 +138,8 @@ def calibrate(
         One, or all of a group.
     fold : int
     config : GenerateConfig
-    cross : CrossFit, optional
-        What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
+    held_out : HeldOutCandidates, optional
+        Of the same arguments; fitted here when omitted.
 
     Raises
     ------
@@ -159,21 +158,23 @@ def calibrate(
     (True, True)
     """
     try:
-        cross = cross or cross_fit(tasks, fold, config)
-        problem = next(filter(None, (F.refit_problem_ for F in cross.baselines)), "")
+        if held_out is None:
+            cross = cross_fit(tasks, fold, config)
+            held_out = HeldOutCandidates(tasks, config, cross)
+        baselines = held_out.cross.baselines
+        problem = next(filter(None, (F.refit_problem_ for F in baselines)), "")
         if problem:
             why = (
                 "F came fitted, so no failures can be had that it surely did not see "
                 f"({problem})"
             )
             return _floors_for(tasks, why, 0)
-        parts = hold_out_parts(tasks[0], config, cross)
-        failures = int(sum(part.rows.is_bad.sum() for part in parts))
+        failures = held_out.n_failures
         # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
             why = too_few_text(failures, "failures of the training rows")
             return _floors_for(tasks, why, failures)
-        parts = fit_candidates(tasks, parts)
+        parts = held_out.parts
     except ModelError as error:
         return _floors_for(tasks, f"on parts of the training rows: {error}", 0)
     # a candidate is fitted for all parts or for none, so the first tells of all

@@ -14,7 +14,12 @@ from amlb_ext.core.parallel import Execution, available_cores, run_jobs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.candidates import Size, named_candidates
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
-from amlb_ext.validity.evaluation import ScoredRows, TaskEvaluation, evaluate_task
+from amlb_ext.validity.evaluation import (
+    ScoredRows,
+    TaskEvaluation,
+    cap_errors,
+    evaluate_task,
+)
 from amlb_ext.validity.measures import finite_or_none
 from amlb_ext.validity.refits import REFITS, check_baseline
 from amlb_ext.validity.task_measures import is_usable_weight, measure_task
@@ -184,12 +189,13 @@ def certify_with_null(
         workers=workers,
     )
     full = evaluation.parts["full"]
-    measures, measure_notes = measure_task(rows, evaluation, seed)
+    capped, capping = cap_errors(rows, evaluation)
+    measures, measure_notes = measure_task(rows, capped, seed, uncapped=evaluation)
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
         gain = measure_unlabelled_gain(
-            evaluation.names, full.losses, evaluation.views, far
+            capped.names, capped.parts["full"].losses, capped.views, far
         )
         measures += gain.measures
         notes += [*far.notes, *gain.notes]
@@ -202,6 +208,8 @@ def certify_with_null(
         notes.append(unbeaten)
     if evaluation.capped_note:
         notes.append(evaluation.capped_note)
+    if capping:
+        notes.append(f"in the measures {capping}; mean losses are not capped")
     certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,

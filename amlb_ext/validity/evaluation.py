@@ -25,6 +25,7 @@ from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
@@ -261,6 +262,32 @@ def _score_reference(
         n_classes=len(rows.labels),
         note=note,
     )
+
+
+def cap_errors(
+    rows: TaskRows, evaluation: TaskEvaluation
+) -> tuple[TaskEvaluation, str]:
+    """Return the evaluation with the squared errors of a regression capped, and how in words.
+
+    The cap comes from F's errors on all untouched test rows and holds for every model and part:
+    a made row's loss is set against a real one's. Classes have bounded losses and no cap.
+    """
+    if rows.labels:
+        return evaluation, ""
+    full = evaluation.parts["full"].losses
+    cap = cap_from_baseline(full.baseline, full.clusters)
+    parts = {}
+    for part, scored in evaluation.parts.items():
+        losses = Losses(
+            cap.apply(scored.losses.candidates),
+            cap.apply(scored.losses.baseline),
+            scored.losses.clusters,
+        )
+        parts[part] = replace(scored, losses=losses, twins=cap.apply(scored.twins))
+    spans = []
+    for train, _ in rows.folds.values():
+        spans.append(TargetEncoder(rows.kind, rows.labels, train.target).span)
+    return replace(evaluation, parts=parts), cap.sentence(np.array(spans))
 
 
 def file_refits_note(rows: TaskRows, refits: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -234,6 +235,42 @@ def _lighter_config(config: GenerateConfig, *, parts: int) -> GenerateConfig:
     search = config.search.model_copy(update=few)
     synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
     return config.model_copy(update={"search": search, "synthesizer": synthesizer})
+
+
+class HeldOutCandidates:
+    """The parts of a fold's training rows with their candidates, fitted when they are needed.
+
+    Kappa and the composition of the main test file are settled on the same fits.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        One, or all of a group.
+    config : GenerateConfig
+    cross : CrossFit
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], config: GenerateConfig, cross: CrossFit
+    ) -> None:
+        self.tasks = tasks
+        self.config = config
+        self.cross = cross
+
+    @cached_property
+    def unfitted(self) -> list[HeldOutPart]:
+        """The parts without candidates; see :func:`hold_out_parts` for what it raises."""
+        return hold_out_parts(self.tasks[0], self.config, self.cross)
+
+    @property
+    def n_failures(self) -> int:
+        """Training rows on which F fails out of fold."""
+        return int(sum(part.rows.is_bad.sum() for part in self.unfitted))
+
+    @cached_property
+    def parts(self) -> list[HeldOutPart]:
+        """The parts with their candidates."""
+        return fit_candidates(self.tasks, self.unfitted)
 
 
 def fit_candidates(

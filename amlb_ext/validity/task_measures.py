@@ -17,9 +17,22 @@ from amlb_ext.validity.task_rows import MADE, POPULATION, TaskRows
 
 
 def measure_task(
-    rows: TaskRows, evaluation: TaskEvaluation, seed: int
+    rows: TaskRows,
+    evaluation: TaskEvaluation,
+    seed: int,
+    uncapped: TaskEvaluation | None = None,
 ) -> tuple[list[Measure], list[str]]:
-    """Return all measures of a task, in the order a certificate shows them, and notes."""
+    """Return all measures of a task, in the order a certificate shows them, and notes.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    evaluation : TaskEvaluation
+        Its squared errors may be capped.
+    seed : int
+    uncapped : TaskEvaluation, optional
+        As the losses are. Orders are compared on these, since AMLB's metrics know no cap.
+    """
     full = evaluation.parts["full"]
     bad = evaluation.parts.get("bad")
     made = evaluation.parts.get("synthetic") or evaluation.parts.get("ga")
@@ -39,7 +52,7 @@ def measure_task(
     if len(evaluation.names) >= MIN_CANDIDATES:
         if bad is not None:
             out += _ranking_measures(rows, evaluation, bad, seed)
-        out += _order_measures(rows, evaluation, seed)
+        out += _order_measures(rows, uncapped or evaluation, seed)
     elif bad is not None or has_made_rows:
         notes.append(
             f"{len(evaluation.names)} candidates, {MIN_CANDIDATES} make a ranking"

@@ -10,10 +10,15 @@ import pandas as pd
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
-from amlb_ext.suite.copy_counts import MADE_PARTS, CopyCounts, count_copies, read_hard
+from amlb_ext.suite.copy_counts import (
+    MADE_PARTS,
+    POPULATION,
+    CopyCounts,
+    count_copies,
+    read_hard,
+    read_population,
+)
 
-#: Rows of this origin stand in the main test file: made for the region, not from failures.
-POPULATION = "population"
 #: What is scored: all real rows, the bad ones, what was made from these, and the rows of the main
 #: test file that were made for the region.
 PARTS = ("full", "bad", "ga", "synthetic", POPULATION)
@@ -142,9 +147,10 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
             _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
             parts[part] = Rows(features, target, suite.provenance(name, index))
-    for fold, rows in _read_population(suite, task).items():
-        if fold in folds:
-            folds[fold][1][POPULATION] = rows
+    for fold, (_, parts) in folds.items():
+        population = read_population(suite, task, fold)
+        if population is not None:
+            parts[POPULATION] = population
     hard = {}
     for fold in folds:
         pair = read_hard(suite, task, fold)
@@ -175,21 +181,3 @@ def _train_provenance(
         if len(provenance) == n_rows:
             return provenance
     return pd.DataFrame(index=range(n_rows))
-
-
-def _read_population(suite: SuiteFiles, task: str) -> dict[int, Rows]:
-    """Return the rows of origin ``population`` in the main test files, by source fold."""
-    name = amlb_name(task, "")
-    if name not in suite.amlb_tasks:
-        return {}
-    coding = suite.tasks[task].coding
-    found = {}
-    for index, fold in enumerate(suite.amlb_tasks[name].folds):
-        provenance = suite.provenance(name, index)
-        is_population = (provenance["origin"] == POPULATION).to_numpy()
-        if not is_population.any():
-            continue
-        _, test_file = suite.pair(name, index)
-        features, target = coding.decode(coding.read_csv(test_file))
-        found[fold] = Rows(features, target, provenance).take(is_population)
-    return found

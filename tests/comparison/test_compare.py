@@ -7,6 +7,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import amlb_ext as hs
+from amlb_ext.comparison.labelled import read_labelled_rows
+from amlb_ext.comparison.models import predict_rows
+from amlb_ext.comparison.region import find_region
+from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 
 
@@ -120,9 +124,18 @@ def test_a_regression_gives_intervals_that_hold_the_truth():
     row = result.row("forest", "overall")
     f, g = F.predict(X[400:]), forest.predict(X[400:])
     span = np.ptp(y[400:])
-    exact = (((g - y[400:]) ** 2 - (f - y[400:]) ** 2) / span**2).mean()
+    # F errs on 10 of the 500 rows (2 %) by as much as the cap, and nothing counts for more
+    errors_f, errors_g = np.abs(f - y[400:]), np.abs(g - y[400:])
+    largest = np.sort(errors_f)[-10]
+    squares_f = np.minimum(errors_f, largest) ** 2 / span**2
+    exact = (np.minimum(errors_g, largest) ** 2 / span**2 - squares_f).mean()
     assert row["difference"] == pytest.approx(exact)
+    assert row["loss_f"] == pytest.approx(squares_f.mean())
     assert row["low"] < exact < row["high"]
+    told = f"errors beyond {largest:.3g} count as {largest:.3g}"
+    assert told in result.text()
+    assert told in result.to_html()
+    assert "(F errs by as much on 10 of 500 rows)" in result.text()
 
 
 def test_same_seed_same_numbers(answered):
@@ -190,3 +203,20 @@ def test_one_name_for_the_package():
     assert "compare" in dir(hs)
     hardsynth = pytest.importorskip("hardsynth", reason="installed without its alias")
     assert hardsynth is hs
+
+
+def test_what_the_weights_owe_to_each_part_is_known(answered):
+    """Without a part the weights of the others change, its own never came from it."""
+    _, F, _, X, y = answered
+    rows = read_labelled_rows(X, y, model=F)
+    f = predict_rows(F, rows, "F")
+    found = find_region(rows, f, HardnessConfig(rule="wrong"), seed=0)
+    assert found.reweighted.shape == (5, len(rows))
+    is_own = found.reweighted == found.weights
+    assert 0.15 < is_own.mean() < 0.3  # a fifth, but for rows that do not change
+    assert np.all(is_own.any(axis=0))
+    alone = find_region(
+        rows, f, HardnessConfig(rule="wrong"), seed=0, with_jackknife=False
+    )
+    assert alone.reweighted is None
+    np.testing.assert_array_equal(alone.weights, found.weights)

@@ -213,7 +213,7 @@ def _certificate(rng, name, kind, verdict):
 
 def _contrasts(rng, name, frameworks, no_claim):
     rows = []
-    for where in ("region", "all rows"):
+    for where in ("all rows", "region"):
         for k, framework in enumerate(frameworks):
             loss_f = rng.uniform(0.15, 0.3)
             difference = rng.normal(-0.02, 0.02)
@@ -232,7 +232,7 @@ def _contrasts(rng, name, frameworks, no_claim):
             elif abs(difference) > half:
                 verdict, reason = (
                     ("better" if difference < 0 else "worse"),
-                    "p (Holm) below 0.05.",
+                    "p (adjusted) below 0.05.",
                 )
             rows.append(
                 {
@@ -248,7 +248,7 @@ def _contrasts(rng, name, frameworks, no_claim):
                     "high": difference + half,
                     "relative": difference / loss_f,
                     "p": rng.uniform(0, 0.2) ** 2,
-                    "p_holm": np.nan
+                    "p_adjusted": np.nan
                     if k == 2
                     else 0.01
                     if abs(difference) > half
@@ -488,6 +488,14 @@ def _overall(rng, n_tasks, frameworks):
         {
             "framework": frameworks,
             "tasks": n_tasks,
+            "overall_better": better,
+            "overall_worse": 0,
+            "overall_undecided": n_tasks - better,
+            "overall_withheld": 0,
+            "overall_better_family": better // 2,
+            "overall_relative": relative,
+            "overall_low": relative - half,
+            "overall_high": relative + half,
             "better": better,
             "worse": 0,
             "undecided": n_tasks - better,
@@ -496,6 +504,7 @@ def _overall(rng, n_tasks, frameworks):
             "relative": relative,
             "low": relative - half,
             "high": relative + half,
+            "larger": better // 3,
             "mean_rank": 1.0 + np.arange(count),
         }
     )

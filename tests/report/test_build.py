@@ -28,11 +28,12 @@ BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCand
 #: What amlb_ext.report.model promises of each table.
 COLUMNS = {
     "overall": (
-        "framework tasks better worse undecided withheld better_family relative low high mean_rank"
+        "framework tasks overall_better overall_worse overall_better_family overall_relative "
+        "better worse undecided withheld better_family relative low high larger mean_rank"
     ),
     "contrasts": (
         "task framework where folds rows loss loss_f difference low high relative p "
-        "p_holm effective_size weighted null_difference null_se p_null verdict reason"
+        "p_adjusted effective_size weighted null_difference null_se p_null verdict reason"
     ),
     "pairs": (
         "task framework other folds rows weighted difference low high p p_holm p_null "
@@ -45,6 +46,9 @@ COLUMNS = {
     "jobs": "framework amlb_task fold status reason",
 }
 VERDICTS = {"better", "worse", "undecided", "incomplete", "no claim"}
+#: Where each contrast is taken; the third is asked where one of the others found a difference.
+QUESTIONS = ["all rows", "region"]
+GAIN = "region minus all rows"
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +73,16 @@ def files(root):
 def test_the_answer(built):
     """On toy the baseline is a line and the candidate trees: these are far better."""
     report = built.report
+    assert report.verdict[0].startswith("Decide on the whole test folds: better than F")
     assert CANDIDATE in report.verdict[0]
-    assert "improve on F" in report.verdict[0]
+    assert "Read the region for where a change comes from" in report.verdict[0]
+    assert "improve on F on the rows where F fails" in report.verdict[1]
     assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
     assert report.warnings == ()
     assert report.commands == ()
     toy = report.tasks[1].contrasts
+    everywhere = toy[toy["where"] == "all rows"].set_index("framework")
+    assert everywhere.loc[CANDIDATE, "verdict"] == "better"
     region = toy[toy["where"] == "region"].set_index("framework")
     assert region.loc[CANDIDATE, "verdict"] == "better"
     assert region.loc[CANDIDATE, "relative"] < -0.5
@@ -91,7 +99,13 @@ def test_tables_are_as_documented(found):
     for name, columns in COLUMNS.items():
         assert set(columns.split()) <= set(found[name].columns), name
     contrasts = found["contrasts"]
+    gains = contrasts[contrasts["where"] == GAIN]
+    assert set(gains["verdict"]) <= {"larger", "smaller", "undecided"}
+    contrasts = contrasts.drop(gains.index)
     assert set(contrasts["verdict"]) <= VERDICTS
+    # asked of those alone for whom a difference is shown
+    shown = contrasts[contrasts["verdict"].isin(["better", "worse"])]
+    assert set(gains["framework"]) <= set(shown["framework"])
     assert set(found["pairs"]["verdict"]) <= VERDICTS
     assert not contrasts.duplicated(["task", "framework", "where"]).any()
     assert len(contrasts) == 3 * 3 * 2  # tasks, frameworks, where
@@ -102,6 +116,7 @@ def test_tables_are_as_documented(found):
     counted = overall[["better", "worse", "undecided", "withheld"]].sum(axis=1)
     assert (counted == overall["tasks"]).all()
     assert (overall["better_family"] <= overall["better"]).all()
+    assert (overall["overall_better_family"] <= overall["overall_better"]).all()
     assert overall["framework"].iloc[0] == CANDIDATE  # controls stand last
     assert len(found["jobs"]) == 0
 
@@ -115,7 +130,7 @@ def test_every_job_is_counted(built):
 
 def test_intervals_are_of_real_rows_chosen_without_looking(found):
     """The honesty rule: rows that F's errors chose, or made, get scores and no interval."""
-    assert set(found["contrasts"]["where"]) == {"region", "all rows"}
+    assert set(found["contrasts"]["where"]) <= {*QUESTIONS, GAIN}
     scores = found["scores"]
     chosen = ~scores["part"].isin(["full", "region"])
     assert scores.loc[chosen, ["low", "high"]].isna().all(axis=None)
@@ -364,6 +379,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
     # all others keep theirs
     index = ["task", "framework", "where"]
     kept = contrasts[~at].set_index(index).sort_index()
+    kept = kept[kept.index.get_level_values("where").isin(QUESTIONS)]
     whole = found["contrasts"].set_index(index).sort_index().loc[kept.index]
     assert (kept["verdict"] == whole["verdict"]).all()
     np.testing.assert_allclose(
@@ -406,7 +422,8 @@ def test_json_is_json(small, capsys):
     out = capsys.readouterr().out
     read = json.loads(out, parse_constant=pytest.fail)
     assert read["tasks"][0]["name"] == "toy"
-    assert {row["verdict"] for row in read["tasks"][0]["contrasts"]} <= VERDICTS
+    rows = read["tasks"][0]["contrasts"]
+    assert {row["verdict"] for row in rows if row["where"] != GAIN} <= VERDICTS
     assert read["tasks"][0]["certificate"]["verdict"] in (
         "rank",
         "describe",
@@ -448,7 +465,9 @@ def test_a_framework_may_be_run_on_some_tasks_only(some):
     report = build_report(some.suite, [some.results], charts=False).report
     contrasts = report_tables(report)["contrasts"]
     assert set(contrasts["task"]) == {"toy"}
-    assert set(contrasts["verdict"]) == {"better"}
+    assert set(contrasts["where"]) == {*QUESTIONS, GAIN}
+    asked = contrasts[contrasts["where"].isin(QUESTIONS)]
+    assert set(asked["verdict"]) == {"better"}
     assert set(report.jobs["status"]) == {"not run"}
     assert report_text(report)
 
@@ -469,7 +488,7 @@ def test_the_notebook(small):
     for results in (small.results, str(small.results), [small.results]):
         contrasts = suite.contrasts(results)
         assert set(COLUMNS["contrasts"].split()) <= set(contrasts.columns)
-        assert len(contrasts) == 3 * 2
+        assert contrasts["where"].isin(QUESTIONS).sum() == 3 * 2
     pairs, scores = suite.pairs(small.results), suite.scores(small.results)
     assert set(COLUMNS["pairs"].split()) <= set(pairs.columns)
     assert set(COLUMNS["scores"].split()) <= set(scores.columns)

@@ -1,11 +1,12 @@
 """A suite, ``hs.compare`` and ``hardsynth compare`` give one answer to one question.
 
-The question that all three answer is whether a model is better than F over all untouched rows.
-What "where F fails" weighs is learnt from other rows in a suite than in ``compare``: there the two
-differ.
+All three answer whether a model is better than F over all untouched rows. What "where F fails"
+weighs is learnt from other rows in a suite than in ``compare``: given the suite's weights and its
+re-fits of F, ``compare`` gives the suite's numbers there as well.
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,11 @@ import pytest
 
 import amlb_ext as hs
 from amlb_ext.cli import main
+from amlb_ext.comparison import compare as compare_module
+from amlb_ext.report.compare import WHERE
 from amlb_ext.runner import read_predictions
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.validity.certificate_store import read_null
 
 F, CANDIDATE = "HardsynthBaseline", "HardsynthCandidate"
 
@@ -74,3 +78,44 @@ def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
     assert np.isfinite(of_suite)
     assert in_python == pytest.approx(of_suite, rel=1e-9)
     assert on_console == pytest.approx(of_suite, rel=1e-9)
+
+
+@pytest.mark.parametrize("task", ["titanic", "wine"])
+def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypatch):
+    suite = SuiteFiles.load(scored.suite)
+    null = read_null(suite, task).filter(like="refit_")
+    weights = [suite.provenance(f"{task}_full", fold)["weight"] for fold in range(2)]
+    find_region = compare_module.find_region
+
+    def suites_region(*arguments):
+        found = find_region(*arguments, with_jackknife=False)
+        return replace(found, weights=np.concatenate(weights))
+
+    monkeypatch.setattr(compare_module, "find_region", suites_region)
+    monkeypatch.setattr(
+        compare_module, "_refit_losses", lambda *_, **__: (null, "the suite's")
+    )
+    rows, target, predicted = untouched_rows(scored, task)
+    answer = hs.compare(
+        predicted[F].to_numpy(),
+        {"other": predicted[CANDIDATE].to_numpy()},
+        rows.drop(columns=target),
+        rows[target],
+    )
+    contrasts = hs.Suite.load(scored.suite).contrasts(scored.results)
+    of_task = contrasts.query("task == @task and framework == @CANDIDATE")
+    of_suite = of_task.set_index("where")
+    names = ["loss", "loss_f", "difference", "low", "high", "p", "p_null", "null_se"]
+    for question, where in WHERE.items():
+        there = answer.row("other", question)
+        assert bool(there) == (where in of_suite.index)
+        if there:
+            expected = of_suite.loc[where]
+            told = [there[name] for name in names]
+            assert told == pytest.approx(
+                expected[names].tolist(), rel=1e-6, abs=1e-12, nan_ok=True
+            )
+            assert there["verdict"] == expected["verdict"]
+            assert there["p_adjusted"] == pytest.approx(
+                expected["p_adjusted"], abs=0.003, nan_ok=True
+            )

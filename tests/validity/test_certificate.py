@@ -17,6 +17,7 @@ from amlb_ext.validity import (
     decide_verdict,
     read_task,
 )
+from amlb_ext.validity.certificate_store import read_null
 from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
 from amlb_ext.validity.measures import make_measure, missing_measure
 from amlb_ext.validity.realism_measures import measure_copies
@@ -232,6 +233,11 @@ def test_no_region_where_f_is_the_oracle(tmp_path):
     assert found.verdict != "rank"
     assert "region of failure" in found.reason
     assert found["region"].value < 0.65
+    # measures are of capped errors, what is stored is not
+    (capping,) = [note for note in found.notes if "in the measures errors" in note]
+    assert "(F errs by as much on 13 of 360 rows)" in capping
+    stored = read_null(SuiteFiles.load(out), "planted")["loss"]
+    assert stored.nlargest(13).nunique() == 13
 
 
 def test_the_model_that_f_is_stands_among_the_candidates(tmp_path):

@@ -14,6 +14,7 @@ rows weighted by w, ``all`` every row alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +31,7 @@ from amlb_ext.experiments.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
-from amlb_ext.hardening.prepare import Prepared, prepare
+from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
 
@@ -101,6 +102,7 @@ class Draw:
     task : Task
         With one fold: the training rows, and S as the test rows.
     config : GenerateConfig
+    cross : CrossFit
     prepared : Prepared
     models : tuple of EstimatorBaseline
     teacher : Teacher
@@ -121,6 +123,7 @@ class Draw:
     names: tuple[str, ...]
     task: Task
     config: GenerateConfig
+    cross: CrossFit
     prepared: Prepared
     models: tuple[EstimatorBaseline, ...]
     teacher: Teacher
@@ -140,8 +143,27 @@ class Draw:
         return _is_bad(self.prepared, points, y)
 
 
-def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
+#: Takes the pool's rows, their targets, and which of them are bad.
+PoolVisitor = Callable[[Points, np.ndarray, np.ndarray], None]
+
+
+def make_draw(
+    task: Task,
+    table: str,
+    seed: int,
+    protocol: Protocol,
+    look_at_pool: PoolVisitor | None = None,
+) -> Draw:
     """Split a table, fit everything on the training rows, and compute the references.
+
+    Parameters
+    ----------
+    task : Task
+    table : str
+    seed : int
+    protocol : Protocol
+    look_at_pool : callable, optional
+        For references of other kinds: the pool is not kept.
 
     Raises
     ------
@@ -154,7 +176,8 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     chosen = protocol.baselines[seed % len(protocol.baselines)]
     config = _draw_config(task, chosen, seed, protocol)
     # F, T, the rule K and the region, from the training rows alone
-    prepared = prepare([split], 0, config)
+    cross = cross_fit([split], 0, config)
+    prepared = prepare([split], 0, config, cross)
     names, models = _fit_candidates(prepared, protocol, seed, table)
     [target_models] = prepared.models.targets
     teacher = Teacher(target_models.oracle, prepared.models.Z, prepared.models.y[:, 0])
@@ -168,6 +191,8 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     pool_points, pool_y = score_real_rows(pool)
     pool_is_bad = _is_bad(prepared, pool_points, pool_y)
     references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)
+    if look_at_pool is not None:
+        look_at_pool(pool_points, pool_y, pool_is_bad)
     labelled, labelled_y = score_real_rows(near)
     facts = {"pool": float(len(pool)), "bad_share": float(pool_is_bad.mean())}
     for name, reference in references.items():
@@ -181,6 +206,7 @@ def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
         names=names,
         task=split,
         config=config,
+        cross=cross,
         prepared=prepared,
         models=models,
         teacher=teacher,

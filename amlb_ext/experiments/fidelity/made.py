@@ -15,10 +15,12 @@ import numpy as np
 from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.experiments.fidelity.answer import Answer, average_rows
+from amlb_ext.experiments.fidelity.draw import Draw
 from amlb_ext.experiments.fidelity.sample import Function, Method, Sample
-from amlb_ext.hardening.judged_rows import JudgedRows, judge_real_rows
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
 from amlb_ext.validity.calibration import calibrate
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
 Layer = Mapping[str, Any]
 
@@ -59,19 +61,24 @@ def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
         # the draw has mined its training rows; a method keeps what was found, or does not
         relations = fold.relations if config.relations.mine else None
         models = dataclasses.replace(fold, config=config, relations=relations)
-        points = s.points
-        # judged rows have an axis of targets, and a study's task has one target
-        real = judge_real_rows(
-            models,
-            features=models.encoder.inverse(points.Z),
-            Z=points.Z,
-            y=s.y[:, None],
-            f=points.f[:, None],
-            t=points.t[:, None],
-            row=s.rows,
-        )
+        real = judge_sample(s, models)
         s.shared[name] = make_side(models, real, f"{s.key} {name}")
     return s.shared[name]
+
+
+def judge_sample(s: Sample, models: FoldModels) -> JudgedRows:
+    """Return the rows of S as K and the oracle judge them."""
+    points = s.points
+    # judged rows have an axis of targets, and a study's task has one target
+    return judge_real_rows(
+        models,
+        features=models.encoder.inverse(points.Z),
+        Z=points.Z,
+        y=s.y[:, None],
+        f=points.f[:, None],
+        t=points.t[:, None],
+        row=s.rows,
+    )
 
 
 def average_with_bad(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
@@ -95,7 +102,9 @@ def _merge_layers(*layers: Layer) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for layer in layers:
         for stage, values in layer.items():
-            merged[stage] = {**merged.get(stage, {}), **values}
+            # a preset names the composition, too, which is no stage
+            is_stage = isinstance(values, Mapping)
+            merged[stage] = {**merged.get(stage, {}), **values} if is_stage else values
     return merged
 
 
@@ -138,12 +147,22 @@ def _synthetic_methods(synthesizer: str) -> dict[str, Method]:
     }
 
 
+def held_out_of(draw: Draw) -> HeldOutCandidates:
+    """Return the parts of a draw's training rows with their candidates, fitted once."""
+    if "held_out" not in draw.shared:
+        draw.shared["held_out"] = HeldOutCandidates(
+            [draw.task], draw.config, draw.cross
+        )
+    held_out: HeldOutCandidates = draw.shared["held_out"]
+    return held_out
+
+
 def calibrated_kappa(s: Sample) -> float:
     """Return the kappa of preset ``faithful``, from the training rows of the draw."""
     draw = s.draw
     # kept by the draw, not by the sample: it reads the training rows alone
     if "kappa" not in draw.shared:
-        calibration = calibrate([draw.task], 0, draw.config)[0]
+        calibration = calibrate([draw.task], 0, draw.config, held_out_of(draw))[0]
         draw.shared["kappa"] = calibration.kappa
     return float(draw.shared["kappa"])
 
@@ -205,4 +224,20 @@ MADE["feasible_vae"] = Method(
         "synthetic",
     ),
     "synthetic rows of vae that keep the relations, learnt from kappa_0.005",
+)
+
+
+def _faithful_with_vae(s: Sample) -> Answer | None:
+    """Bad and synthetic rows, as preset ``faithful`` made the main task up to 0.1.0."""
+    if not len(s.bad):
+        return None
+    layer = {"search": {"kappa": calibrated_kappa(s)}, **_WITH_RELATIONS}
+    side = make_rows(s, "faithful_vae", layer)
+    return average_with_bad(s, side.synthetic.rows)
+
+
+MADE["faithful_vae"] = Method(
+    _faithful_with_vae,
+    "bad rows and synthetic rows of the VAE, kappa calibrated, relations kept: the main task of "
+    "--composition bad,synthetic",
 )

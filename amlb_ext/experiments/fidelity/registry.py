@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.experiments.fidelity.composed import COMPOSED
 from amlb_ext.experiments.fidelity.designs import DESIGNS
 from amlb_ext.experiments.fidelity.made import MADE
 from amlb_ext.experiments.fidelity.real import REAL
 from amlb_ext.experiments.fidelity.sample import Method
 
 #: In the order in which ``hardsynth study methods`` lists them.
-METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS}
+METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS, **COMPOSED}
 
 
 def find_method(name: str) -> Method:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
+from amlb_ext.core.row_losses import outcome_losses
 from amlb_ext.experiments.fidelity.answer import Answer
 from amlb_ext.experiments.fidelity.draw import Draw, Points
 from amlb_ext.stats.ranking import expected_contrast
@@ -115,21 +116,3 @@ def expected_contrasts(
         tau.append(model_tau)
     # beta depends on F alone, so that of the last model is that of all
     return np.column_stack(tau), beta
-
-
-def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return ``(n, q)`` losses of predictions for each of q possible targets.
-
-    Squared error for a number, the Brier score ``sum_c (f_c - 1[y = c])^2`` for a class.
-
-    Examples
-    --------
-    >>> outcome_losses(np.array([[0.25, 0.75]]), np.array([[0, 1]])).tolist()
-    [[1.125, 0.125]]
-    """
-    if f.ndim == 1:
-        return (f[:, None] - y) ** 2
-    # expanded: the sum of all f_c^2 is the same for every outcome
-    outcome_chance = np.take_along_axis(f, y.astype(int), axis=1)
-    sum_of_squares = (f**2).sum(axis=1)[:, None]
-    return sum_of_squares - 2 * outcome_chance + 1

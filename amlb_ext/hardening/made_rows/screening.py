@@ -97,6 +97,8 @@ class MadeRowsCollector:
         The real rows of the side.
     taken : TakenRows
         Rows that no made row may repeat.
+    holds_to_rule : bool
+        Whether a row must be bad under K; not so for rows that stand for any row.
 
     Attributes
     ----------
@@ -104,10 +106,18 @@ class MadeRowsCollector:
         Rows that were not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
 
-    def __init__(self, models: FoldModels, real: JudgedRows, taken: TakenRows) -> None:
+    def __init__(
+        self,
+        models: FoldModels,
+        real: JudgedRows,
+        taken: TakenRows,
+        *,
+        holds_to_rule: bool = True,
+    ) -> None:
         self.models = models
         self.real = real
         self.taken = taken
+        self.holds_to_rule = holds_to_rule
         self.dropped: Counter[str] = Counter()
         # a block of no rows: where none are kept, the columns still have their types
         self._blocks = [no_made_rows(models, real)]
@@ -129,7 +139,12 @@ class MadeRowsCollector:
             self.models, self.real, Z=Z, y=y, parent=parent, repairs=repairs
         )
         kept, dropped = screen_made_rows(
-            self.models, made, self.real, self.taken, asks_oracle=asks_oracle
+            self.models,
+            made,
+            self.real,
+            self.taken,
+            asks_oracle=asks_oracle,
+            holds_to_rule=self.holds_to_rule,
         )
         self.dropped.update(dropped)
         return made.take(kept)
@@ -255,6 +270,7 @@ def screen_made_rows(
     taken: TakenRows,
     *,
     asks_oracle: bool = True,
+    holds_to_rule: bool = True,
 ) -> tuple[np.ndarray, Counter[str]]:
     """Decide which made rows are kept, and count the others by the first reason that applies.
 
@@ -267,6 +283,8 @@ def screen_made_rows(
         The real rows, and what was made before.
     asks_oracle : bool
         Whether the oracle is asked about the labels; in a table of cells it always is.
+    holds_to_rule : bool
+        Whether rows on which F does well are dropped, where the settings apply K again.
 
     Returns
     -------
@@ -284,7 +302,7 @@ def screen_made_rows(
     if models.relations is not None:
         checks["relation"] = ~made.is_feasible
     checks["real_row"] = repeats_real
-    if models.config.search.reapply and models.can_search:
+    if holds_to_rule and models.config.search.reapply and models.can_search:
         checks["good"] = ~made.is_bad
     checks["label"] = ~passes_oracle
     checks["made_row"] = repeats_made

@@ -1,19 +1,26 @@
-"""Both sides of a fold: rows made from the failures of its test rows, and of its training rows."""
+"""Both sides of a fold: rows made from the failures of its test rows, and of its training rows.
+
+The test side may also have rows that stand for all test rows, see
+:mod:`~amlb_ext.hardening.made_rows.region_rows`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.augment import augment_bad_rows
 from amlb_ext.hardening.made_rows.cells import least_support_note, with_least_support
+from amlb_ext.hardening.made_rows.region_rows import make_region_rows
 from amlb_ext.hardening.made_rows.screening import MadeRows, TakenRows
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
+from amlb_ext.hardening.weights import Region
 from amlb_ext.suite.fold_notes import REASONS
 
 
@@ -30,6 +37,8 @@ class MadeSide:
         As in :class:`FoldModels`.
     notes : tuple of str
         Remarks for the manifest, in the order of the stages.
+    population : MadeRows or None
+        Rows that stand for all rows of the side; None where none were asked for.
     """
 
     augmented: MadeRows
@@ -37,10 +46,11 @@ class MadeSide:
     bad: int
     least_support: float | None
     notes: tuple[str, ...]
+    population: MadeRows | None = None
 
     def counts(self) -> dict[str, Any]:
         """Return the side's counts for the manifest."""
-        return {
+        counts: dict[str, Any] = {
             "bad": self.bad,
             "augmented_asked": self.augmented.asked,
             "augmented": len(self.augmented.rows),
@@ -52,6 +62,11 @@ class MadeSide:
             },
             "least_support": self.least_support,
         }
+        if self.population is not None:
+            counts["population_asked"] = self.population.asked
+            counts["population"] = len(self.population.rows)
+            counts["dropped"]["population"] = _by_reason(self.population.dropped)
+        return counts
 
 
 def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
@@ -69,6 +84,8 @@ def make_both_sides(
     train: JudgedRows,
     *,
     table: pd.DataFrame,
+    region: Region,
+    composition: Composition,
 ) -> tuple[MadeSide | None, MadeSide | None]:
     """Make rows from the failures of the test rows and, where asked, of the training rows.
 
@@ -82,6 +99,10 @@ def make_both_sides(
         The real rows of both sides.
     table : DataFrame
         Features of all rows of the table, in canonical form.
+    region : Region
+        ``P(bad | x)``.
+    composition : Composition
+        Whether rows of the population are wanted, and how many.
 
     Returns
     -------
@@ -101,7 +122,43 @@ def make_both_sides(
         # the test side comes first, so it is the training side that gives way
         taken = taken.with_made(side.augmented.rows, side.synthetic.rows)
         sides[name] = side
+    # last, so that asking for these rows changes no other row
+    sides["test"] = _with_population(
+        sides["test"], models, test, taken=taken, region=region, composition=composition
+    )
     return sides["test"], sides.get("train")
+
+
+def _with_population(
+    side: MadeSide,
+    models: FoldModels,
+    real: JudgedRows,
+    *,
+    taken: TakenRows,
+    region: Region,
+    composition: Composition,
+) -> MadeSide:
+    """Return the side with rows of the population where the composition asks for any."""
+    wanted = composition.population_wanted(len(real))
+    # the oracle knows the spread of one target
+    if not wanted or len(models.targets) > 1:
+        return side
+    population = make_region_rows(
+        models,
+        real,
+        importance=lambda Z: composition.importance(region.weights(Z)),
+        wanted=wanted,
+        taken=taken,
+        seed=derive_seed(models.config.seed, *models.key, "test", "population"),
+    )
+    notes = side.notes
+    if len(population.rows) < wanted:
+        notes = (
+            *notes,
+            f"test: {len(population.rows)} of {wanted} population rows could be made: the others "
+            "repeat real rows or break a relation",
+        )
+    return replace(side, population=population, notes=notes)
 
 
 def make_side(

@@ -1,0 +1,374 @@
+"""What may be claimed of each candidate: overall, where F fails, and which gain is larger.
+
+Notation
+--------
+d : (n,) contrast of a candidate, its loss minus F's
+w : (n,) region weights, functions of the features alone
+m : candidates
+
+Overall, a candidate is set against F as it stands: all rows count alike, and F fitted again is
+another question. Where F fails the rows count by w, and being better than F there may be F's bad
+luck; so the candidate must differ from F's re-fits as well (intersection-union, so its p-value is
+the larger of the two). Both questions of all candidates are one family of 2m tests, adjusted
+together with the correlations that they have (:mod:`amlb_ext.stats.step_down`): the chance of any
+false claim is 1 - level. Whether the gain is larger where F fails is asked only of candidates for
+which something was claimed, and adjusted among these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.stats.concentration import concentration_interval
+from amlb_ext.stats.contrasts import (
+    SMALLEST_EFFECTIVE_SIZE,
+    ComparedRows,
+    Comparison,
+    Weighting,
+    choose_weighting,
+    compare_candidate,
+)
+from amlb_ext.stats.step_down import step_down_adjusted
+from amlb_ext.stats.weighted_mean import cluster_influence, p_value
+
+#: The three questions, as the column ``question`` has them.
+OVERALL = "overall"
+REGION = "where F fails"
+CONCENTRATED = "gain where F fails minus gain overall"
+#: Of the table of :func:`answer_questions`, in the order in which reports show them.
+COLUMNS = [
+    "candidate",
+    "question",
+    "rows",
+    "loss",
+    "loss_f",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "effective_size",
+    "weighted",
+    "null_difference",
+    "null_se",
+    "p_null",
+    "verdict",
+    "reason",
+]
+_NO_NUMBERS = {"candidate", "question", "rows", "weighted", "verdict", "reason"}
+_NUMBERS = [name for name in COLUMNS if name not in _NO_NUMBERS]
+#: Why nothing is claimed where F fails.
+NO_REFITS = "F was not fitted again, so a gain over F may be its bad luck on these rows"
+NO_REGION = "no region of failure was found: features do not foresee where F fails"
+
+
+def answer_questions(
+    losses: pd.DataFrame,
+    rows: ComparedRows,
+    *,
+    scored: pd.DataFrame | None = None,
+    smallest: float = SMALLEST_EFFECTIVE_SIZE,
+    no_claim: str = "",
+) -> pd.DataFrame:
+    """Answer the three questions for each candidate.
+
+    Parameters
+    ----------
+    losses : DataFrame of shape (n, m)
+        Losses per row, by candidate.
+    rows : ComparedRows
+        F's losses, the region's weights, clusters, the losses of F's re-fits, and the level.
+    scored : DataFrame of shape (n, m), bool, optional
+        The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
+        looked at.
+    smallest : float
+        Where the weights of a candidate's rows are worth fewer equal rows than this, nothing is
+        tested where F fails; see :func:`~amlb_ext.stats.contrasts.choose_weighting`.
+    no_claim : str
+        Why nothing may be claimed where F fails; empty where it may.
+
+    Returns
+    -------
+    DataFrame
+        One row per candidate and question, question by question. ``p`` is the t test of the
+        difference from F, ``p_null`` that of the difference from F's re-fits, ``p_adjusted`` what
+        the verdict rests on; NaN where nothing was tested. ``verdict`` is ``better``, ``worse`` or
+        ``undecided``; ``no claim`` where nothing may be said where F fails; ``larger``,
+        ``smaller`` or ``undecided`` for the third question, which has no row where nobody asked it.
+
+    Raises
+    ------
+    DataError
+        When lengths differ or a loss is not finite; the message names the candidate.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> f = rng.random(400)
+    >>> g = pd.DataFrame({"good": f - 0.1 + 0.2 * rng.random(400),
+    ...                   "better": f - 0.3 + 0.2 * rng.random(400)})
+    >>> table = answer_questions(g, ComparedRows(loss_f=f))
+    >>> table[["candidate", "question", "verdict"]].values.tolist()[:2]
+    [['good', 'overall', 'undecided'], ['better', 'overall', 'better']]
+    >>> set(table["reason"][2:])  # no weights were given
+    {'no region of failure was found: features do not foresee where F fails'}
+    """
+    candidates = []
+    for name in losses.columns:
+        # a candidate may have failed on a fold: it is compared on the rows it predicted
+        keep = np.ones(len(rows.loss_f), dtype=bool)
+        if scored is not None:
+            keep = scored[name].to_numpy(dtype=bool)
+        loss_g = losses[name].to_numpy(dtype=float)
+        try:
+            candidate = _compare_both(
+                str(name), loss_g, rows, keep=keep, smallest=smallest, no_claim=no_claim
+            )
+        except DataError as error:
+            raise DataError(
+                f"candidate {name!r}: {error.message}", error.remedy
+            ) from None
+        candidates.append(candidate)
+    alpha = 1 - rows.level
+    overall, region = _adjusted_together(candidates)
+    answers = []
+    claimed = set()
+    for candidate, p in zip(candidates, overall, strict=True):
+        verdict, reason = _overall_verdict(candidate.overall, p, alpha)
+        if verdict != "undecided":
+            claimed.add(candidate.name)
+        answers.append(candidate.overall_record(p, verdict, reason))
+    for candidate, p in zip(candidates, region, strict=True):
+        verdict, reason = _region_verdict(candidate, p, alpha)
+        if verdict in ("better", "worse"):
+            claimed.add(candidate.name)
+        answers.append(candidate.region_record(p, verdict, reason))
+    asked = [c for c in candidates if c.name in claimed and not c.no_claim]
+    answers += _concentration_records(asked, rows.level)
+    numbers = dict.fromkeys(_NUMBERS, float)
+    # numbers stay numbers where nobody is compared, too
+    return pd.DataFrame(answers, columns=COLUMNS).astype(numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """One candidate set against F over all rows and where F fails.
+
+    Attributes
+    ----------
+    name : str
+    overall : Comparison
+    region : Comparison or None
+        None where the rows have no weights worth using.
+    no_claim : str
+        Why nothing may be claimed where F fails; empty where it may.
+    effective_size : float
+        What the weights are worth.
+    influence, region_influence : ndarray of shape (K,)
+        Of all clusters, those of other folds among them, on the two contrasts.
+    """
+
+    name: str
+    overall: Comparison
+    region: Comparison | None
+    no_claim: str
+    effective_size: float
+    influence: np.ndarray
+    region_influence: np.ndarray
+
+    def overall_record(
+        self, p_adjusted: float, verdict: str, reason: str
+    ) -> dict[str, object]:
+        return {
+            **self.overall.record(),
+            "question": OVERALL,
+            "p_null": np.nan,
+            "p_adjusted": p_adjusted,
+            "verdict": verdict,
+            "reason": reason,
+        }
+
+    def region_record(
+        self, p_adjusted: float, verdict: str, reason: str
+    ) -> dict[str, object]:
+        # without weights there are no numbers: those of all rows stand one question above
+        record: dict[str, object] = {
+            "candidate": self.name,
+            "rows": len(self.overall.loss_g),
+            "effective_size": self.effective_size,
+            "weighted": False,
+        }
+        if self.region is not None:
+            record = {**self.region.record(), "p_null": self.region.p_null}
+        return {
+            **record,
+            "question": REGION,
+            "p_adjusted": p_adjusted,
+            "verdict": verdict,
+            "reason": reason,
+        }
+
+
+def _compare_both(
+    name: str,
+    loss_g: np.ndarray,
+    rows: ComparedRows,
+    *,
+    keep: np.ndarray,
+    smallest: float,
+    no_claim: str,
+) -> _Candidate:
+    kept = rows.subset(keep, None)
+    own_losses = loss_g[keep]
+    weighting = choose_weighting(kept.weights, kept.clusters, smallest)
+    alike = replace(kept, weights=None, reweighted=None, refits=None)
+    overall = compare_candidate(name, own_losses, alike)
+    region = None
+    if weighting.is_weighted:
+        region = compare_candidate(name, own_losses, kept)
+        no_claim = no_claim or ("" if rows.refits is not None else NO_REFITS)
+    else:
+        no_claim = no_claim or why_no_region(weighting, smallest)
+    contrasts = np.where(keep, loss_g, 0.0) - np.where(keep, rows.loss_f, 0.0)
+    codes, n_clusters = _cluster_codes(rows)
+    influence = cluster_influence(contrasts, keep.astype(float), codes, n_clusters)
+    region_influence = np.zeros(n_clusters)
+    if region is not None:
+        weights = np.where(keep, np.asarray(rows.weights, dtype=float), 0.0)
+        region_influence = cluster_influence(contrasts, weights, codes, n_clusters)
+    return _Candidate(
+        name=name,
+        overall=overall,
+        region=region,
+        no_claim=no_claim,
+        effective_size=weighting.effective_size,
+        influence=influence,
+        region_influence=region_influence,
+    )
+
+
+def why_no_region(
+    weighting: Weighting, smallest: float = SMALLEST_EFFECTIVE_SIZE
+) -> str:
+    """Return why nothing is said where F fails; empty where the weights are worth enough.
+
+    Examples
+    --------
+    >>> why_no_region(choose_weighting(np.ones(20)))
+    'not enough rows where F fails: the region weights are worth only 20 rows, below 50'
+    """
+    if weighting.is_weighted:
+        return ""
+    if not weighting.effective_size > 0:
+        return NO_REGION
+    return (
+        "not enough rows where F fails: the region weights are worth only "
+        f"{weighting.effective_size:.0f} rows, below {smallest:.0f}"
+    )
+
+
+def _cluster_codes(rows: ComparedRows) -> tuple[np.ndarray, int]:
+    """Return the cluster of each row, ``0..K-1``, and K."""
+    if rows.clusters is None:
+        return np.arange(len(rows.loss_f)), len(rows.loss_f)
+    clusters, codes = np.unique(rows.clusters, return_inverse=True)
+    # numpy 2.0 alone gives the codes the shape of its input
+    return codes.reshape(-1), len(clusters)
+
+
+def _adjusted_together(
+    candidates: list[_Candidate],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the adjusted p-values of both questions, NaN where nothing is tested."""
+    p_values = [candidate.overall.p for candidate in candidates]
+    influences = [candidate.influence for candidate in candidates]
+    for candidate in candidates:
+        is_tested = candidate.region is not None and not candidate.no_claim
+        p_values.append(candidate.region.p_both if is_tested else np.nan)  # type: ignore[union-attr]
+        influences.append(candidate.region_influence)
+    if not candidates:
+        return np.empty(0), np.empty(0)
+    adjusted = step_down_adjusted(np.array(p_values), np.column_stack(influences))
+    return adjusted[: len(candidates)], adjusted[len(candidates) :]
+
+
+def _overall_verdict(
+    comparison: Comparison, p_adjusted: float, alpha: float
+) -> tuple[str, str]:
+    if not comparison.estimate.has_interval:
+        return "undecided", comparison.estimate.reason
+    if not p_adjusted < alpha:  # so that NaN, no test, is undecided too
+        return "undecided", "no significant difference from F"
+    word = "better" if comparison.estimate.point < 0 else "worse"
+    return word, f"significantly {word} than F"
+
+
+def _region_verdict(
+    candidate: _Candidate, p_adjusted: float, alpha: float
+) -> tuple[str, str]:
+    comparison = candidate.region
+    if candidate.no_claim or comparison is None:
+        return "no claim", candidate.no_claim
+    if not comparison.estimate.has_interval:
+        return "undecided", comparison.estimate.reason
+    word = "better" if comparison.estimate.point < 0 else "worse"
+    if p_adjusted < alpha:
+        return word, f"significantly {word} than F and than its re-fits"
+    # who is told from F alone, but not from both, is stopped by the re-fits
+    if comparison.p < alpha and not comparison.p_both < alpha:
+        likewise = "good" if word == "better" else "bad"
+        return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"
+    return "undecided", "no significant difference from F"
+
+
+def _concentration_records(
+    asked: list[_Candidate], level: float
+) -> list[dict[str, object]]:
+    """Return, per candidate, how much larger its gain is where F fails."""
+    if not asked:
+        return []
+    estimates = []
+    for candidate in asked:
+        assert candidate.region is not None  # asked only where something may be claimed
+        rows = candidate.region.rows
+        contrasts = candidate.region.loss_g - rows.loss_f
+        estimate = concentration_interval(
+            contrasts,
+            np.asarray(rows.weights),
+            clusters=rows.clusters,
+            level=level,
+        )
+        # the plain mean has no learnt weights, so its difference scatters as the weighted mean
+        estimates.append(rows.widen(estimate, contrasts))
+    p_values = np.array([p_value(estimate) for estimate in estimates])
+    influences = [c.region_influence - c.influence for c in asked]
+    adjusted = step_down_adjusted(p_values, np.column_stack(influences))
+    records: list[dict[str, object]] = []
+    for candidate, estimate, p, p_adjusted in zip(
+        asked, estimates, p_values, adjusted, strict=True
+    ):
+        verdict, reason = "undecided", estimate.reason or "may be the same everywhere"
+        if p_adjusted < 1 - level:
+            verdict = "larger" if estimate.point < 0 else "smaller"
+            reason = f"significantly {verdict} where F fails than over all rows"
+        records.append(
+            {
+                "candidate": candidate.name,
+                "question": CONCENTRATED,
+                "rows": len(candidate.overall.loss_g),
+                "difference": estimate.point,
+                "low": estimate.low,
+                "high": estimate.high,
+                "p": p,
+                "p_adjusted": p_adjusted,
+                "effective_size": candidate.effective_size,
+                "weighted": True,
+                "verdict": verdict,
+                "reason": reason,
+            }
+        )
+    return records

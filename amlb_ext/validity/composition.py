@@ -1,0 +1,336 @@
+"""Which mixture of rows orders models best? Settled per task on the training rows alone.
+
+The training rows play both parts. F, the oracle and the candidates are cross-fitted on them, so
+every row has losses of models that did not see it. Again and again a few of the rows, as many as
+the test fold has, are taken for a test fold; what each mixture of them says is held to the
+candidates' gains over F on the other rows, weighted by P(bad | x). The main test file gets the
+mixture whose order agrees best, or a plainer one that is not clearly worse. The test fold plays no
+part.
+
+Made rows of the population are not made here. What they would say is what the oracle expects of
+the rows that they are moved from, and that is known without a draw. Augmented rows and those of a
+synthesizer are not among the mixtures: in no study did they order models better than the failures
+they were made from (docs/fidelity.md), so only the user puts them into the main test file.
+
+Notation
+--------
+D : (n, m) losses of m candidates minus F's, out of fold;  w : (n,) P(bad | x), out of fold
+E : (n, m) what the oracle expects of D, given the features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.composition import Composition
+from amlb_ext.hardening.made_rows.population_teacher import Teacher
+from amlb_ext.hardening.prepare import CrossFit
+from amlb_ext.hardening.weights import Region, mixed_weights
+from amlb_ext.stats.ranking import expected_contrast, kendall_tau
+from amlb_ext.validity.candidates import MIN_CANDIDATES
+from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
+from amlb_ext.validity.measures import MIN_ROWS, too_few_text
+
+#: Random mock test folds.
+SPLITS = 40
+#: Shares of the region weights and of made rows that are tried, the preferred ones first.
+REGION_SHARES = (0.5, 1.0, 0.0)
+MADE_SHARES = (0.0, 0.5)
+#: Standard errors by which another mixture must be better than a preferred one. The mock folds
+#: share their rows, so that a single one would follow chance.
+CLEARLY = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One mixture and how well it orders models on the training rows.
+
+    Attributes
+    ----------
+    composition : Composition
+    tau : float
+        Mean agreement with the other training rows, over the mock test folds.
+    """
+
+    composition: Composition
+    tau: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain mappings and lists."""
+        entry = self.composition.to_json()
+        del entry["reason"]
+        return entry | {"tau": self.tau}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompositionChoice:
+    """The mixture of a fold's main test file, and those it was chosen from.
+
+    Attributes
+    ----------
+    composition : Composition
+    options : tuple of Option
+        Empty where nothing was compared; the composition's reason says why.
+    chosen : int
+        Position among them.
+    """
+
+    composition: Composition
+    options: tuple[Option, ...] = ()
+    chosen: int = 0
+
+    @property
+    def tau(self) -> dict[str, float]:
+        """Agreement of what was chosen, of the whole fold and of bad rows alone."""
+        by_title = {_title(option.composition): option.tau for option in self.options}
+        return {
+            "chosen": self.options[self.chosen].tau,
+            "whole": by_title["whole"],
+            "bad": by_title["bad"],
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain mappings and lists."""
+        entry = self.composition.to_json()
+        if self.options:
+            entry["tau"] = self.tau
+            entry["options"] = [option.to_json() for option in self.options]
+        return entry
+
+
+def choose_composition(
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit,
+    held_out: HeldOutCandidates,
+    n_test: int | None = None,
+) -> CompositionChoice:
+    """Return the mixture whose order of candidates agrees best with the failure region.
+
+    A pure function of its arguments; no test row is read. The tasks of a group share their rows,
+    so they share the mixture, that of the best mean over targets.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        One, or all of a group; with folds.
+    fold : int
+    config : GenerateConfig
+    cross : CrossFit
+    held_out : HeldOutCandidates
+        Of the same arguments.
+    n_test : int, optional
+        Rows of a mock test fold; as many as the fold has when omitted.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import build_config
+    >>> from amlb_ext.hardening.prepare import cross_fit
+    >>> from amlb_ext.hardening.split import split_task
+    >>> from amlb_ext.sources import open_specs
+    >>> config = build_config({"baseline": {"model": "ridge"}})
+    >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
+    >>> tasks = [split_task(task, config.split, config.seed)]
+    >>> cross = cross_fit(tasks, 0, config)
+    >>> held_out = HeldOutCandidates(tasks, config, cross)
+    >>> choice = choose_composition(tasks, 0, config, cross, held_out)
+    >>> "weighted" in choice.composition.parts, len(choice.options)
+    (True, 7)
+    """
+    if "auto" not in config.composition:
+        return CompositionChoice(
+            composition=Composition.of_parts(config.composition, "as the settings say")
+        )
+    why = _why_not_compared(tasks, cross, held_out)
+    if why:
+        reason = f"not compared on the training rows: {why}"
+        return CompositionChoice(composition=Composition.of_parts(["auto"], reason))
+    records = []
+    for target in range(len(tasks)):
+        records.append(_TrainingRecord.collect(cross, held_out.parts, target))
+    rng = random_stream(config.seed, tasks[0].stream_name, fold, "composition")
+    if n_test is None:
+        n_test = len(tasks[0].folds[fold].test)
+    taus = np.mean([_mock_taus(record, n_test, rng) for record in records], axis=0)
+    compositions = _compositions(can_make=records[0].expected is not None)
+    options = []
+    for composition, tau in zip(compositions, taus.mean(axis=0), strict=True):
+        options.append(Option(composition=composition, tau=float(tau)))
+    chosen = _preferred(taus)
+    composition = replace(
+        options[chosen].composition,
+        reason="its order of candidates agrees best with the region on the training rows, or it "
+        "is a plainer mixture that is not clearly worse",
+    )
+    return CompositionChoice(
+        composition=composition, options=tuple(options), chosen=chosen
+    )
+
+
+def _why_not_compared(
+    tasks: Sequence[Task], cross: CrossFit, held_out: HeldOutCandidates
+) -> str:
+    """Return why the mixtures cannot be compared; empty where they can."""
+    for baseline in cross.baselines:
+        if not baseline.can_search:
+            return "F is a file of predictions and cannot be fitted again"
+        if baseline.refit_problem_:
+            return (
+                f"F came fitted and cannot be fitted again ({baseline.refit_problem_})"
+            )
+    try:
+        n_failures = held_out.n_failures
+        if n_failures < MIN_ROWS:
+            return too_few_text(n_failures, "failures of the training rows")
+        zoos = held_out.parts[0].zoos
+    except ModelError as error:
+        return str(error)
+    fewest = min(len(zoo) for zoo in zoos)
+    if fewest < MIN_CANDIDATES:
+        return f"only {fewest} candidates could be fitted"
+    return ""
+
+
+def _compositions(*, can_make: bool) -> list[Composition]:
+    """Return the mixtures that are tried, in the order in which equals are preferred."""
+    compositions = []
+    for made_share in MADE_SHARES if can_make else (0.0,):
+        for region_share in REGION_SHARES:
+            compositions.append(
+                Composition(
+                    parts=("weighted", "population") if made_share else ("weighted",),
+                    region_share=region_share,
+                    made_share=made_share,
+                )
+            )
+    compositions.append(Composition(parts=("bad",), region_share=0.0, made_share=0.0))
+    return compositions
+
+
+def _title(composition: Composition) -> str:
+    """Return what a reason calls a mixture; the same for all that it does not name."""
+    if composition.parts == ("bad",):
+        return "bad"
+    is_whole = not composition.region_share and not composition.made_share
+    return "whole" if is_whole else "mixed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TrainingRecord:
+    """What models that did not see them say of the training rows, for one target.
+
+    Attributes
+    ----------
+    gaps, expected : ndarray of shape (n, m)
+        D and E; no E where no rows of the population can be made.
+    weights : ndarray of shape (n,)
+    is_bad : ndarray of shape (n,), bool
+    """
+
+    gaps: np.ndarray
+    expected: np.ndarray | None
+    weights: np.ndarray
+    is_bad: np.ndarray
+
+    @classmethod
+    def collect(
+        cls, cross: CrossFit, parts: Sequence[HeldOutPart], target: int
+    ) -> _TrainingRecord:
+        """Pool the parts, which together hold every training row once."""
+        is_bad = np.concatenate([part.rows.is_bad for part in parts])
+        gaps = []
+        weights = []
+        for number, part in enumerate(parts):
+            gaps.append(part.ask_candidates(part.rows, target).losses.gaps)
+            others = np.concatenate(
+                [other.rows.is_bad for other in parts if other is not part]
+            )
+            Z_of_others = np.concatenate(
+                [other.rows.Z for other in parts if other is not part]
+            )
+            region = Region(cross.seeds.weights + number).fit(Z_of_others, others)
+            weights.append(region.weights(part.rows.Z))
+        # the oracle knows the spread of one target, and moves need numbers
+        can_make = len(cross.oracles) == 1 and cross.encoder.n_categorical_ < len(
+            cross.encoder.names_
+        )
+        expected = None
+        if can_make:
+            teacher = Teacher(cross.oracles[0], cross.Z, cross.y[:, 0])
+            expected = np.concatenate([_expected_gaps(teacher, part) for part in parts])
+        return cls(
+            gaps=np.concatenate(gaps),
+            expected=expected,
+            weights=np.concatenate(weights),
+            is_bad=is_bad,
+        )
+
+
+def _expected_gaps(teacher: Teacher, part: HeldOutPart) -> np.ndarray:
+    """Return what the oracle that did not see a part expects of the candidates' gaps there."""
+    rows = part.rows
+    t = part.models.predict_oracle(rows.Z)[:, 0]
+    outcomes, chance = teacher.outcomes(rows.Z, t)
+    loss_of_f = row_losses.outcome_losses(rows.f[:, 0], outcomes)
+    columns = []
+    for candidate in part.zoos[0].values():
+        loss = row_losses.outcome_losses(candidate.predict(rows.Z), outcomes)
+        contrast, _ = expected_contrast(loss, loss_of_f, chance, None)
+        columns.append(contrast)
+    return np.column_stack(columns)
+
+
+def _preferred(taus: np.ndarray) -> int:
+    """Return the first mixture than which none is clearly better; ``(splits, mixtures)``."""
+    best = int(taus.mean(axis=0).argmax())
+    for column in range(taus.shape[1]):
+        lead = taus[:, best] - taus[:, column]
+        standard_error = lead.std(ddof=1) / np.sqrt(len(lead))
+        if lead.mean() <= CLEARLY * standard_error:
+            return column
+    return best
+
+
+def _mock_taus(
+    record: _TrainingRecord, n_test: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the tau of each mixture with the rows that a mock test fold leaves, per split."""
+    n = len(record.weights)
+    size = min(n_test, n // 2)
+    taus = []
+    for _ in range(SPLITS):
+        order = rng.permutation(n)
+        mock, others = order[:size], order[size:]
+        truth = np.average(record.gaps[others], axis=0, weights=record.weights[others])
+        said = _mixture_means(record, mock)
+        taus.append([kendall_tau(mean, truth) for mean in said])
+    return np.array(taus)
+
+
+def _mixture_means(record: _TrainingRecord, rows: np.ndarray) -> list[np.ndarray]:
+    """Return the candidates' mean gaps on each mixture made from some rows."""
+    means = []
+    for composition in _compositions(can_make=record.expected is not None):
+        if composition.parts == ("bad",):
+            bad = rows[record.is_bad[rows]]
+            # a mock test fold without a failure says nothing of anyone
+            nothing = np.zeros(record.gaps.shape[1])
+            means.append(record.gaps[bad].mean(axis=0) if len(bad) else nothing)
+            continue
+        u = mixed_weights(record.weights[rows], composition.region_share)
+        mean = np.average(record.gaps[rows], axis=0, weights=u)
+        if composition.made_share and record.expected is not None:
+            made = np.average(record.expected[rows], axis=0, weights=u)
+            mean = (1 - composition.made_share) * mean + composition.made_share * made
+        means.append(mean)
+    return means

@@ -1,0 +1,230 @@
+"""Does the verdict `rank` separate made rows that order models as real failures do?
+
+    python tests/benchmarks/yardstick.py DATA OUT --phase exploratory
+    python tests/benchmarks/yardstick.py DATA OUT --phase confirmatory
+
+DATA holds the tables of benchmarks/studies/composition.yaml. A draw splits a table into 3,000
+training rows, test folds of 1,000 and of 200 rows, and a pool of up to 8,000. F and 12 candidates
+are fitted on the training rows. Made rows come from the failures of the test fold: augmented and
+synthetic rows as preset faithful makes them, augmented rows of preset literal, and rows pushed as
+hard as literal without its other settings, labels unfiltered (`pushed`).
+
+The truth is what the pool says. So many real failures of the pool as the test fold has agree with
+the pool's other failures at some mean tau. Made rows have *lost the order* when they agree with the
+pool's failures at a tau lower by more than .15, and are *sound* otherwise.
+
+The certificate knows the test fold's failures and, out of fold, those of the training rows
+(amlb_ext/stats/order_agreement.py). Printed per margin: how often rows that lost the order pass
+(false rank) and how often sound rows do (rank), by part and by suite (every part passes; a suite is
+sound where all its parts are), and the AUC of the old checks beside the new one.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.rng import random_stream
+from amlb_ext.experiments.fidelity.draw import make_draw
+from amlb_ext.experiments.fidelity.made import (
+    calibrated_kappa,
+    held_out_of,
+    make_rows,
+)
+from amlb_ext.experiments.fidelity.protocol import read_protocol
+from amlb_ext.experiments.fidelity.sample import Sample
+from amlb_ext.experiments.fidelity.tables import load_table
+from amlb_ext.stats.order_agreement import order_agreement
+from amlb_ext.stats.ranking import kendall_tau, mean_z2
+
+STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
+SEEDS = {"exploratory": range(0, 4), "confirmatory": range(4000, 4004)}
+LOST = 0.15
+MARGINS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
+#: Subsets of the pool's failures, as many as the test fold has.
+SUBSETS = 20
+
+
+def layers(kappa):
+    """Return the settings of each suite."""
+    literal = {key: value for key, value in PRESETS["literal"].items()}
+    nothing = {"synthesizer": {"times": 0.0}}
+    return {
+        "faithful": {"search": {"kappa": kappa}, "relations": {"mine": True}},
+        "literal": {**literal, **nothing},
+        "pushed": {
+            "search": {"kappa": 0.5, "sigma2": 0.0005, "strength": 0.05},
+            "agreement": {"filter": False},
+            **nothing,
+        },
+    }
+
+
+def failures_out_of_fold(draw):
+    """Return contrasts of the candidates on training rows on which F fails out of fold."""
+    names = []
+    gaps = []
+    for part in held_out_of(draw).parts:
+        names = list(part.zoos[0])
+        bad = np.flatnonzero(part.rows.is_bad)
+        if len(bad):
+            gaps.append(part.ask_candidates(part.rows.take(bad), 0).losses.gaps)
+    return names, np.concatenate(gaps)
+
+
+def run_draw(task, table, seed, protocol):
+    """Return one record for each test fold, suite and part."""
+    draw, pool_gaps = make_draw_with_pool(task, table, seed, protocol)
+    names, training = failures_out_of_fold(draw)
+    columns = [draw.names.index(name) for name in names]
+    pool = pool_gaps[:, columns]
+    truth = pool.mean(axis=0)
+    rng = random_stream(seed, table, "yardstick")
+    records = []
+    for n in protocol.sizes.labelled:
+        s = Sample(draw, np.arange(n))
+        few = s.delta[s.bad][:, columns]
+        if len(few) < 5:
+            continue
+        reached = []
+        for _ in range(SUBSETS):
+            order = rng.permutation(len(pool))
+            some, others = order[: len(few)], order[len(few) :]
+            reached.append(
+                kendall_tau(pool[some].mean(axis=0), pool[others].mean(axis=0))
+            )
+        reference = np.concatenate([few, training])
+        for suite, layer in layers(calibrated_kappa(s)).items():
+            side = make_rows(s, suite, layer)
+            for part, made in (
+                ("ga", side.augmented.rows),
+                ("synthetic", side.synthetic.rows),
+            ):
+                if len(made) < 10:
+                    continue
+                delta = draw.score_rows(made.Z).delta(made.y[:, 0])[:, columns]
+                mean = delta.mean(axis=0)
+                agreement = order_agreement(
+                    mean, reference, clusters=np.arange(len(reference)), rng=rng
+                )
+                se = few.std(axis=0, ddof=1) / np.sqrt(len(few))
+                records.append(
+                    {
+                        "table": table,
+                        "seed": seed,
+                        "rule": protocol.rules.classification
+                        if draw.task.kind.is_classification
+                        else protocol.rules.regression,
+                        "n": n,
+                        "suite": suite,
+                        "part": part,
+                        "failures": len(few),
+                        "reached": float(np.mean(reached)),
+                        "tau": kendall_tau(mean, truth),
+                        "old_tau": kendall_tau(mean, few.mean(axis=0)),
+                        "old_z2": mean_z2(mean, few.mean(axis=0), se),
+                        "relative": agreement.relative,
+                        "low": agreement.low,
+                    }
+                )
+    return records
+
+
+def make_draw_with_pool(task, table, seed, protocol):
+    """Return a draw and the contrasts of its models on the failures of its pool."""
+    found = {}
+
+    def keep(points, y, is_bad):
+        found["gaps"] = points.delta(y)[is_bad]
+
+    draw = make_draw(task, table, seed, protocol, look_at_pool=keep)
+    return draw, found["gaps"]
+
+
+def table_of(records):
+    """Return the records as a table, with the truth."""
+    t = pd.DataFrame(records)
+    t["lost"] = t["reached"] - t["tau"]
+    return t.assign(is_lost=t["lost"] > LOST)
+
+
+def rates(title, is_lost, low):
+    """Print how often lost and sound ones pass each margin."""
+    n_lost, n_sound = int(is_lost.sum()), int((~is_lost).sum())
+    print(f"{title}: {n_lost} lost the order, {n_sound} sound")
+    for margin in MARGINS:
+        passes = low >= margin
+        false, true = passes[is_lost].mean(), passes[~is_lost].mean()
+        se = [
+            np.sqrt(p * (1 - p) / max(n, 1))
+            for p, n in ((false, n_lost), (true, n_sound))
+        ]
+        print(
+            f"  margin {margin:.2f}: false rank {100 * false:5.1f} ± {100 * se[0]:.1f} %, "
+            f"rank of sound {100 * true:5.1f} ± {100 * se[1]:.1f} %"
+        )
+
+
+def report(t):
+    """Print everything for the records of a phase."""
+    for n, part in t.groupby("n"):
+        lost = part["is_lost"]
+        rates(f"n = {n}, parts", lost, part["low"])
+        aucs = {}
+        for name, sign in (("low", 1), ("relative", 1), ("old_tau", 1), ("old_z2", -1)):
+            score = -sign * part[name].replace(np.inf, 1e9)
+            aucs[name] = roc_auc_score(lost, score) if lost.nunique() > 1 else np.nan
+            rest = part["suite"] != "literal"
+            if lost[rest].nunique() > 1:
+                aucs[f"{name}, no literal"] = roc_auc_score(lost[rest], score[rest])
+        print("  AUC: " + ", ".join(f"{k} {v:.2f}" for k, v in aucs.items()))
+        keys = ["table", "seed", "rule", "suite"]
+        suites = part.groupby(keys).agg(is_lost=("is_lost", "any"), low=("low", "min"))
+        rates(f"n = {n}, suites", suites["is_lost"], suites["low"])
+        for name, some in suites.groupby("suite"):
+            rates(f"n = {n}, suites {name}", some["is_lost"], some["low"])
+        by_table = part.groupby(["table", "suite", "part"])[
+            ["reached", "tau", "relative"]
+        ]
+        print(by_table.mean().round(2).to_string())
+
+
+def main():
+    """Run what is missing of a phase, then print its table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--phase", choices=list(SEEDS), default="exploratory")
+    parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--report", action="store_true", help="run nothing")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    protocols = [
+        read_protocol(STUDIES / f"{name}.yaml")
+        for name in ("composition", "composition_band")
+    ]
+    records = []
+    for seed in SEEDS[args.phase]:
+        for protocol in protocols:
+            for table, source in protocol.tables.items():
+                if args.tables and table not in args.tables:
+                    continue
+                path = args.out / f"{protocol.name}_{table}_{seed}.json"
+                if not path.exists() and not args.report:
+                    task = load_table(table, source, args.data)
+                    with threadpool_limits(1):
+                        found = run_draw(task, table, seed, protocol)
+                    path.write_text(json.dumps(found))
+                    print(path.name, flush=True)
+                if path.exists():
+                    records += json.loads(path.read_text())
+    report(table_of(records))
+
+
+if __name__ == "__main__":
+    main()

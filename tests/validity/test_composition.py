@@ -1,0 +1,144 @@
+"""The mixture of the main test file is settled on the training rows alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.config import build_config
+from amlb_ext.core.task import Fold, Origin
+from amlb_ext.hardening.composition import REPEATS, Composition
+from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.pipeline.job import harden_calibrated
+from amlb_ext.sources.table import Table
+from amlb_ext.sources.targets import to_tasks
+from amlb_ext.suite.copy_counts import population_rows
+from amlb_ext.validity.composition import choose_composition
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
+
+LIGHT = {
+    "baseline": {"model": "ridge"},
+    "search": {"copies": 0},
+    "synthesizer": {"name": "local", "times": 1.0},
+    "train_hard": False,
+}
+
+
+def bent_task(n_train=240, n_test=80, seed=0):
+    """Return a regression that a line misses in one corner, with one fold."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n_train + n_test, 3))
+    y = x[:, 0] + 4 * (x[:, 1] > 0.7) * x[:, 2] + 0.05 * rng.standard_normal(len(x))
+    frame = pd.DataFrame(x, columns=["u", "v", "w"]).assign(y=y)
+    [task] = to_tasks(
+        Table("bent", frame),
+        name="bent",
+        targets=["y"],
+        kind=None,
+        folds=(),
+        origin=Origin("bent"),
+    )
+    rows = np.arange(n_train + n_test)
+    return task.with_folds((Fold(rows[:n_train], rows[n_train:]),))
+
+
+def choose(task, settings=None):
+    config = build_config({**LIGHT, **(settings or {})})
+    cross = cross_fit([task], 0, config)
+    held_out = HeldOutCandidates([task], config, cross)
+    return choose_composition([task], 0, config, cross, held_out)
+
+
+def test_the_test_fold_has_no_say():
+    task = bent_task()
+    target = task.target.copy()
+    target.iloc[task.folds[0].test] = 0.5
+    altered = dataclasses.replace(task, target=target)
+    assert choose(altered) == choose(task)
+
+
+def test_the_choice_is_one_of_the_options_and_none_is_clearly_better():
+    choice = choose(bent_task())
+    chosen = choice.options[choice.chosen]
+    assert chosen.composition.parts == choice.composition.parts
+    best = max(option.tau for option in choice.options)
+    assert best - chosen.tau < 0.1
+    assert choice.to_json()["tau"]["chosen"] == chosen.tau
+
+
+def test_parts_that_the_user_names_are_taken_as_they_stand():
+    choice = choose(bent_task(), {"composition": ("bad", "ga")})
+    assert choice.composition.parts == ("bad", "ga")
+    assert not choice.options
+
+
+def test_too_few_failures_leave_weighted_real_rows_and_say_why():
+    choice = choose(bent_task(), {"hardness": {"rule": "absolute", "alpha": 0.9}})
+    assert choice.composition.parts == ("weighted",)
+    assert "not enough rows" in choice.composition.reason
+
+
+def test_a_file_of_predictions_says_that_nothing_was_compared(tmp_path):
+    task = bent_task()
+    path = tmp_path / "f.csv"
+    rows = pd.DataFrame({"row": task.row_ids, "prediction": task.target.to_numpy()})
+    rows.to_csv(path, index=False)
+    choice = choose(task, {"baseline": {"model": str(path)}})
+    assert choice.composition.parts == ("weighted",)
+    assert "file of predictions" in choice.composition.reason
+
+
+def test_population_rows_stand_beside_repeated_real_rows():
+    task = bent_task()
+    config = build_config({**LIGHT, "composition": ("weighted", "population")})
+    [hard] = harden_calibrated((task,), 0, config)
+    main = hard.parts[""].test
+    made = population_rows(main)
+    real = main.provenance[main.provenance["source_row"] >= 0]
+    n_test = len(hard.parts["full"].test)
+    assert len(real) == REPEATS * n_test
+    assert len(made) == hard.summary["population"] == REPEATS * n_test
+    # a made row lies between test rows, and is none of them
+    known = set(map(tuple, task.features.to_numpy()))
+    assert not known & set(map(tuple, made.features.to_numpy()))
+    inside = task.features.iloc[task.folds[0].test]
+    assert (made.features.to_numpy() >= inside.min().to_numpy()).all()
+    assert (made.features.to_numpy() <= inside.max().to_numpy()).all()
+    # rows where F is likelier to fail come more often
+    times = real["source_row"].value_counts()
+    full = hard.parts["full"].test.provenance.set_index("source_row")["weight"]
+    heavy = full.sort_values().index[-10:]
+    light = full.sort_values().index[:10]
+    assert times.reindex(heavy).mean() > times.reindex(light, fill_value=0).mean()
+
+
+def test_asking_for_population_rows_changes_no_other_part():
+    task = bent_task()
+    parts = {}
+    for composition in (("bad", "synthetic"), ("weighted", "population")):
+        config = build_config({**LIGHT, "composition": composition})
+        parts[composition] = harden_fold(task, 0, config).parts
+    first, second = parts.values()
+    assert first["synthetic"].test.features.equals(second["synthetic"].test.features)
+    assert not first[""].test.features.equals(second[""].test.features)
+
+
+@pytest.mark.parametrize("n_made", [0, 100, 1000])
+def test_real_rows_keep_their_share_beside_made_ones(n_made):
+    composition = Composition(parts=("weighted", "population"), made_share=0.5)
+    picked = composition.pick_real_rows(
+        np.linspace(0.1, 1, 400), n_made, np.random.default_rng(0)
+    )
+    assert 400 <= len(picked) <= 800
+    if n_made == 0:
+        assert len(picked) == 800
+
+
+def test_equal_weights_leave_every_row_once():
+    composition = Composition(parts=("weighted",), region_share=0.0, made_share=0.0)
+    picked = composition.pick_real_rows(np.ones(9), 0, np.random.default_rng(0))
+    assert picked.tolist() == list(range(9))
