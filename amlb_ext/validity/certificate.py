@@ -328,11 +328,11 @@ def decide_verdict(
             f"There are no made rows, or too few candidates to hold them to real ones: {_DECIDE}."
         )
     # every measure that a ranking rests on was taken, and none has failed
-    figures = [f"{_part_of(order)} {_order_figures(order)}" for order in orders]
+    parts = _and(_part_of(order) for order in orders)
     return "rank", (
-        f"Models may be ranked on {_and(_part_of(order) for order in orders)} rows: they order "
-        "models as the real rows do that they stand for (share of the agreement that these reach "
-        f"with themselves: {'; '.join(figures)}), labels hold and F's twins gain nothing."
+        f"Models may be ranked on {parts} rows: of the agreement that the real rows they stand "
+        f"for reach among themselves, {_order_figures(orders)}; labels hold and F's twins gain "
+        "nothing."
     )
 
 
@@ -346,21 +346,28 @@ def _are_all_of_region(orders: Sequence[Measure]) -> bool:
     return bool(orders) and all(_part_of(order) == "population" for order in orders)
 
 
-def _order_figures(order: Measure) -> str:
-    """Return the relative agreement and its lower limit, in words."""
-    return f"{_number_text(order.value)}, surely {_number_text(order.low)}"
+def _order_figures(orders: Sequence[Measure]) -> str:
+    """Return the relative agreement of made parts and its lower limit, in words."""
+    texts = []
+    for number, order in enumerate(orders):
+        verb = "" if number else " reach"
+        texts.append(
+            f"{_part_of(order)} rows{verb} {_number_text(order.value)} "
+            f"(surely {_number_text(order.low)})"
+        )
+    return _and(texts)
 
 
 def _unsound_orders(orders: Sequence[Measure]) -> str:
-    """Return the made parts whose order is not shown to be that of real rows; empty for none."""
-    texts = []
+    """Return what made parts reach whose order is not shown to be that of real rows, if any."""
+    unsound = []
     for order in orders:
         if order.passed is False and order.value is not None:
-            texts.append(
-                f"{_part_of(order)} rows {_order_figures(order)}, where "
-                f"{_number_text(order.threshold)} is asked"
-            )
-    return "; ".join(texts)
+            unsound.append(order)
+    if not unsound:
+        return ""
+    asked = _number_text(unsound[0].threshold)
+    return f"{_order_figures(unsound)}, where a sure {asked} is asked"
 
 
 def _and(words: Iterable[str]) -> str:
@@ -463,8 +470,8 @@ _DESCRIBE = (
     ),
     (
         _ORDER,
-        "Made rows do not order models as the real rows do that they stand for (share of the "
-        f"agreement that these reach with themselves: {{parts}}): {_DECIDE}.",
+        "Made rows do not order models as the real rows they stand for: of the agreement that "
+        f"these reach among themselves, {{parts}}; {_DECIDE}.",
     ),
     (
         "infeasible rows",

@@ -336,6 +336,18 @@ def test_a_damaged_certificate_says_what_to_do(clean):
         Certificate.from_json({**clean.to_json(), "format": 99})
 
 
+def test_a_certificate_of_format_2_is_read_as_it_stands():
+    tau = make_measure("synthetic: tau", 0.4, "", "", threshold=0.8, sense=">=")
+    reason = "Synthetic rows order models differently from real bad rows (tau 0.4, below 0.8)."
+    old = Certificate("t", "binary", "describe", reason, (tau,)).to_json()
+    back = Certificate.from_json({**old, "format": 2})
+    assert (back.verdict, back.reason, back.failed) == (
+        "describe",
+        reason,
+        ("synthetic: tau",),
+    )
+
+
 def test_the_first_failing_rule_decides():
     good = [
         make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
@@ -387,19 +399,20 @@ def test_every_made_part_counts():
     verdict, reason = decide_verdict(sound(ga, synthetic))
     assert verdict == "rank"
     assert reason.startswith("Models may be ranked on ga and synthetic rows")
-    assert "ga 0.97, surely 0.88; synthetic 0.95, surely 0.8)" in reason
+    reach = "ga rows reach 0.97 (surely 0.88) and synthetic rows 0.95 (surely 0.8);"
+    assert reach in reason
 
     # augmented rows that fail are not made up for by synthetic ones that pass
     verdict, reason = decide_verdict(sound(order("ga", 0.8, 0.4), synthetic))
     assert verdict == "describe"
-    assert "ga rows 0.8, surely 0.4, where 0.65 is asked)" in reason
+    assert "ga rows reach 0.8 (surely 0.4), where a sure 0.65 is asked;" in reason
     assert "synthetic" not in reason
     assert reason.endswith("read the region for where and how much.")
     verdict, reason = decide_verdict(
         sound(order("ga", 0.8, 0.4), order("synthetic", 0.1, -0.1))
     )
-    assert "ga rows 0.8" in reason
-    assert "; synthetic rows 0.1" in reason
+    both = "ga rows reach 0.8 (surely 0.4) and synthetic rows 0.1 (surely -0.1), where"
+    assert both in reason
 
     unknown = missing_measure("ga: order", "not enough rows", "", 0.65, ">=")
     verdict, reason = decide_verdict(sound(unknown, synthetic))
