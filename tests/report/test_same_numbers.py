@@ -5,6 +5,7 @@ weighs is learnt from other rows in a suite than in ``compare``: given the suite
 re-fits of F, ``compare`` gives the suite's numbers there as well.
 """
 
+import importlib
 import json
 from dataclasses import replace
 
@@ -14,12 +15,13 @@ import pytest
 
 import amlb_ext as hs
 from amlb_ext.cli import main
-from amlb_ext.comparison import compare as compare_module
 from amlb_ext.report.compare import WHERE
 from amlb_ext.runner import read_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.certificate_store import read_null
 
+#: The package has a function of the module's name.
+compare_module = importlib.import_module("amlb_ext.comparison.compare")
 F, CANDIDATE = "HardsynthBaseline", "HardsynthCandidate"
 
 
