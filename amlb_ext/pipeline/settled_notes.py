@@ -25,8 +25,8 @@ def composition_note(summaries: Sequence[Summary]) -> str:
     >>> tau = {"chosen": 0.75, "whole": 0.7, "bad": 0.4}
     >>> chosen = {"parts": ["weighted"], "region_share": 0.5, "tau": tau}
     >>> composition_note([{"composition": chosen}])
-    "main task: real rows repeated by region weight in 1 of 1 folds; on the training rows its \
-order of candidates agrees with the region's at tau 0.75 (whole fold 0.70, bad rows 0.40)"
+    "main task: real rows repeated by region weight; on the training rows its order of \
+candidates agrees with the region's at tau 0.75 (whole fold 0.70, bad rows 0.40)"
     """
     compositions = [summary.get("composition", {}) for summary in summaries]
     chosen = [entry for entry in compositions if "tau" in entry]
@@ -36,12 +36,15 @@ order of candidates agrees with the region's at tau 0.75 (whole fold 0.70, bad r
     for entry in chosen:
         for text in _contents(entry):
             counts[text] = counts.get(text, 0) + 1
-    held = [f"{text} in {n} of {len(chosen)} folds" for text, n in counts.items()]
+    held = []
+    for text, n in counts.items():
+        where = "" if n == len(chosen) else f" in {n} of {len(chosen)} folds"
+        held.append(text + where)
     tau = {}
     for name in ("chosen", "whole", "bad"):
         tau[name] = sum(entry["tau"][name] for entry in chosen) / len(chosen)
     return (
-        f"main task: {', '.join(held)}; on the training rows its order of candidates agrees with "
+        f"main task: {' and '.join(held)}; on the training rows its order of candidates agrees with "
         f"the region's at tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
         f"{tau['bad']:.2f})"
     )

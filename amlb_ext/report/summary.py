@@ -179,7 +179,7 @@ def _decision_sentence(candidates: pd.DataFrame, tasks: Sequence[TaskReport]) ->
     """Return who is better than F over all rows: what to decide on."""
     shown, single = _winners(candidates, tasks, "all rows")
     if shown:
-        text = f"Decide on the whole test folds: better than F there are {shown}."
+        text = f"Decide on the whole test folds: better than F there: {shown}."
     else:
         reason = _reason_for_none(candidates, "all rows", n_tasks=len(tasks))
         counted = " once all of them are counted" if single else ""

@@ -42,6 +42,7 @@ from amlb_ext.validity.refits import refit_baseline
 
 SIZES = (300, 1000)
 SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000
+SIMULATIONS = ("t3", "contaminated", "extrapolates")
 TABLES = ("bike", "housing", "adult", "bank")
 
 
@@ -221,6 +222,17 @@ def summarize(population, n, records):
     return covered, found
 
 
+def populations(arguments, rng):
+    """Yield the populations, one after the other."""
+    if not arguments.tables:
+        # all of them before any sample is drawn
+        yield from [simulated(name, rng) for name in SIMULATIONS]
+        return
+    for number, name in enumerate(TABLES):
+        # a linear F and a forest in turn
+        yield from_table(name, arguments.tables, arguments.seed + number)
+
+
 def main():
     """Draw, and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -231,16 +243,8 @@ def main():
     )
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
-    populations = [
-        simulated(name, rng) for name in ("t3", "contaminated", "extrapolates")
-    ]
-    if arguments.tables:
-        populations = []
-        for name in TABLES:
-            for seed in (arguments.seed, arguments.seed + 1):
-                populations.append(from_table(name, arguments.tables, seed))
     coverage, power = [], []
-    for population in populations:
+    for population in populations(arguments, rng):
         for n in SIZES:
             records = []
             for draw in range(arguments.draws):

@@ -73,7 +73,9 @@ def files(root):
 def test_the_answer(built):
     """On toy the baseline is a line and the candidate trees: these are far better."""
     report = built.report
-    assert report.verdict[0].startswith("Decide on the whole test folds: better than F")
+    assert report.verdict[0].startswith(
+        "Decide on the whole test folds: better than F there: "
+    )
     assert CANDIDATE in report.verdict[0]
     assert "Read the region for where a change comes from" in report.verdict[0]
     assert "improve on F on the rows where F fails" in report.verdict[1]

@@ -5,6 +5,7 @@ weighs is learnt from other rows in a suite than in ``compare``: given the suite
 re-fits of F, ``compare`` gives the suite's numbers there as well.
 """
 
+import importlib
 import json
 from dataclasses import replace
 
@@ -14,12 +15,15 @@ import pytest
 
 import amlb_ext as hs
 from amlb_ext.cli import main
-from amlb_ext.comparison import compare as compare_module
-from amlb_ext.report.compare import WHERE
-from amlb_ext.runner import read_predictions
+from amlb_ext.report.compare import WHERE, compare_frameworks
+from amlb_ext.report.predictions import read_task_predictions
+from amlb_ext.runner import read_jobs, read_predictions
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.validity import Certificate
 from amlb_ext.validity.certificate_store import read_null
 
+#: The package has a function of the module's name.
+compare_module = importlib.import_module("amlb_ext.comparison.compare")
 F, CANDIDATE = "HardsynthBaseline", "HardsynthCandidate"
 
 
@@ -83,17 +87,25 @@ def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
 @pytest.mark.parametrize("task", ["titanic", "wine"])
 def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypatch):
     suite = SuiteFiles.load(scored.suite)
-    null = read_null(suite, task).filter(like="refit_")
-    weights = [suite.provenance(f"{task}_full", fold)["weight"] for fold in range(2)]
+    jobs = read_jobs(suite, scored.results).table
+    full, _ = read_task_predictions(suite, f"{task}_full", jobs)
+    # rows that stand in both folds are two rows to compare, which knows of no folds
+    full.rows["source_row"] = np.arange(len(full))
+    null = read_null(suite, task)
+    certificate = Certificate(
+        task, full.kind.value, "rank", "so that claims are made", ()
+    )
+    of_suite = compare_frameworks(task, full, certificate, null, {}, 2)
     find_region = compare_module.find_region
 
     def suites_region(*arguments):
         found = find_region(*arguments, with_jackknife=False)
-        return replace(found, weights=np.concatenate(weights))
+        return replace(found, weights=of_suite.weights)
 
+    refits = null.filter(like="refit_")
     monkeypatch.setattr(compare_module, "find_region", suites_region)
     monkeypatch.setattr(
-        compare_module, "_refit_losses", lambda *_, **__: (null, "the suite's")
+        compare_module, "_refit_losses", lambda *_, **__: (refits, "the suite's")
     )
     rows, target, predicted = untouched_rows(scored, task)
     answer = hs.compare(
@@ -102,20 +114,19 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
         rows.drop(columns=target),
         rows[target],
     )
-    contrasts = hs.Suite.load(scored.suite).contrasts(scored.results)
-    of_task = contrasts.query("task == @task and framework == @CANDIDATE")
-    of_suite = of_task.set_index("where")
+    contrasts = of_suite.contrasts.query("framework == @CANDIDATE").set_index("where")
     names = ["loss", "loss_f", "difference", "low", "high", "p", "p_null", "null_se"]
     for question, where in WHERE.items():
         there = answer.row("other", question)
-        assert bool(there) == (where in of_suite.index)
+        assert bool(there) == (where in contrasts.index)
         if there:
-            expected = of_suite.loc[where]
+            expected = contrasts.loc[where]
             told = [there[name] for name in names]
             assert told == pytest.approx(
                 expected[names].tolist(), rel=1e-6, abs=1e-12, nan_ok=True
             )
             assert there["verdict"] == expected["verdict"]
+            # draws of equal correlations but for rounding
             assert there["p_adjusted"] == pytest.approx(
                 expected["p_adjusted"], abs=0.003, nan_ok=True
             )
