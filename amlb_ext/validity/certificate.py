@@ -26,6 +26,10 @@ FORMAT = 3
 READ_FORMATS = (1, 2, 3)
 
 
+#: Characters of a measure's name in the table.
+_NAME_WIDTH = 28
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What a task may be used for.
@@ -158,7 +162,7 @@ class Certificate:
             "",
         ]
         lines.append(
-            f"  {'measure':<20}{'value':>9}  {'95 % interval':<20}{'limit':<11}"
+            f"  {'measure':<{_NAME_WIDTH}}{'value':>9}  {'95 % interval':<20}{'limit':<11}"
         )
         for measure in self.measures:
             lines += _measure_lines(measure)
@@ -202,7 +206,7 @@ def _measure_lines(measure: Measure) -> list[str]:
     else:
         mark = {True: "pass", False: "FAIL", None: "-"}[measure.passed]
     value = _number_text(measure.value)
-    row = f"  {measure.name:<20}{value:>9}  {interval:<20}{limit:<11}{mark}"
+    row = f"  {measure.name:<{_NAME_WIDTH}}{value:>9}  {interval:<20}{limit:<11}{mark}"
     return [row, *_wrapped(measure.text, 92, indent=6, hanging=6)]
 
 

@@ -406,7 +406,7 @@ def measure_copies(counts: CopyCounts) -> list[Measure]:
     """
     measures = []
     if counts.made:
-        made_rows = "made rows (ga, synthetic and in the training file of _hard)"
+        made_rows = "made rows (of every part, and in the training file of _hard)"
         kinds = (
             (
                 "exact copies",

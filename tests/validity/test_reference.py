@@ -40,6 +40,7 @@ def suite(tmp_path_factory):
         hardness={"rule": "wrong"},
         search={"kappa": 0.0},
         split={"folds": 1},
+        composition=["bad", "synthetic"],
     )
 
 
