@@ -44,8 +44,8 @@ candidates agrees with the region's at tau 0.75 (whole fold 0.70, bad rows 0.40)
     for name in ("chosen", "whole", "bad"):
         tau[name] = sum(entry["tau"][name] for entry in chosen) / len(chosen)
     return (
-        f"main task: {' and '.join(held)}; on the training rows its order of candidates agrees with "
-        f"the region's at tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
+        f"main task: {' and '.join(held)}; on the training rows its order of candidates agrees "
+        f"with the region's at tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
         f"{tau['bad']:.2f})"
     )
 

@@ -17,7 +17,7 @@ from amlb_ext.validity import (
     decide_verdict,
     read_task,
 )
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certificate_store import certify_suite, read_null
 from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
 from amlb_ext.validity.measures import make_measure, missing_measure
 from amlb_ext.validity.realism_measures import measure_copies
@@ -225,7 +225,7 @@ def test_copies_of_features_with_another_label_are_contradictions(rows):
 
 def test_no_region_where_f_is_the_oracle(tmp_path):
     out = make_suite(tmp_path, noise_table(), search={"kappa": 0.02})
-    (found,) = certify(out)
+    (found,) = certify_suite(out, 1)
     # F is the best: either that is shown, or nothing is; never that a candidate mends something
     assert found["solvability"].finding in ("nothing to mend", "not shown")
     assert found["solvability"].value < 0.05
