@@ -373,9 +373,9 @@ def test_the_first_failing_rule_decides():
 
 def order(part, value, low):
     found = make_measure(
-        f"{part}: order", value, "", "", low=low, threshold=0.7, sense=">="
+        f"{part}: order", value, "", "", low=low, threshold=0.65, sense=">="
     )
-    return replace(found, passed=low >= 0.7)
+    return replace(found, passed=low >= 0.65)
 
 
 def sound(*orders):
@@ -405,7 +405,7 @@ def test_every_made_part_counts():
     # augmented rows that fail are not made up for by synthetic ones that pass
     verdict, reason = decide_verdict(sound(order("ga", 0.8, 0.4), synthetic))
     assert verdict == "describe"
-    assert "ga rows reach 0.8 (surely 0.4), where a sure 0.7 is asked;" in reason
+    assert "ga rows reach 0.8 (surely 0.4), where a sure 0.65 is asked;" in reason
     assert "synthetic" not in reason
     assert reason.endswith("read the region for where and how much.")
     verdict, reason = decide_verdict(
@@ -414,7 +414,7 @@ def test_every_made_part_counts():
     both = "ga rows reach 0.8 (surely 0.4) and synthetic rows 0.1 (surely -0.1), where"
     assert both in reason
 
-    unknown = missing_measure("ga: order", "not enough rows", "", 0.7, ">=")
+    unknown = missing_measure("ga: order", "not enough rows", "", 0.65, ">=")
     verdict, reason = decide_verdict(sound(unknown, synthetic))
     assert (verdict, "'ga: order' is missing (not enough" in reason) == (
         "describe",
