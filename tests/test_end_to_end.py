@@ -45,6 +45,8 @@ def bundled(tmp_path_factory):
         *BUNDLED,
         "--folds",
         "2",
+        "--composition",
+        "weighted",
         "--kappa",
         ".005",
         "-o",

@@ -15,6 +15,8 @@ CHEAP = [
     "local",
     "--folds",
     "1",
+    "--composition",
+    "weighted",
     "--kappa",
     ".005",
 ]

@@ -91,6 +91,8 @@ def made(tmp_path_factory):
         "local",
         "--folds",
         "1",
+        "--composition",
+        "weighted",
         "--kappa",
         ".005",
     ]

@@ -31,6 +31,8 @@ FAST = [
     "local",
     "--folds",
     "1",
+    "--composition",
+    "weighted",
     "--kappa",
     ".005",
     "--generations",

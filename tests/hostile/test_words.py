@@ -104,6 +104,8 @@ def test_commands_print_no_control_character(tmp_path, capsys):
     words += [
         "--baseline",
         "ridge",
+        "--composition",
+        "weighted",
         "--kappa",
         ".1",
         "--rule",

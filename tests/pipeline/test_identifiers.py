@@ -14,6 +14,8 @@ QUICK = [
     "ridge",
     "--synthesizer",
     "local",
+    "--composition",
+    "weighted",
     "--kappa",
     "0",
     "--times",

@@ -17,7 +17,18 @@ from amlb_ext.validity.task_rows import read_task
 from amlb_ext.validity.unlabelled import read_unlabelled
 
 CORE = ["--baseline", "ridge", "--synthesizer", "local", "--times", "1", "--folds", "2"]
-FAST = [*CORE, "--kappa", ".02", "--certificate", "none", "-j", "1", "-q"]
+FAST = [
+    *CORE,
+    "--composition",
+    "weighted",
+    "--kappa",
+    ".02",
+    "--certificate",
+    "none",
+    "-j",
+    "1",
+    "-q",
+]
 
 
 def flats(folder, name="flats.csv", n=120):

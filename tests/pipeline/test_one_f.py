@@ -85,7 +85,16 @@ def folds_file(folder, frame):
 
 def generated(source, out, model, *words):
     command = ["generate", str(source), "-o", str(out), "--seed", str(SEED)]
-    command += ["--baseline", model, "--synthesizer", "local", "--kappa", ".005"]
+    command += [
+        "--baseline",
+        model,
+        "--synthesizer",
+        "local",
+        "--composition",
+        "weighted",
+        "--kappa",
+        ".005",
+    ]
     command += ["--folds", "1", "--times", "1", "--certificate", "none", "-j", "1"]
     command += ["--no-train-hard"]
     command += ["--keep", "town"]  # new towns in 14 % of the rows: left out by default

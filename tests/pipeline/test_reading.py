@@ -11,7 +11,16 @@ from amlb_ext.core.config import build_config
 from amlb_ext.pipeline.request import result_settings
 from amlb_ext.suite import verify_suite
 
-QUICK = ["--baseline", "ridge", "--synthesizer", "local", "--kappa", "0"]
+QUICK = [
+    "--baseline",
+    "ridge",
+    "--synthesizer",
+    "local",
+    "--composition",
+    "weighted",
+    "--kappa",
+    "0",
+]
 QUICK += ["--folds", "1", "--certificate", "none", "--no-train-hard", "-j", "1"]
 N = 200
 

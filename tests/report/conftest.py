@@ -24,6 +24,8 @@ FAST = (
     "local",
     "--folds",
     "2",
+    "--composition",
+    "weighted",
     "--kappa",
     ".005",
 )

@@ -44,6 +44,8 @@ FAST = [
     "local",
     "--folds",
     "2",
+    "--composition",
+    "weighted",
     "--kappa",
     ".005",
 ]

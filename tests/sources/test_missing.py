@@ -91,7 +91,7 @@ def test_a_suite_with_none_means_none(tmp_path, capsys):
     table().to_csv(tmp_path / "t.csv", index=False)
     words = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "-j", "1"]
     words += ["--certificate", "none", "--generations", "2", "--no-train-hard"]
-    words += ["--kappa", "0.3"]
+    words += ["--composition", "weighted", "--kappa", "0.3"]
     assert (
         main(
             ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "hard"), *words]
