@@ -60,4 +60,4 @@ def test_bash_and_python_blocks_run(tmp_path):
             )
             assert done.returncode == 0, done.stderr
             # each prints its answer: a comparison's verdicts, or a suite's provenance
-            assert "where_f_fails" in done.stdout or "synthetic" in done.stdout
+            assert "where_f_fails" in done.stdout or "label_agrees" in done.stdout

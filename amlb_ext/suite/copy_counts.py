@@ -200,6 +200,9 @@ def read_population(suite: SuiteFiles, task: str, fold: int) -> Rows | None:
 
 def population_rows(rows: Rows) -> Rows | None:
     """Return those of some rows that stand for the whole test fold; None for none."""
+    # suites of other tools may say no more than the source row
+    if "origin" not in rows.provenance:
+        return None
     is_population = (rows.provenance["origin"] == POPULATION).to_numpy()
     return rows.take(is_population) if is_population.any() else None
 

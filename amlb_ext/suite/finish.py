@@ -39,7 +39,7 @@ from amlb_ext.suite.twin import Original, make_pair, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
 _ROWS_OF_PART = {
-    "": "test rows chosen by the baseline's failures, of",
+    "": "the evaluation set of the paper: hard rows of",
     "full": "the untouched test folds of",
     "hard": "trained and tested on hard rows of",
     "region": "real test rows drawn from the hard region of",

@@ -181,8 +181,8 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkey
     flip(suite / "data/t/t_test_0.csv", np.random.default_rng(1))
     import amlb_ext.pipeline.job as job
 
-    def shifted(group, fold, config, cross):
-        hard_folds = harden_group(group, fold, config, cross)
+    def shifted(*arguments):
+        hard_folds = harden_group(*arguments)
         hard_folds[0].parts[""].test.features.iloc[:, 0] += 1e-9
         return hard_folds
 

@@ -430,7 +430,7 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsy
     )
     out = tmp_path / "hard"
     flags = [*PLAIN, "--alpha", ".505", "--certificate", "none", "--json"]
-    flags += ["--baseline", str(tmp_path / "p.csv")]
+    flags += ["--baseline", str(tmp_path / "p.csv"), "--composition", "bad"]
     assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert any("one class only" in note and "logloss" in note for note in notes)
