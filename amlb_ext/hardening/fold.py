@@ -185,6 +185,11 @@ def check_several_targets(config: GenerateConfig) -> None:
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",
         )
+    if "population" in config.composition:
+        raise ConfigError(
+            "--composition population serves a single target, --targets names several",
+            "leave population out, or harden the targets one by one with --target",
+        )
     if config.synthesizer.learn_from == "population":
         raise ConfigError(
             "--learn-from population serves a single target, --targets names several",

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.config import build_config
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.composition import REPEATS, Composition
-from amlb_ext.hardening.fold import harden_fold
+from amlb_ext.hardening.fold import check_several_targets, harden_fold
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.pipeline.job import harden_calibrated
 from amlb_ext.sources.table import Table
@@ -142,3 +143,9 @@ def test_equal_weights_leave_every_row_once():
     composition = Composition(parts=("weighted",), region_share=0.0, made_share=0.0)
     picked = composition.pick_real_rows(np.ones(9), 0, np.random.default_rng(0))
     assert picked.tolist() == list(range(9))
+
+
+def test_population_rows_are_refused_for_several_targets():
+    config = build_config({**LIGHT, "composition": ("weighted", "population")})
+    with pytest.raises(ConfigError, match="single target"):
+        check_several_targets(config)

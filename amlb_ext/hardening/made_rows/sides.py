@@ -152,7 +152,9 @@ def _with_population(
         seed=derive_seed(models.config.seed, *models.key, "test", "population"),
     )
     notes = side.notes
-    if len(population.rows) < wanted:
+    if not models.can_search:
+        notes = (*notes, "test: F is a file of predictions: no population rows")
+    elif len(population.rows) < wanted:
         notes = (
             *notes,
             f"test: {len(population.rows)} of {wanted} population rows could be made: the others "
