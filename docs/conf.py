@@ -14,6 +14,7 @@ os.environ["MPLBACKEND"] = "agg"
 import amlb_ext  # noqa: E402
 
 project = "hardsynth"
+smartquotes = False  # they turn --flag into –flag
 author = "The hardsynth authors"
 copyright = f"2025–2026, {author}"
 release = version = amlb_ext.__version__

@@ -85,9 +85,13 @@ result = hs.compare(F, candidates, X_new, y_new, train=(X_train, y_train), rule=
 result
 
 # %%
-# The same as a picture. Left of the line a model loses less than F.
+# The picture by itself, on axes of your own. Left of the line a model loses less than F.
 
-result.plot()
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(figsize=(6.4, 2.4), layout="constrained")
+result.plot(axes)
+plt.show()
 
 # %%
 # How to read it

@@ -88,8 +88,9 @@ hardsynth("score suite --results results")
 hardsynth("report suite --results results")
 
 # %%
-# With one task of 189 test rows little can be claimed, and the report says so. Its page
-# ``suite/hardsynth/report.html`` has everything; in Python, the same as data frames:
+# F fails on a few of the 189 test rows only. That is too little to claim anything *where F fails*,
+# and the report says so. Its page ``suite/hardsynth/report.html`` has everything; in Python, the
+# same as data frames:
 
 import hardsynth as hs
 

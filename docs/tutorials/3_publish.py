@@ -50,7 +50,7 @@ hardsynth("verify suite")
 hardsynth("publish suite --server test --dry-run --out to_send")
 
 # %%
-# ``--out`` wrote the files that would be sent. One of the descriptions:
+# ``--out`` wrote what would be sent: for each data set its rows and its description, then its task.
 
 files = sorted(path for path in (folder / "to_send").rglob("*") if path.is_file())
 for path in files:
