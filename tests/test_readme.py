@@ -6,26 +6,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
-from amlb_ext.core.config import build_config
-
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.M | re.S)
 
 #: The same suite with less training, which takes half as long.
 QUICK = ["--kappa", "0.02", "--epochs", "5", "--copies", "1"]
 
 
+def without_numbers(text):
+    """Return a text whose numbers are blanked: other versions of packages give others."""
+    return re.sub(r"\d+(\.\d+)?", "#", text).split()
+
+
+def test_it_is_read_in_three_minutes():
+    assert len(README.split()) <= 700
+
+
 def test_every_block_is_of_a_known_kind():
-    # console blocks need the network or AMLB; the others are executed below
-    assert {kind for kind, _ in BLOCKS} == {"bash", "python", "yaml", "console"}
-
-
-def test_yaml_blocks_are_valid_settings():
-    for kind, text in BLOCKS:
-        if kind == "yaml":
-            build_config(yaml.safe_load(text))
+    # console blocks need the network or AMLB; a text block is what the block above it prints
+    assert {kind for kind, _ in BLOCKS} == {"bash", "python", "text", "console"}
 
 
 def test_console_commands_parse():
@@ -36,13 +36,15 @@ def test_console_commands_parse():
     ]
     commands = [shlex.split(line[2:], comments=True) for line in lines]
     ours = [words[1:] for words in commands if words[0] == "hardsynth"]
-    assert len(ours) >= 5
+    assert len(ours) >= 3
     for words in ours:
         build_parser().parse_args(words)
 
 
 def test_bash_and_python_blocks_run(tmp_path):
-    for kind, text in BLOCKS:
+    for (kind, text), (_, following) in zip(
+        BLOCKS, [*BLOCKS[1:], ("", "")], strict=True
+    ):
         if kind == "bash":
             for line in filter(None, text.splitlines()):
                 words = shlex.split(line)
@@ -59,6 +61,5 @@ def test_bash_and_python_blocks_run(tmp_path):
                 text=True,
             )
             assert done.returncode == 0, done.stderr
-            # each prints its answer: a comparison's verdicts, a suite's contrasts or provenance
-            answers = ("where_f_fails", "HardsynthCandidate", "label_agrees")
-            assert any(answer in done.stdout for answer in answers)
+            # the answer stands below: the same words on every machine
+            assert without_numbers(done.stdout) == without_numbers(following)
