@@ -222,7 +222,7 @@ def _compare_both(
     smallest: float,
     no_claim: str,
 ) -> _Candidate:
-    kept = rows.subset(keep, None)
+    kept = rows.subset(keep)
     own_losses = loss_g[keep]
     weighting = choose_weighting(kept.weights, kept.clusters, smallest)
     alike = replace(kept, weights=None, reweighted=None, refits=None)
