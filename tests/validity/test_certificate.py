@@ -111,6 +111,19 @@ def test_the_failed_checks_are_counted_and_named():
     )
 
 
+def test_the_main_task_says_how_well_it_orders(rows):
+    taus = [{"chosen": 0.8, "whole": 0.6, "bad": 0.5}, {}]
+    summaries = tuple(
+        {**rows.summaries[0], "composition": {"tau": tau}} for tau in taus
+    )
+    certificate = certify_rows(
+        replace(rows, summaries=summaries), candidates=("ridge",)
+    )
+    measure = certificate["main task's order"]
+    assert (measure.value, measure.passed) == (0.8, None)
+    assert "the whole fold reaches 0.60, the bad rows 0.50" in measure.text
+
+
 def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
     for name, means in clean.candidates.items():
         assert means["reducible"] is not None, name
