@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/models.md has the format)",
+        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format)",
     )
     parser.add_argument(
         "--candidate",
