@@ -12,6 +12,9 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.hardening.weights import draw_region
 from amlb_ext.stats.weighted_mean import kish_size
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 QUICK = {
     "synthesizer": {"epochs": 60},
     "split": {"folds": 1, "test_size": 0.3},

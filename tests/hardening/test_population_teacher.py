@@ -17,6 +17,9 @@ from amlb_ext.hardening.made_rows.population_teacher import (
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import cross_folds, split_task
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 def table(n=400, classes=True, seed=0):
     rng = np.random.default_rng(seed)

@@ -21,6 +21,9 @@ from amlb_ext.validity import calibration as module
 from amlb_ext.validity.calibration import LADDER, Rung, wants_calibration
 from amlb_ext.validity.held_out_parts import hold_out_parts
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
 LOOSE = {
     "baseline": {"model": "ridge"},

@@ -18,10 +18,13 @@ from amlb_ext.validity import (
     read_task,
 )
 from amlb_ext.validity.certificate_store import certify_suite, read_null
-from amlb_ext.validity.certify import CertifySettings, certify_jobs, certify_with_null
+from amlb_ext.validity.certify import CertifySettings, certify_with_null
 from amlb_ext.validity.measures import make_measure, missing_measure
 from amlb_ext.validity.realism_measures import measure_copies
 from amlb_ext.validity.refits import REFITS
+
+# light trees still see the planted corner that a line does not
+pytestmark = pytest.mark.usefixtures("light_models")
 
 #: Candidates that are enough for a ranking and cheap to fit, for what does not ask for the zoo.
 FEW = (
@@ -269,13 +272,6 @@ def test_json_comes_back(clean):
     back = Certificate.from_json(json.loads(clean.json()))
     assert back == clean
     assert back.text() == clean.text()
-
-
-def test_the_same_again_and_folds_on_two_processes(suite, certified):
-    job = (str(suite), "planted", CertifySettings(), None)
-    [(_, again)] = certify_jobs([job], workers=2)
-    assert again.certificate.json() == certified.certificate.json()
-    assert again.null.equals(certified.null)
 
 
 def test_text_shows_every_measure(clean):
