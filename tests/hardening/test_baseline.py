@@ -62,7 +62,8 @@ def few_rounds(name, kind):
     """Return a baseline with fewer trees or rounds than it has: each is fitted seven times."""
     known = resolve_model(BaselineConfig(model=name), kind)
     settings = build_estimator(known, kind).get_params()
-    is_boosting = "learning_rate" in settings
+    # of a network it is a word
+    is_boosting = isinstance(settings.get("learning_rate"), float)
     few = {"n_estimators": 20, "max_iter": 20} if is_boosting else {"n_estimators": 20}
     return BaselineConfig(
         model=name, params={key: few[key] for key in few if key in settings}

@@ -12,7 +12,6 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import (
     Certificate,
-    certify,
     certify_rows,
     decide_verdict,
     read_task,
@@ -241,25 +240,6 @@ def test_no_region_where_f_is_the_oracle(tmp_path):
     assert "(F errs by as much on 13 of 360 rows)" in capping
     stored = read_null(SuiteFiles.load(out), "planted")["loss"]
     assert stored.nlargest(13).nunique() == 13
-
-
-def test_the_model_that_f_is_stands_among_the_candidates(tmp_path):
-    """On as many rows and rounds as F; on 2,000 rows and 40 rounds it lost to F by a fifth."""
-    out = make_suite(
-        tmp_path,
-        region_table(3000),
-        baseline={"model": "hist_gradient_boosting"},
-        search={"kappa": 0.0},
-        split={"folds": 1},
-    )
-    (found,) = certify(out)
-    for where in ("full", "region"):
-        boosting, F = found.candidates["boosting"][where], found.null[where]["F"]
-        assert boosting == pytest.approx(F, rel=1e-6)
-    assert found["solvability"].high >= 0
-    (note,) = [note for note in found.notes if "training rows" in note]
-    assert note.startswith("neighbours_5, neighbours_25, forest")
-    assert "saw at most 2000 training rows, the other candidates as many as F" in note
 
 
 def test_twins_of_f_win_on_bad_rows_but_not_on_the_region(clean):
