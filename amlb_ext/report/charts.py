@@ -40,6 +40,8 @@ from amlb_ext.report.predictions import TaskPredictions, has_prediction
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
+#: Intervals over few tasks reach far beyond this, and would hide the others.
+LONGEST_BAR = 2.0
 #: Points kept of a ROC curve: the page holds every point twice, and the eye sees no more.
 _POINTS_ON_A_CURVE = 60
 #: Bins of a numeric target.
@@ -533,18 +535,16 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     if not names:
         return None
     table = overall.set_index("framework")
+    is_cut = False
     series = []
     for label, prefix, role, offset, symbol in (
         ("whole test folds", "overall_", "f", -0.14, 0),
         ("where F fails", "", "bad", 0.14, 2),
     ):
-        own = (
-            100
-            * table.loc[
-                names, [f"{prefix}{end}" for end in ("relative", "low", "high")]
-            ]
-        )
-        change, low, high = own.to_numpy(dtype=float).T
+        columns = [f"{prefix}relative", f"{prefix}low", f"{prefix}high"]
+        percents = 100 * table.loc[names, columns].to_numpy(dtype=float)
+        change, low, high = percents.T
+        is_cut |= bool((high > 100 * LONGEST_BAR).any())
         texts = [
             f"{name}, {label}: {x:+.3g} %"
             for name, x in zip(names, change, strict=True)
@@ -556,7 +556,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
             y=np.arange(len(names)) + offset,
             role=role,
             low=low,
-            high=high,
+            high=np.minimum(high, 100 * LONGEST_BAR),
             text=tuple(texts),
             symbol=symbol,
         )
@@ -566,6 +566,8 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     )
     if left_out:
         about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
+    if is_cut:
+        about += f" Bars that go on beyond {LONGEST_BAR:+.0%} end there."
     return Chart(
         key="overall",
         title="Mean change of F's loss, over tasks",
