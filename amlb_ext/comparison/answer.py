@@ -200,8 +200,7 @@ def change_text(row: dict[str, Any]) -> str:
 
 
 def _signed_percent(share: float) -> str:
-    text = format_percent(share).replace("−", "-")
-    return f"+{text}" if share > 0 and not text.startswith("0 ") else text
+    return format_percent(share, sign=True).replace("−", "-")
 
 
 def _slice_lines(slices: pd.DataFrame) -> list[str]:
