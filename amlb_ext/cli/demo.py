@@ -230,12 +230,10 @@ def answer_lines(contrasts: pd.DataFrame) -> list[str]:
             where_f_fails = _change_words(region["relative"].iloc[0])
             text += f", and {where_f_fails} it where F fails"
         if best["verdict"] == "better":
-            lines.append(f"{task}: a better model than F: {text}")
+            better.append(f"{task}: a better model than F: {text}")
         else:
-            lines.append(
-                f"{task}: none is shown to be better than F: {text}; undecided"
-            )
-    return lines
+            undecided.append(f"{task}: none is shown to be better than F: {text}")
+    return better + undecided
 
 
 def _change_words(relative: float) -> str:

@@ -66,6 +66,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
     check_suite_folder(Path(arguments.suite))
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
+    from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles
 
     # Loaded first: a folder that is no suite is an error at once.
@@ -89,6 +90,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         path = write_report(built, out, interactive=not arguments.still)
         if not arguments.quiet:
             print(report_summary(built.report, path))
+            if not arguments.still and not has_plotly():
+                print(f"note: the charts are still; to let them react: {INSTALL}")
     has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
     is_complete = not has_no_result.any() and not built.report.needed
     return 0 if is_complete else 1
