@@ -17,6 +17,7 @@ from amlb_ext.cli.flags import (
 )
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_file, check_model_file
 
 
 def add_parser(commands: Any) -> None:
@@ -26,9 +27,8 @@ def add_parser(commands: Any) -> None:
         help="which of your models is better than F, overall and where F fails",
         description="Compare fitted models on a table that none of them was fitted on. Each is "
         "better than F, worse, or undecided: over all rows, and where F fails.",
-        epilog="example:\n  hardsynth compare new.csv --target churn --baseline deployed.skops "
+        examples="hardsynth compare new.csv --target churn --baseline deployed.skops "
         "--candidate boosting=boosting.skops --train old.csv --html answer.html",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "table", metavar="TABLE", help="file of labelled rows that no model has seen"
@@ -86,6 +86,13 @@ def add_parser(commands: Any) -> None:
     )
     add_setting_flags(parser, only=READING_SETTINGS)
     add_output_flags(parser)
+    parser.show_first(
+        {
+            "what is compared": ("table", "--target", "--baseline", "--candidate"),
+            "how": ("--train", "--rule", "--alpha", "--kind", "--drop", "--as"),
+            "files and output": ("--html", "--trust-pickle", "--seed", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
@@ -93,6 +100,11 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Read the files, compare, and print the answer."""
     files = _named_files(arguments.candidate)
     options = build_config(layer_from(arguments)).source
+    check_file(Path(arguments.table))
+    if arguments.train:
+        check_file(Path(arguments.train))
+    for path in (Path(arguments.baseline), *files.values()):
+        check_model_file(path)
     from amlb_ext.comparison import compare
     from amlb_ext.comparison.files import (
         describe_table,

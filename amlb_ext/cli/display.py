@@ -96,7 +96,8 @@ def _next_step_lines(report: Any) -> list[str]:
         "",
         f"suite: {report.out}",
         f"  check it:  hardsynth verify {out}",
-        f"  judge it:  hardsynth certify {out}",
+        # what stands there already is shown; only a suite without certificates is measured
+        f"  judge it:  hardsynth {'show' if report.verdicts else 'certify'} {out}",
         f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
     ]
 

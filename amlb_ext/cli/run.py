@@ -9,6 +9,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -16,6 +17,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
         help="run the AutoML Benchmark on a suite",
+        examples="hardsynth run RandomForest -u hard -r results",
         description="Find or install AMLB, run a framework on the suite, and list the jobs that "
         "have no score. Everything after -- is passed to runbenchmark.py unchanged. Exit status "
         "1: at least one job has no score.",
@@ -81,11 +83,14 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmarks`."""
+    userdir = Path(arguments.userdir)
+    # an export, which has no manifest, has AMLB's configuration
+    if not (userdir / "config.yaml").is_file():
+        check_suite_folder(userdir)
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmarks
     from amlb_ext.suite import SuiteFiles
 
-    userdir = Path(arguments.userdir)
     # An export has no manifest to load a suite from, but a record that names its definition.
     benchmark = (
         arguments.benchmark

@@ -20,6 +20,7 @@ from amlb_ext.cli.flags import (
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -27,6 +28,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         help="check a suite, or repair it",
+        examples="hardsynth verify hard\n"
+        "hardsynth verify hard --repair --source data/prices.csv",
         description="Check every checksum and AMLB's rules for loading data, without AMLB. With "
         "--repair, restore what is missing or changed from the suite's own sources and settings, "
         "keep everything else, and check the suite once more. A repair that cannot restore the "
@@ -55,11 +58,19 @@ def add_parser(commands: Any) -> None:
     add_jobs_flag(parser)
     add_output_flags(parser)
     add_setting_flags(parser, only_stage="source")
+    parser.show_first(
+        {
+            "the suite": ("suite",),
+            "repair": ("--repair", "--source", "--trust-suite", "--trust-pickle"),
+            "run and output": ("--jobs", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it on request."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite import WARNING, verify_suite
 
     layer = layer_from(arguments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,15 @@ _CROWD = 300
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
 _DASHES = ("solid", "dash", "dot", "dashdot", "10px,3px,2px,3px,2px,3px", "longdash")
 _PATTERNS = ("", "/", "-", "\\", "|", "x")
+
+
+#: What to type for charts that react to the mouse.
+INSTALL = "pip install 'hardsynth[interactive]'"
+
+
+def has_plotly() -> bool:
+    """Return whether plotly's library is installed, the extra ``interactive``."""
+    return find_spec("plotly") is not None
 
 
 def plotly_figure(chart: Chart) -> _Spec:

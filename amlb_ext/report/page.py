@@ -28,7 +28,7 @@ from amlb_ext.core.display import (
 )
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.glossary import GLOSSARY
-from amlb_ext.report.interactive import plotly_figure, plotly_library
+from amlb_ext.report.interactive import has_plotly, plotly_figure, plotly_library
 from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.model import Chart, SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
@@ -71,7 +71,7 @@ def render_page(
     folder = asset_path("resources", "report")
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
     # Without a chart the 5 MB of the library would stand there for nothing.
-    is_live = interactive and has_charts
+    is_live = interactive and has_charts and has_plotly()
     template = _environment().get_template("page.html.j2")
     names = [task.name for task in report.tasks]
     anchors = task_anchors(names)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from amlb_ext.amlb.safe_text import is_safe_text
 from amlb_ext.core.files import TEMPORARY_SUFFIX
+from amlb_ext.core.paths import OWN_FOLDER
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
@@ -196,7 +197,7 @@ class Layout:
     @property
     def own(self) -> Path:
         """The folder that AMLB does not look at."""
-        return self.root / "hardsynth"
+        return self.root / OWN_FOLDER
 
     @property
     def manifest(self) -> Path:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError, suggest_nearest
+from amlb_ext.core.paths import no_suite_error
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
@@ -165,7 +165,4 @@ def unfinished_error(layout: Layout) -> SuiteError | None:
             f"the suite in {layout.root} is unfinished",
             "run the same hardsynth generate command again; finished folds are kept",
         )
-    return SuiteError(
-        f"{layout.root} holds no suite of hardsynth",
-        f"make one: hardsynth generate SOURCE -o {shlex.quote(str(layout.root))}",
-    )
+    return no_suite_error(layout.root)

@@ -82,7 +82,8 @@ def test_predictions_in_a_file(files, capsys):
     ],
 )
 def test_bad_input_is_one_line(files, capsys, more, message):
-    assert main(command(files[0], *more)) == 2
+    there = [str(files[0] / word) if word == "F.joblib" else word for word in more]
+    assert main(command(files[0], *there)) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
