@@ -30,6 +30,7 @@ from amlb_ext.cli import (
     run,
     score,
     study,
+    tasks,
     verify,
 )
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
@@ -43,6 +44,7 @@ COMMANDS = (
     compare,
     generate,
     harden,
+    tasks,
     run,
     certify,
     report,
