@@ -13,6 +13,7 @@ FLOORS = {
     "amlb": 2,
     "relations": 2,
     "stats": 2,
+    "tasks": 2,
     "sources": 3,
     "synthesizers": 3,
     "suite": 3,

@@ -90,11 +90,13 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmarks
     from amlb_ext.suite import SuiteFiles
+    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
 
     # An export has no manifest to load a suite from, but a record that names its definition.
     benchmark = (
         arguments.benchmark
         or exported_suite_name(userdir)
+        or (read_task_folder(userdir).name if is_task_folder(userdir) else "")
         or SuiteFiles.load(userdir).manifest.name
     )
     outcomes = run_benchmarks(

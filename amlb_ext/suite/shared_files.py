@@ -20,6 +20,9 @@ from amlb_ext.suite.manifest import AmlbTask, Pair
 from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
 from amlb_ext.suite.twin import pair_entries
 
+#: Packaged integrations that a suite does not hold: those of a folder of tasks.
+OTHER_INTEGRATIONS = ("LLMCoder", "WeirdReader")
+
 
 def write_shared_files(
     layout: Layout,
@@ -131,6 +134,9 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
         is_hidden = any(step.startswith(".") for step in steps)
         is_leftover = relative.endswith((".pyc", TEMPORARY_SUFFIX))
         if is_hidden or is_leftover or "__pycache__" in steps:
+            continue
+        # integrations for other folders: no framework of a suite names them
+        if steps[0] in OTHER_INTEGRATIONS:
             continue
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         target = layout.extensions.joinpath(*steps)
