@@ -24,6 +24,7 @@ FLOORS = {
     "estimate": 5,
     "pipeline": 6,
     "report": 6,
+    "swarm": 6,
     "comparison": 7,
     "experiments": 7,
     "cli": 8,
@@ -37,7 +38,7 @@ HEAVY = {
     "openml": {"sources/openml", "publish"},
     "arff": {"sources/arff", "publish/arff"},
     "ruamel": {"runner/install"},
-    "deap": {"hardening/search/deap_engine"},
+    "deap": {"hardening/search/deap_engine", "swarm/cma_search"},
     "skops": {"hardening/baseline/skops_files"},
     "matplotlib": {
         "experiments/fidelity/plot",
