@@ -25,10 +25,11 @@ FLOORS = {
     "report": 6,
     "comparison": 7,
     "experiments": 7,
-    "cli": 8,
-    "notebook": 8,
-    "alias": 9,
-    "__main__": 9,
+    "forecasting": 8,
+    "cli": 9,
+    "notebook": 9,
+    "alias": 10,
+    "__main__": 10,
 }
 #: package -> the only places that may import it
 HEAVY = {
@@ -45,6 +46,7 @@ HEAVY = {
         "estimate/plot",
         "comparison/plot",
         "comparison/result",
+        "forecasting/pictures",
     },
     "plotly": {"report/interactive"},
     "jinja2": {"report/page", "experiments/page", "comparison/page"},
