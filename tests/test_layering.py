@@ -47,6 +47,7 @@ HEAVY = {
         "comparison/plot",
         "comparison/result",
         "forecasting/pictures",
+        "forecasting/result",
     },
     "plotly": {"report/interactive"},
     "jinja2": {"report/page", "experiments/page", "comparison/page"},

@@ -57,10 +57,9 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
         )
     path = str(dataset["path"])
     problems += _check_path(path)
-    if not problems or Path(path).is_file():
-        if Path(path).is_absolute() and Path(path).is_file():
-            table = pd.read_csv(path)
-            problems += check_series_table(table, dataset, folds=folds)
+    has_needed = all(dataset.get(key) is not None for key in _NEEDED)
+    if has_needed and Path(path).is_absolute() and Path(path).is_file():
+        problems += check_series_table(pd.read_csv(path), dataset, folds=folds)
     return problems
 
 
@@ -167,8 +166,10 @@ def _check_scales(
         verb = "repeats" if len(constant) == 1 else "repeat"
         count, first = len(constant), constant[0]
         items = f"{count} item{'s' if count > 1 else ''}"
-        it = "its error is infinite, and it is" if count == 1 else (
-            "their errors are infinite, and they are"
+        it = (
+            "its error is infinite, and it is"
+            if count == 1
+            else ("their errors are infinite, and they are")
         )
         itself = "itself" if count == 1 else "themselves"
         problems.append(
@@ -188,7 +189,9 @@ def _check_times(groups: Mapping[Any, pd.DataFrame], time: str) -> list[str]:
     for name, rows in groups.items():
         times = rows[time]
         if times.duplicated().any():
-            return [f"item {name!r} has a time twice: its last rows are not its last times"]
+            return [
+                f"item {name!r} has a time twice: its last rows are not its last times"
+            ]
         # months differ in length, a gap doubles a step at least
         steps = np.diff(times.to_numpy().astype("datetime64[s]").astype(np.int64))
         if len(steps) > 1 and steps.max() > 1.75 * np.median(steps):

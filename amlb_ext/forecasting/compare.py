@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -26,13 +25,13 @@ from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.region import FEWEST_SERIES
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, roll_forecaster
+from amlb_ext.stats.claims import COLUMNS as CONTRAST_COLUMNS
 from amlb_ext.stats.claims import (
     OVERALL,
     REGION,
     answer_questions,
     why_no_region,
 )
-from amlb_ext.stats.claims import COLUMNS as CONTRAST_COLUMNS
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 from amlb_ext.stats.diebold_mariano import FEWEST_ORIGINS, diebold_mariano
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
@@ -138,7 +137,7 @@ def compare_forecasts(
     >>> table = simulate_series(40, 96)
     >>> columns = {"series": "item_id", "time": "timestamp", "target": "target"}
     >>> result = compare_forecasts(
-    ...     table, "theta", {"naive": "drift"}, horizon=12, twins=2, **columns)
+    ...     table, "theta", {"naive": "drift"}, horizon=12, learning=1, twins=0, **columns)
     >>> result.table["overall"].tolist()
     ['worse']
     """
@@ -303,7 +302,9 @@ def _answer_by_series(
 
 def _of_windows(text: str) -> str:
     """Return a sentence on rows of a table as one on windows of series."""
-    return text.replace("rows", "windows").replace("P(F fails | x)", "P(F fails | past)")
+    return text.replace("rows", "windows").replace(
+        "P(F fails | x)", "P(F fails | past)"
+    )
 
 
 def _answer_over_time(

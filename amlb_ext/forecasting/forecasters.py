@@ -123,7 +123,9 @@ class LocalForecaster(Forecaster):
                 past[forgotten:], request.horizon, request.season
             )
         normal = np.array([NormalDist().inv_cdf(level) for level in request.levels])
-        return Forecasts(mean=mean, quantiles=mean[:, :, None] + error[:, :, None] * normal)
+        return Forecasts(
+            mean=mean, quantiles=mean[:, :, None] + error[:, :, None] * normal
+        )
 
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the method without the oldest season, without the oldest two, ..."""

@@ -1,7 +1,7 @@
 """How often a series is measured: as this pandas knows it, and as AMLB's older pandas does.
 
 AMLB v2.1.7 runs with pandas 1.5, which writes hours as ``H`` and ends of months as ``M``; since
-pandas 2.2 these are ``h`` and ``ME``. Suites are written in the old spelling, users may type either.
+pandas 2.2 these are ``h`` and ``ME``. Suites have the old spelling, users may type either.
 """
 
 from __future__ import annotations

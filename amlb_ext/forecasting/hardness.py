@@ -55,7 +55,9 @@ class WindowRule:
     def text(self) -> str:
         """The rule in words."""
         meaning = RULES[self.rule]
-        return f"{self.rule}: {meaning}, {format_decimals(self.alpha, 2)} ({self.reason})"
+        return (
+            f"{self.rule}: {meaning}, {format_decimals(self.alpha, 2)} ({self.reason})"
+        )
 
 
 def check_rule(rule: str, alpha: float | None) -> None:

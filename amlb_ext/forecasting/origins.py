@@ -184,7 +184,9 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
         if behind < horizon:
             reason = f"ends before the horizon of {horizon} steps does"
         elif seen <= season:
-            reason = f"{max(seen, 0)} values up to the cutoff, season {season}: no scale"
+            reason = (
+                f"{max(seen, 0)} values up to the cutoff, season {season}: no scale"
+            )
         else:
             past = panel.past(item, cutoff)
             scale = seasonal_scale(past, season)

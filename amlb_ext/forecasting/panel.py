@@ -389,9 +389,7 @@ def _place_on_calendar(
     return calendar, positions
 
 
-def _check_gaps(
-    table: _SortedTable, positions: np.ndarray, offset: BaseOffset
-) -> None:
+def _check_gaps(table: _SortedTable, positions: np.ndarray, offset: BaseOffset) -> None:
     gaps = np.flatnonzero(table.within_series() & (np.diff(positions) != 1))
     if not len(gaps):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,20 @@ class ForecastComparison(ModelComparison):
             if rolled.sql is not None:
                 table[f"sql_{name}"] = rolled.sql
         return table
+
+    def summary(self) -> dict[str, Any]:
+        """Return the answer for JSON: verdicts, contrasts, scores, notes, without forecasts."""
+        return {
+            "table": self.table.reset_index(),
+            "contrasts": self.contrasts,
+            "scores": self.scores.reset_index(),
+            "windows": self.n_rows,
+            "bad": self.n_bad,
+            "rule": self.rule,
+            "weighting": self.weighting,
+            "level": self.level,
+            "notes": list(self.notes),
+        }
 
     def text(self) -> str:
         """Return the answer as text, for a terminal."""

@@ -115,7 +115,9 @@ def ensemble_means(
     means = []
     for windows in origins:
         request = request_at(panel, windows, seed)
-        parts = [make_forecaster(word).forecast(request).mean for word in _ENSEMBLE_LOCAL]
+        parts = [
+            make_forecaster(word).forecast(request).mean for word in _ENSEMBLE_LOCAL
+        ]
         parts.append(_cross_fitted(request))
         means.append(np.mean(parts, axis=0))
     return np.concatenate(means)

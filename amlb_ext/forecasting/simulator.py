@@ -24,7 +24,9 @@ SIMULATED_ROLES = PanelRoles(
 UNSTABLE_EVERY = 3
 
 
-def simulate_series(n_series: int = 240, length: int = 132, seed: int = 0) -> pd.DataFrame:
+def simulate_series(
+    n_series: int = 240, length: int = 132, seed: int = 0
+) -> pd.DataFrame:
     """Return simulated monthly series as a long table.
 
     Parameters

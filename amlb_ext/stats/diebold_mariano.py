@@ -65,7 +65,9 @@ def diebold_mariano(
     if n < FEWEST_ORIGINS:
         reason = f"{n} origins, a test over time needs at least {FEWEST_ORIGINS}"
     elif n < 3 * overlap:
-        reason = f"{n} origins of windows that overlap with {overlap - 1} others are too few"
+        reason = (
+            f"{n} origins of windows that overlap with {overlap - 1} others are too few"
+        )
     elif np.ptp(d) == 0 and point != 0:
         reason = "all origins agree on one difference; their spread cannot be estimated"
     if reason:
