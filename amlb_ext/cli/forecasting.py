@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ _SETTINGS = {
     ("name",),
     ("seed",),
     ("source", "target"),
+    ("source", "sep"),
+    ("source", "decimal"),
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
@@ -158,22 +160,32 @@ def read_series(
         season=arguments.season,
         frequency=arguments.frequency,
     )
-    return _read_long_table(Path(source), roles), roles
+    reading = layer_from(arguments).get("source", {})
+    return _read_long_table(Path(source), roles, reading), roles
 
 
-def _read_long_table(path: Path, roles: PanelRoles) -> pd.DataFrame:
+def _read_long_table(
+    path: Path, roles: PanelRoles, reading: Mapping[str, Any]
+) -> pd.DataFrame:
     from amlb_ext.sources.read_table import CsvFormat, read_table
 
-    # ids such as 007 stay as the file writes them
-    return read_table(path, CsvFormat(texts=frozenset({roles.series}))).frame
+    how = CsvFormat(
+        separator=reading.get("sep"),
+        decimal=reading.get("decimal", "."),
+        # ids such as 007 stay as the file writes them
+        texts=frozenset({roles.series}),
+    )
+    return read_table(path, how).frame
 
 
-def read_forecaster(word: str, name: str, roles: PanelRoles) -> Forecaster:
+def read_forecaster(
+    word: str, name: str, roles: PanelRoles, reading: Mapping[str, Any]
+) -> Forecaster:
     """Return the forecaster of a name, of ``module:Class``, or of a file of forecasts."""
     from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
 
     if word.endswith(_TABLE_ENDINGS):
-        table = _read_long_table(Path(word), roles)
+        table = _read_long_table(Path(word), roles, reading)
         return forecasts_from_table(table, name, series=roles.series, time=roles.time)
     return make_forecaster(word, name)
 
@@ -183,6 +195,12 @@ def compare_series(arguments: argparse.Namespace) -> int:
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.forecasting import compare_forecasts
 
+    for flag in ("train", "kind"):
+        if getattr(arguments, flag) is not None:
+            raise ConfigError(f"--{flag} has no effect on series", "leave it out")
+    layer = layer_from(arguments)
+    _check_layer(layer)
+    reading = layer.get("source", {})
     table, roles = read_series(arguments, arguments.table, arguments.target)
     candidates = {}
     for word in arguments.candidate:
@@ -193,10 +211,10 @@ def compare_series(arguments: argparse.Namespace) -> int:
                 f"--candidate {word}: the name {name!r} is empty or given twice",
                 "write --candidate NAME=WHAT with another name",
             )
-        candidates[name] = read_forecaster(what, name, roles)
+        candidates[name] = read_forecaster(what, name, roles, reading)
     result = compare_forecasts(
         table,
-        read_forecaster(arguments.baseline, "F", roles),
+        read_forecaster(arguments.baseline, "F", roles, reading),
         candidates,
         series=roles.series,
         time=roles.time,
@@ -235,7 +253,7 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
     generated = generate_forecasts(
         table,
         roles,
-        read_forecaster(baseline, "F", roles),
+        read_forecaster(baseline, "F", roles, layer.get("source", {})),
         Path(arguments.out),
         name=layer.get("name", "hardsynth"),
         task="series" if source == SIMULATED else Path(source).stem,
@@ -265,6 +283,15 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
 
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:
     """Refuse settings that series do not have, rather than to look away."""
+    _check_layer(layer)
+    for flag in ("config", "relations", "dry_run", "cluster", "logs"):
+        if getattr(arguments, flag, None):
+            raise ConfigError(
+                f"--{flag.replace('_', '-')} has no effect on series", "leave it out"
+            )
+
+
+def _check_layer(layer: Mapping[str, Any]) -> None:
     for stage, value in layer.items():
         paths = (
             [(stage, key) for key in value] if isinstance(value, dict) else [(stage,)]
@@ -275,17 +302,17 @@ def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> Non
                     f"--{flag_name(path)} has no effect on series",
                     "leave it out; docs/forecasting.md has what they take",
                 )
-    for flag in ("config", "relations", "dry_run", "cluster", "logs"):
-        if getattr(arguments, flag, None):
-            raise ConfigError(
-                f"--{flag.replace('_', '-')} has no effect on series", "leave it out"
-            )
 
 
 def verify_series(arguments: argparse.Namespace) -> int:
     """Check a suite of forecasting tasks, and write its paths anew on request."""
     from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 
+    if arguments.source:
+        raise ConfigError(
+            "forecasting tasks are not made again from a source",
+            "run hardsynth generate again; --repair puts paths right",
+        )
     mended = repair_forecasts(arguments.suite) if arguments.repair else []
     problems = verify_forecasts(arguments.suite)
     if arguments.json:

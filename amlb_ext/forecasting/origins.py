@@ -178,9 +178,10 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
     items, scales, futures = [], [], []
     left_out = []
     horizon, season = panel.horizon, panel.season
+    ends = panel.ends
     for item, name in enumerate(panel.names):
         seen = cutoff - panel.starts[item] + 1
-        behind = panel.ends[item] - cutoff
+        behind = ends[item] - cutoff
         if behind < horizon:
             reason = f"ends before the horizon of {horizon} steps does"
         elif seen <= season:

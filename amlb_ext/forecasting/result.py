@@ -72,9 +72,9 @@ class ForecastComparison(ModelComparison):
     def summary(self) -> dict[str, Any]:
         """Return the answer for JSON: verdicts, contrasts, scores, notes, without forecasts."""
         return {
-            "table": self.table.reset_index(),
-            "contrasts": self.contrasts,
-            "scores": self.scores.reset_index(),
+            "table": self.table.reset_index().to_dict("records"),
+            "contrasts": self.contrasts.to_dict("records"),
+            "scores": self.scores.reset_index().to_dict("records"),
             "windows": self.n_rows,
             "bad": self.n_bad,
             "rule": self.rule,

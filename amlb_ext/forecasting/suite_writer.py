@@ -95,7 +95,9 @@ def write_suite(
     layout = Layout(out)
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
+        write_text(_started_path(layout), "")
         manifest_path(out).unlink(missing_ok=True)
+        shutil.rmtree(layout.root / "data", ignore_errors=True)
         tasks = plan_tasks(failing, task, seed)
         manifest = _manifest(failing, tasks, name=name, about=about)
         files = _write_data(layout, failing, tasks)
@@ -110,6 +112,7 @@ def write_suite(
             write_text(path, definition_text(chosen, manifest, out))
         manifest["files"] = dict(sorted(files.items()))
         write_text(manifest_path(out), sealed_text(manifest))
+        _started_path(layout).unlink()
     return tasks
 
 
@@ -149,31 +152,25 @@ def plan_tasks(failing: FailingWindows, task: str, seed: int) -> list[ForecastTa
 
 
 def _check_folder(layout: Layout, force: bool) -> None:
+    """Refuse a folder that holds a suite, unless it may be replaced, or anything else."""
     if manifest_path(layout.root).is_file():
         if not force:
             raise SuiteError(
                 f"{layout.root} holds a suite of forecasting tasks already",
                 "give another -o, or --force to replace it",
             )
-        shutil.rmtree(layout.root / "data", ignore_errors=True)
         return
-    own = layout.relative(manifest_path(layout.root))
-    leftovers = {"data", "hardsynth", "benchmarks", "extensions"}
-    if is_fresh(layout.root):
-        return
-    entries = {path.name for path in layout.root.iterdir()}
-    known = leftovers | {"config.yaml", "frameworks.yaml", "constraints.yaml"}
     # what an interrupted generation left is written again
-    if (
-        not layout.manifest.exists()
-        and not layout.request.exists()
-        and entries <= known
-    ):
-        return
-    raise SuiteError(
-        f"{layout.root} is not empty and has no {own}",
-        "give another -o",
-    )
+    if not is_fresh(layout.root) and not _started_path(layout).is_file():
+        raise SuiteError(
+            f"{layout.root} is not empty and holds no suite of forecasting tasks",
+            "give another -o",
+        )
+
+
+def _started_path(layout: Layout) -> Path:
+    """Return the mark of a suite that is being written."""
+    return layout.own / "forecasting.started"
 
 
 def _manifest(
