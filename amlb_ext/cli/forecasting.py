@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import flag_name, layer_from
+from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
 
@@ -30,6 +31,14 @@ _SETTINGS = {
     ("source", "target"),
     ("source", "sep"),
     ("source", "decimal"),
+    ("source", "amlb"),
+    ("source", "userdir"),
+    ("source", "inputdir"),
+    ("source", "cache_dir"),
+    ("source", "max_download"),
+    ("source", "max_unpacked"),
+    ("source", "download_time"),
+    ("source", "retries"),
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
@@ -64,9 +73,9 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--origins",
         type=int,
-        default=1,
         metavar="N",
-        help="test origins: calendar times behind which is forecast (default: 1)",
+        help="test origins: calendar times behind which is forecast (default: 1, or the folds of "
+        "an AMLB definition)",
     )
     group.add_argument(
         "--learning-origins",
@@ -103,7 +112,9 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
     if sources == [SIMULATED]:
         return True
     if not given:
-        others = ("season", "frequency", "step", "cutoff")
+        if len(sources) == 1 and _is_definition_of_series(arguments, sources[0]):
+            return True
+        others = ("season", "frequency", "origins", "step", "cutoff")
         lonely = [flag for flag in others if _is_given(arguments, flag)]
         if lonely:
             raise ConfigError(
@@ -122,6 +133,21 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
             f"{len(sources)} sources of series", "give the file of one long table"
         )
     return True
+
+
+def _is_definition_of_series(arguments: argparse.Namespace, source: str) -> bool:
+    # the simplest sources are told apart without the import
+    if source == "bundled" or source.lower().endswith(_TABLE_ENDINGS):
+        return False
+    from amlb_ext.forecasting.definition_source import find_defined_series
+
+    options = build_config(_reading_layer(arguments)).source
+    return find_defined_series(source, options) is not None
+
+
+def _reading_layer(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the source alone; others may be wrong, which is said elsewhere."""
+    return {"source": layer_from(arguments).get("source", {})}
 
 
 def _is_given(arguments: argparse.Namespace, flag: str) -> bool:
@@ -150,6 +176,15 @@ def read_series(
             if getattr(arguments, flag) is not None
         }
         return simulate_series(), dataclasses.replace(SIMULATED_ROLES, **given)
+    reading = layer_from(arguments).get("source", {})
+    if arguments.series is None:
+        from amlb_ext.forecasting.definition_source import load_defined_series
+
+        options = build_config(_reading_layer(arguments)).source
+        defined = load_defined_series(source, options)
+        if arguments.origins is None:
+            arguments.origins = defined.folds
+        return _read_long_table(defined.path, defined.roles, reading), defined.roles
     if target is None:
         raise ConfigError("series need --target", "name the column to forecast")
     roles = PanelRoles(
@@ -160,7 +195,6 @@ def read_series(
         season=arguments.season,
         frequency=arguments.frequency,
     )
-    reading = layer_from(arguments).get("source", {})
     return _read_long_table(Path(source), roles, reading), roles
 
 
@@ -225,7 +259,7 @@ def compare_series(arguments: argparse.Namespace) -> int:
         rule="mase" if arguments.rule == "auto" else arguments.rule,
         alpha=arguments.alpha,
         loss=arguments.loss,
-        origins=arguments.origins,
+        origins=1 if arguments.origins is None else arguments.origins,
         learning=arguments.learning_origins,
         step=arguments.step,
         cutoff=arguments.cutoff,
@@ -256,10 +290,10 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
         read_forecaster(baseline, "F", roles, layer.get("source", {})),
         Path(arguments.out),
         name=layer.get("name", "hardsynth"),
-        task="series" if source == SIMULATED else Path(source).stem,
+        task=_task_name(source),
         source=source if source == SIMULATED else Path(source).name,
         origins=OriginPlan(
-            test=arguments.origins,
+            test=1 if arguments.origins is None else arguments.origins,
             learning=arguments.learning_origins,
             step=arguments.step,
             cutoff=arguments.cutoff,
@@ -279,6 +313,14 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
         print(f"next: hardsynth run HardsynthForecast -u {out} -r out")
         print(f"      hardsynth report {out} --results out")
     return 0
+
+
+def _task_name(source: str) -> str:
+    """Return what the tasks of a source are called: the table, or the definition's task."""
+    if source == SIMULATED:
+        return "series"
+    base, _, task = source.partition("#")
+    return task or Path(base).stem
 
 
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:

@@ -62,3 +62,25 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert message in error
     assert len(error.strip().splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_definition_says_what_the_flags_would(table, tmp_path, capsys):
+    definition = tmp_path / "mine.yaml"
+    dataset = (
+        f"{{path: {table}, type: timeseries, freq: MS, forecast_horizon_in_steps: 2, "
+        "seasonality: 12, target: target}"
+    )
+    definition.write_text(f"- name: shops\n  dataset: {dataset}\n  folds: 30\n")
+    words = ["--step", "1", "--alpha", "1", "--baseline", "drift"]
+    assert main(["compare", f"{definition}#shops", *words, "--candidate", "theta"]) == 0
+    assert "30 test origins" in capsys.readouterr().out
+
+
+def test_a_definition_of_several_tasks_asks_for_one(tmp_path, capsys):
+    definition = tmp_path / "mine.yaml"
+    dataset = "{path: x.csv, type: timeseries}"
+    definition.write_text(
+        f"- name: a\n  dataset: {dataset}\n- name: b\n  dataset: {dataset}\n"
+    )
+    assert main(["generate", str(definition), "-o", str(tmp_path / "hard")]) == 2
+    assert "has 2 forecasting tasks" in capsys.readouterr().err

@@ -2,11 +2,11 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
@@ -97,8 +97,9 @@ def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     assert any("no longer stands" in finding for finding in verify_forecasts(moved))
     loaded = ForecastSuite.load(moved)
     runnable = runnable_definition(loaded, "hardsynth", tmp_path / "results")
-    entries = yaml.safe_load(open(runnable, encoding="utf-8"))
-    assert entries[0]["dataset"]["path"].startswith(str(moved))
+    tasks = dict(read_definition(Path(runnable)))
+    path = tasks["my_series_o0_full"]["dataset"]["path"]
+    assert path.startswith(str(moved))
     assert len(repair_forecasts(moved)) == 2
     assert verify_forecasts(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
