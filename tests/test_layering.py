@@ -27,10 +27,11 @@ FLOORS = {
     "swarm": 6,
     "comparison": 7,
     "experiments": 7,
-    "cli": 8,
-    "notebook": 8,
-    "alias": 9,
-    "__main__": 9,
+    "forecasting": 8,
+    "cli": 9,
+    "notebook": 9,
+    "alias": 10,
+    "__main__": 10,
 }
 #: package -> the only places that may import it
 HEAVY = {
@@ -48,6 +49,8 @@ HEAVY = {
         "estimate/plot",
         "comparison/plot",
         "comparison/result",
+        "forecasting/pictures",
+        "forecasting/result",
     },
     "plotly": {"report/interactive"},
     "shtab": {"cli/completion"},

@@ -17,6 +17,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import verify_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
@@ -72,7 +73,11 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it on request."""
     check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite import WARNING, verify_suite
+    from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.task_folder import is_task_folder, verify_task_folder
+
+    if holds_forecasts(arguments.suite):
+        return verify_series(arguments)
 
     layer = layer_from(arguments)
     mended: tuple[str, ...] = ()
