@@ -15,7 +15,7 @@ from amlb_ext.core.errors import ModelError, SourceError, SuiteError
 OWN_FOLDER = "hardsynth"
 #: Files in it, one of which every suite has: the request is written first, and the manifest last;
 #: then the manifest of a suite of forecasts, and that of a folder of tasks.
-_SUITE_RECORDS = ("manifest.json", "request.json", "forecasts.json", "tasks.json")
+_SUITE_RECORDS = ("manifest.json", "request.json", "forecasting.json", "tasks.json")
 #: Endings of the tables that are read.
 TABLE_ENDINGS = (".csv", ".parquet", ".arff")
 #: Endings of AMLB's benchmark definitions.
