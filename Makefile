@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DEMO   ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest lint format docs docs-links bench bench-check clean
+.PHONY: help demo test test-all lowest lint format docs docs-links bench bench-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -30,8 +30,13 @@ demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where
 	elif [ $$status -ne 0 ]; then exit $$status; fi
 	$(BIN)/hardsynth report $(DEMO)/suite --results $(DEMO)/results
 
-test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+test: $(READY)  ## the tests; those that need AMLB or other data skip with their reason
+	$(BIN)/python $(TESTS)
+
+test-all: $(READY)  ## the tests, and the exhaustive ones that `make test` leaves out
+	$(BIN)/python $(TESTS) -m ""
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

@@ -73,8 +73,9 @@ def _parser_nodes(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
     below = _commands(parser)
     if not below:
         yield nodes.literal_block("", _usage(parser), language="text")
-    if parser.epilog:
-        yield nodes.literal_block("", parser.epilog.strip(), language="text")
+    examples = getattr(parser, "_examples", "").strip()
+    if examples:
+        yield nodes.literal_block("", examples, language="text")
     settings = {".".join(path) for path, _ in list_settings()}
     shown = [action for action in parser._actions if _is_shown(action)]
     are_settings = [action for action in shown if action.dest in settings]
@@ -108,9 +109,13 @@ def _parser_nodes(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
 
 def _is_shown(action: argparse.Action) -> bool:
     """Whether an action is a flag or argument of the command's own, and has a help text."""
-    if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
+    if isinstance(action, argparse._SubParsersAction) or _prints_help(action):
         return False
     return bool(action.help) and action.help != argparse.SUPPRESS
+
+
+def _prints_help(action: argparse.Action) -> bool:
+    return bool({"--help", "--help-all"} & set(action.option_strings))
 
 
 def _group_title(group: argparse._ArgumentGroup) -> str:
@@ -123,7 +128,7 @@ def _usage(parser: argparse.ArgumentParser) -> str:
     """Return the shape of a command in one line: its arguments, and that flags may follow."""
     words = [parser.prog]
     for action in parser._actions:
-        if isinstance(action, argparse._HelpAction):
+        if _prints_help(action):
             continue
         value = _value(action)
         if not action.option_strings:

@@ -20,5 +20,8 @@ names: dict = {}
 exec(example.group(1), names)
 figure = names["result"].plot().figure
 figure.savefig(
-    HERE / "compare.svg", bbox_inches="tight", facecolor="white", metadata={"Date": None}
+    HERE / "compare.svg",
+    bbox_inches="tight",
+    facecolor="white",
+    metadata={"Date": None},
 )

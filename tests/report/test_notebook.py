@@ -18,6 +18,9 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.cli.main import build_parser
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 ROOT = Path(__file__).parents[2]
 PATH = ROOT / "benchmarks" / "notebooks" / "which_framework.ipynb"
 NOTEBOOK = json.loads(PATH.read_text(encoding="utf-8"))
