@@ -15,6 +15,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import add_series_flags, compare_series, takes_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file
@@ -33,15 +34,15 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "table", metavar="TABLE", help="file of labelled rows that no model has seen"
     )
-    parser.add_argument(
-        "--target", required=True, metavar="NAME", help="column to predict"
-    )
+    parser.add_argument("--target", metavar="NAME", help="column to predict")
     parser.add_argument(
         "--baseline",
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/models.md has the format)",
+        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). Of "
+        "series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
+        "forecasts",
     )
     parser.add_argument(
         "--candidate",
@@ -84,6 +85,13 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="load pickles, which run any code that is in them: only files that you made",
     )
+    parser.add_argument(
+        "--loss",
+        choices=("mase", "sql"),
+        default="mase",
+        help="loss of forecasts that is compared (default: mase)",
+    )
+    add_series_flags(parser)
     add_setting_flags(parser, only=READING_SETTINGS)
     add_output_flags(parser)
     parser.show_first(
@@ -98,6 +106,10 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Read the files, compare, and print the answer."""
+    if takes_series(arguments, [arguments.table]):
+        return compare_series(arguments)
+    if arguments.target is None:
+        raise ConfigError("no target is named", "add --target NAME")
     files = _named_files(arguments.candidate)
     options = build_config(layer_from(arguments)).source
     check_file(Path(arguments.table))

@@ -18,6 +18,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import add_series_flags, generate_series, takes_series
 from amlb_ext.cli.parser import Parser
 from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import ConfigError
@@ -58,6 +59,7 @@ def add_parser(commands: Any) -> None:
         help="bundled, the file of a table, an AMLB definition, openml/t/ID or openml/s/ID "
         "(default: bundled)",
     )
+    add_series_flags(parser)
     add_suite_flags(parser)
     show_common_flags(parser, "sources")
     parser.set_defaults(run_command=run_command)
@@ -65,6 +67,8 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
+    if takes_series(arguments, arguments.sources):
+        return generate_series(arguments, arguments.sources[0])
     return make_suite(arguments, tuple(arguments.sources))
 
 

@@ -30,6 +30,7 @@ from amlb_ext.cli import (
     score,
     show,
     study,
+    tasks,
     verify,
 )
 from amlb_ext.cli.parser import Parser
@@ -45,6 +46,7 @@ COMMANDS = (
     compare,
     generate,
     harden,
+    tasks,
     run,
     show,
     certify,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.forecasting import refuse_publishing
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
 from amlb_ext.core.paths import check_suite_folder
 
@@ -111,6 +112,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     )
     from amlb_ext.suite.sealed_json import json_text
 
+    refuse_publishing(arguments.suite)
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:
         raise ConfigError(

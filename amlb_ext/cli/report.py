@@ -8,6 +8,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json, report_summary
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+from amlb_ext.cli.forecasting import report_series
 from amlb_ext.core.paths import check_suite_folder
 
 
@@ -65,6 +66,10 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
     check_suite_folder(Path(arguments.suite))
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        return report_series(arguments)
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles

@@ -17,6 +17,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import verify_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
@@ -72,9 +73,19 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it on request."""
     check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite import WARNING, verify_suite
+    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite.task_folder import is_task_folder, verify_task_folder
+
+    if holds_forecasts(arguments.suite):
+        return verify_series(arguments)
 
     layer = layer_from(arguments)
     mended: tuple[str, ...] = ()
+    if arguments.repair and is_task_folder(Path(arguments.suite)):
+        raise ConfigError(
+            f"{arguments.suite} is a folder of tasks, which is not repaired but written again",
+            "hardsynth tasks weird -o DIR, with the flags it was written with",
+        )
     if arguments.repair:
         mended, findings = _repair_suite(arguments, layer)
     elif arguments.source or layer:
@@ -82,6 +93,8 @@ def run_command(arguments: argparse.Namespace) -> int:
             "a source was named, but verify reads sources only with --repair",
             f"hardsynth verify {shlex.quote(arguments.suite)} --repair --source SPEC",
         )
+    elif is_task_folder(Path(arguments.suite)):
+        findings = verify_task_folder(Path(arguments.suite))
     else:
         findings = verify_suite(Path(arguments.suite))
     warnings = [finding for finding in findings if finding.startswith(WARNING)]

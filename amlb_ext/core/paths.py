@@ -13,6 +13,9 @@ from amlb_ext.core.errors import ModelError, SourceError, SuiteError
 
 #: The folder of a suite that AMLB does not look at.
 OWN_FOLDER = "hardsynth"
+#: Files in it, one of which every suite has: the request is written first, and the manifest last;
+#: then the manifest of a suite of forecasts, and that of a folder of tasks.
+_SUITE_RECORDS = ("manifest.json", "request.json", "forecasting.json", "tasks.json")
 #: Endings of the tables that are read.
 TABLE_ENDINGS = (".csv", ".parquet", ".arff")
 #: Endings of AMLB's benchmark definitions.
@@ -28,8 +31,7 @@ PREDICTION_ENDINGS = (".csv", ".parquet")
 def is_suite_folder(root: Path) -> bool:
     """Whether a folder holds a suite, finished or not."""
     own = root / OWN_FOLDER
-    # the request is written first, and the manifest last
-    return (own / "manifest.json").is_file() or (own / "request.json").is_file()
+    return any((own / name).is_file() for name in _SUITE_RECORDS)
 
 
 def no_suite_error(root: Path) -> SuiteError:

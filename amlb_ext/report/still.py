@@ -33,6 +33,8 @@ from amlb_ext.report.inline import (
     inline_svg,
     interval_bound,
     legend_names,
+    rows_of_categories,
+    wrap_category,
 )
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 from amlb_ext.report.rank_bars import draw_rank_bars
@@ -235,7 +237,7 @@ def _canvas(key: str) -> Iterator[None]:
 def _default_height(chart: Chart, width: float) -> float:
     """Return the height without the legend, in inches."""
     if chart.y_categories:
-        return 0.75 + 0.27 * len(chart.y_categories)
+        return 0.75 + 0.27 * rows_of_categories(chart)
     aspect = 0.75 if chart.square else 0.52
     return aspect * width
 
@@ -270,7 +272,7 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     if chart.x_categories:
         _name_x_positions(axes, chart.x_categories, width)
     if chart.y_categories:
-        names = [shorten_text(name) for name in chart.y_categories]
+        names = ["\n".join(wrap_category(name)) for name in chart.y_categories]
         axes.set_yticks(range(len(names)), names)
         # From the larger to the smaller number: position 0 is at the top.
         axes.set_ylim(len(names) - 0.4, -0.6)
@@ -285,10 +287,14 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
         axes.grid(axis=grid_axis)
     if "zero" in chart.guides:
         axes.axvline(0, color=_INK, linewidth=0.9)
-    if "diagonal" in chart.guides:
+    if "level" in chart.guides:
+        axes.axhline(0, color=_INK, linewidth=0.9)
+    for guide, slope in (("diagonal", 1), ("break-even", -1)):
+        if guide not in chart.guides:
+            continue
         axes.axline(
             (0, 0),
-            slope=1,
+            slope=slope,
             color=_INK,
             linewidth=0.9,
             linestyle=(0, (4, 3)),

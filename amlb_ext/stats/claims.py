@@ -222,7 +222,7 @@ def _compare_both(
     smallest: float,
     no_claim: str,
 ) -> _Candidate:
-    kept = rows.subset(keep, None)
+    kept = rows.subset(keep)
     own_losses = loss_g[keep]
     weighting = choose_weighting(kept.weights, kept.clusters, smallest)
     alike = replace(kept, weights=None, reweighted=None, refits=None)
@@ -342,6 +342,11 @@ def _concentration_records(
             clusters=rows.clusters,
             level=level,
         )
+        weights = np.asarray(rows.weights)
+        weighted = weights * (contrasts - np.average(contrasts, weights=weights))
+        plain = (contrasts - contrasts.mean()) / len(contrasts)
+        influence = weighted / weights.sum() - plain
+        estimate = rows.widen_by_calendar(estimate, influence)
         # the plain mean has no learnt weights, so its difference scatters as the weighted mean
         estimates.append(rows.widen(estimate, contrasts))
     p_values = np.array([p_value(estimate) for estimate in estimates])

@@ -24,12 +24,12 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.two_way import widen_two_way
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     add_variance,
     checked_rows,
     cluster_sums,
-    holm_adjusted,
     kish_size,
     p_value,
     weighted_mean_interval,
@@ -37,25 +37,6 @@ from amlb_ext.stats.weighted_mean import (
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
-#: Of the table of :func:`compare_with_f`, in the order in which reports show them.
-COLUMNS = [
-    "candidate",
-    "rows",
-    "loss",
-    "loss_f",
-    "difference",
-    "low",
-    "high",
-    "p",
-    "p_holm",
-    "effective_size",
-    "weighted",
-    "null_difference",
-    "null_se",
-    "p_null",
-    "verdict",
-    "reason",
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +98,9 @@ class ComparedRows:
     reweighted : ndarray of shape (G, n) or None
         The weights as they are without each of G groups of the rows that they were learnt from;
         None where the weights are what the question is about, or all rows count alike.
+    calendar : ndarray of shape (n,) or None
+        When each row was measured, where rows of one time share shocks: a second way in which they
+        depend on each other, beside ``clusters``.
     """
 
     loss_f: np.ndarray
@@ -125,8 +109,9 @@ class ComparedRows:
     clusters: np.ndarray | None = None
     refits: pd.DataFrame | None = None
     level: float = 0.95
+    calendar: np.ndarray | None = None
 
-    def subset(self, keep: np.ndarray, smallest: float | None) -> ComparedRows:
+    def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedRows:
         """Return some of the rows, which count alike where their weights are worth too little.
 
         Parameters
@@ -150,12 +135,40 @@ class ComparedRows:
             reweighted=reweighted,
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
+            calendar=None if self.calendar is None else self.calendar[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
         """Return :func:`mean_contrast` of two models on these rows."""
         estimate = mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
-        return self.widen(estimate, np.asarray(loss_g) - np.asarray(other))
+        contrasts = np.asarray(loss_g) - np.asarray(other)
+        if self.calendar is not None and estimate.has_interval:
+            weights = np.ones(len(contrasts)) if self.weights is None else self.weights
+            influence = weights * (contrasts - estimate.point) / weights.sum()
+            estimate = self.widen_by_calendar(estimate, influence)
+        return self.widen(estimate, contrasts)
+
+    def widen_by_calendar(
+        self, estimate: MeanEstimate, influence: np.ndarray
+    ) -> MeanEstimate:
+        """Return the wider of an estimate and its two-way interval; as given without a calendar.
+
+        Parameters
+        ----------
+        estimate : MeanEstimate
+        influence : ndarray of shape (n,)
+            Of each row on the estimate.
+        """
+        if self.calendar is None or self.clusters is None:
+            return estimate
+        weights = np.ones(len(influence)) if self.weights is None else self.weights
+        return widen_two_way(
+            estimate,
+            influence,
+            first=self.clusters,
+            second=self.calendar,
+            weights=weights,
+        )
 
     def widen(self, estimate: MeanEstimate, contrasts: np.ndarray) -> MeanEstimate:
         r"""Return an estimate with the error that comes from having learnt the weights.
@@ -382,117 +395,6 @@ def p_value_beside_fits(estimate: MeanEstimate, between: float, refits: int) -> 
     return float(2 * student.sf(t, 1 / inverse_df))
 
 
-def compare_with_f(
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-    null: pd.DataFrame | None = None,
-    level: float = 0.95,
-    scored: pd.DataFrame | None = None,
-    smallest: float | None = None,
-) -> pd.DataFrame:
-    r"""Compare many candidates with F, with the null control beside each.
-
-    A candidate is called ``better`` (``worse``) only when both hold with Holm-adjusted p-values
-    below ``1 - level``: it differs from F, and it differs in the same direction from the mean of
-    the re-fits of F. The second uses
-
-    .. math::
-        s^2 = s_{rows}^2 + S^2 (1 + 1/R), \quad
-        \mathrm{df} = \frac{s^4}{s_{rows}^4 / \mathrm{df}_{rows} +
-                                 (S^2 (1 + 1/R))^2 / (R - 1)}
-
-    with S the standard deviation of the contrast over the R re-fits: were the candidate only
-    one more re-fit of F, it would scatter around their mean like that (Welch-Satterthwaite).
-    Otherwise the word is ``undecided``. Needing both keeps the familywise error of each
-    (intersection-union).
-
-    Parameters
-    ----------
-    losses : DataFrame of shape (n, candidates)
-        Losses per row.
-    loss_f : ndarray of shape (n,)
-    weights, clusters : ndarray of shape (n,), optional
-    null : DataFrame of shape (n, R), optional
-        Losses of R re-fits of F on the same rows.
-    level : float
-    scored : DataFrame of shape (n, candidates), bool, optional
-        The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
-        looked at.
-    smallest : float, optional
-        Where the weights of the rows that a candidate is compared on are worth fewer equal rows
-        than this, all of them count alike; see
-        :func:`~amlb_ext.stats.contrasts.choose_weighting`. When omitted, weights are used as
-        given.
-
-    Returns
-    -------
-    DataFrame
-        One row per candidate, in the given order: ``candidate``, ``rows``, ``loss`` and
-        ``loss_f`` (weighted means), ``difference``, ``low``, ``high``, ``p``, ``p_holm``,
-        ``effective_size`` (of the cluster weights), ``weighted`` (whether weights were used),
-        ``null_difference``, ``null_se``, ``p_null`` (Holm-adjusted,
-        against the re-fits), ``verdict``, ``reason``. NaN in the null columns without ``null``.
-
-    Raises
-    ------
-    DataError
-        When lengths differ or a loss is not finite; the message names the candidate.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> f = rng.random(400)
-    >>> g = pd.DataFrame({"good": f - 0.1 + 0.2 * rng.random(400),
-    ...                   "better": f - 0.3 + 0.2 * rng.random(400)})
-    >>> compare_with_f(g, f)[["candidate", "verdict"]].values.tolist()
-    [['good', 'undecided'], ['better', 'better']]
-    """
-    rows = ComparedRows(
-        loss_f=np.asarray(loss_f, dtype=float),
-        weights=weights,
-        clusters=clusters,
-        refits=None if null is None or null.shape[1] == 0 else null,
-        level=level,
-    )
-    comparisons = []
-    for name in losses.columns:
-        # a candidate may have failed on a fold: it is compared on the rows it predicted
-        keep = np.ones(len(rows.loss_f), dtype=bool)
-        if scored is not None:
-            keep = scored[name].to_numpy(dtype=bool)
-        loss_g = losses[name].to_numpy(dtype=float)[keep]
-        try:
-            comparisons.append(
-                compare_candidate(str(name), loss_g, rows.subset(keep, smallest))
-            )
-        except DataError as error:
-            raise DataError(
-                f"candidate {name!r}: {error.message}", error.remedy
-            ) from None
-
-    # two families, one per null hypothesis, each adjusted over all candidates
-    p_holm = holm_adjusted(np.array([c.p for c in comparisons], dtype=float))
-    p_null = holm_adjusted(np.array([c.p_null for c in comparisons], dtype=float))
-    records = []
-    for c, p, q in zip(comparisons, p_holm, p_null, strict=True):
-        verdict, reason = _verdict(c, p, q, 1 - level)
-        records.append(
-            {
-                **c.record(),
-                "p_holm": p,
-                "p_null": q,
-                "verdict": verdict,
-                "reason": reason,
-            }
-        )
-    # numbers stay numbers where nobody is compared, too
-    return pd.DataFrame(records, columns=COLUMNS).astype(
-        {"p_holm": float, "p_null": float}
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One candidate against F, and against the mean of its re-fits where there are any.
@@ -600,24 +502,6 @@ def compare_candidate(
         beside_refits=beside_refits,
         p_null=p_null,
     )
-
-
-def _verdict(
-    comparison: Comparison, p_holm: float, p_null: float, alpha: float
-) -> tuple[str, str]:
-    """Return ``better``, ``worse`` or ``undecided``, and why."""
-    estimate, beside_refits = comparison.estimate, comparison.beside_refits
-    if not estimate.has_interval:
-        return "undecided", estimate.reason
-    if not p_holm < alpha:  # so that NaN, no test, is undecided too
-        return "undecided", "no significant difference from F"
-    word = "better" if estimate.point < 0 else "worse"
-    if beside_refits is None:
-        return word, f"significantly {word} than F; no re-fit of F beside it"
-    if p_null < alpha and comparison.has_same_sign:
-        return word, f"significantly {word} than F and than its re-fits"
-    likewise = "good" if word == "better" else "bad"
-    return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"
 
 
 def _refit_losses(refits: pd.DataFrame) -> list[np.ndarray]:

@@ -69,7 +69,8 @@ def compare_pairs(
     apart : collection of str
         Names that are no candidates (F itself): pairs with them are adjusted among themselves.
     smallest : float, optional
-        As for :func:`~amlb_ext.stats.contrasts.compare_with_f`, for the rows of each pair.
+        Where the weights of a pair's rows are worth fewer equal rows than this, all of them
+        count alike; weights are used as given when omitted.
 
     Returns
     -------

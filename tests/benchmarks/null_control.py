@@ -41,7 +41,8 @@ from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
-from amlb_ext.stats.contrasts import compare_with_f, mean_contrast
+from amlb_ext.stats.claims import REGION, answer_questions
+from amlb_ext.stats.contrasts import ComparedRows, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
 from amlb_ext.validity.refits import refit_rows
@@ -211,15 +212,17 @@ def _judged(pooled, design, weight, refits):
     if check.value is None:
         return None
     alone = mean_contrast(candidate, loss, weight, rows)
-    table = compare_with_f(
-        pd.DataFrame({"again": candidate}), loss, weight, rows, null=twins
-    )
+    answers = answer_questions(
+        pd.DataFrame({"again": candidate}),
+        ComparedRows(loss_f=loss, weights=weight, clusters=rows, refits=twins),
+        smallest=0.0,
+    ).set_index("question")
     return {
         "flag": not check.passed,
         "t": check.value,
         "alone": bool(p_value(alone) < 0.05 and alone.point < 0),
         "either": bool(p_value(alone) < 0.05),
-        "verdict": table["verdict"].iloc[0],
+        "verdict": answers.loc[REGION, "verdict"],
         "point": float(np.average(twins.mean(axis=1) - loss, weights=weight)),
         "level": float(np.average(loss, weights=weight)),
     }

@@ -12,6 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from amlb_ext.cli import main
 from amlb_ext.comparison import compare
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

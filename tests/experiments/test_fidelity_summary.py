@@ -8,7 +8,7 @@ import pytest
 from amlb_ext.experiments.fidelity.answer import Answer
 from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, judge_answer
 from amlb_ext.experiments.fidelity.page_text import describe_progress
-from amlb_ext.experiments.fidelity.plot import forest_plot
+from amlb_ext.experiments.fidelity.plot import forest_plot, levels_plot
 from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Protocol
 from amlb_ext.experiments.fidelity.summary import (
     paired_contrasts,
@@ -160,6 +160,7 @@ def test_files_are_the_same_every_time(tmp_path):
     paths = write_phase(tmp_path, "exploratory", RECORDS, protocol)
     assert sorted(p.name for p in paths) == [
         "exploratory.md", "exploratory.svg", "exploratory_contrasts.csv", "exploratory_levels.csv",
+        "exploratory_tau_region.svg",
     ]  # fmt: skip
     before = [p.read_bytes() for p in paths]
     assert [
@@ -177,7 +178,7 @@ def test_files_are_the_same_every_time(tmp_path):
 def test_without_contrasts_there_is_no_picture(tmp_path):
     write_phase(tmp_path, "exploratory", RECORDS, Protocol(contrasts=(WHOLE,)))
     paths = write_phase(tmp_path, "exploratory", RECORDS, Protocol())
-    assert not (tmp_path / "exploratory.svg").exists()
+    assert not list(tmp_path.glob("*.svg"))
     assert len(paths) == 3
     assert "No contrast is declared." in paths[0].read_text(encoding="utf-8")
 
@@ -187,6 +188,12 @@ def test_the_picture_has_text_as_text_and_no_date():
     for words in ("whole − few_bad", "on region", "n = 200", "all tables"):
         assert words in svg
     assert "dc:date" not in svg
+
+
+def test_the_picture_of_levels_names_tables_and_methods():
+    svg = levels_plot(summarize_levels(RECORDS, "region"), "a study")
+    for words in ("bad rows", "whole test fold", "n = 200", "all tables"):
+        assert words in svg
 
 
 def test_progress_says_how_much_of_the_declared_is_done():

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.stats.claims import COLUMNS, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
-    COLUMNS,
     ComparedRows,
     choose_weighting,
-    compare_with_f,
     mean_contrast,
     null_control,
 )
@@ -23,6 +21,13 @@ def fit_of_f(rng, base, between=0.0):
     return base + 0.1 * rng.standard_normal(len(base)) + between * rng.standard_normal()
 
 
+def region_answers(losses, f, **rows):
+    """The answers where F fails, by candidate; all rows count alike unless weights are given."""
+    rows = {"weights": np.ones(len(f)), **rows}
+    table = answer_questions(pd.DataFrame(losses), ComparedRows(loss_f=f, **rows))
+    return table[table["question"] == REGION].set_index("candidate")
+
+
 def verdict_rates(between, refits, seed, draws=200, n=300):
     """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
     rng = np.random.default_rng(seed)
@@ -32,7 +37,7 @@ def verdict_rates(between, refits, seed, draws=200, n=300):
         f = fit_of_f(rng, base, between)
         null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})
         g = {"again": fit_of_f(rng, base, between), "good": 0.7 * base}
-        table = compare_with_f(pd.DataFrame(g), f, null=null).set_index("candidate")
+        table = region_answers(g, f, refits=null)
         false.append(table.loc["again", "verdict"] != "undecided")
         true.append(table.loc["good", "verdict"] == "better")
     return np.mean(false), np.mean(true)
@@ -51,20 +56,19 @@ class TestContrasts:
         f = rng.random(300)
         losses = pd.DataFrame({"b": f - 0.2, "same": f, "w": f + 0.2})
         losses[["b", "w"]] += 0.1 * rng.standard_normal((300, 2))
-        table = compare_with_f(losses, f)
+        table = answer_questions(losses, ComparedRows(loss_f=f))
         assert list(table.columns) == COLUMNS
+        table = table[table["question"] == OVERALL]
         assert table["verdict"].tolist() == ["better", "undecided", "worse"]
         assert table["effective_size"].tolist() == pytest.approx([300] * 3)
         assert table["null_difference"].isna().all()
-        assert (table["p_holm"] >= table["p"]).all()
+        assert (table["p_adjusted"] >= table["p"]).all()
         assert table.loc[1, ["low", "high", "p"]].tolist() == [0.0, 0.0, 1.0]
 
     def test_effective_size_is_of_clusters(self):
         # Two rows in each of 50 clusters, all weights 1: cluster weights 2, (100)^2 / (50 * 4).
         f = np.arange(100.0)
-        table = compare_with_f(
-            pd.DataFrame({"g": f + 1}), f, clusters=np.arange(100) // 2
-        )
+        table = region_answers({"g": f + 1}, f, clusters=np.arange(100) // 2)
         assert table["effective_size"].tolist() == [50.0]
 
     def test_undecided_when_the_null_is_as_good(self):
@@ -72,26 +76,20 @@ class TestContrasts:
         rng = np.random.default_rng(1)
         base = rng.random(400)
         refits = pd.DataFrame({i: fit_of_f(rng, base) for i in range(4)})
-        g = pd.DataFrame({"g": fit_of_f(rng, base), "real": fit_of_f(rng, base) - 0.2})
-        f = fit_of_f(rng, base) + 0.2
-        assert compare_with_f(g, f)["verdict"].tolist() == ["better", "better"]
-        table = compare_with_f(g, f, null=refits)
+        g = {"g": fit_of_f(rng, base), "real": fit_of_f(rng, base) - 0.2}
+        table = region_answers(g, fit_of_f(rng, base) + 0.2, refits=refits)
         assert table["verdict"].tolist() == ["undecided", "better"]
-        assert "re-fit of F may be as good" in table.loc[0, "reason"]
+        assert "re-fit of F may be as good" in table.loc["g", "reason"]
         assert table["null_difference"].tolist() == pytest.approx([-0.2] * 2, abs=0.03)
 
     def test_one_cluster_is_undecided_with_a_reason(self):
         f = np.arange(10.0)
-        null = pd.DataFrame({0: f + 0.1, 1: f - 0.1})
-        table = compare_with_f(pd.DataFrame({"g": f - 1}), f, None, np.zeros(10), null)
+        table = answer_questions(
+            pd.DataFrame({"g": f - 1}), ComparedRows(loss_f=f, clusters=np.zeros(10))
+        )
         assert table.loc[0, "verdict"] == "undecided"
         assert table.loc[0, "reason"].startswith("only 1 cluster")
-        assert table[["low", "high", "p", "p_holm", "null_se"]].isna().all(axis=None)
-
-    def test_the_error_names_the_candidate(self):
-        losses = pd.DataFrame({"fine": np.ones(5), "gap": [1, 1, 1, 1, np.nan]})
-        with pytest.raises(DataError, match="candidate 'gap'"):
-            compare_with_f(losses, np.zeros(5))
+        assert table.loc[0, ["low", "high", "p", "p_adjusted"]].isna().all()
 
 
 def control(refits, f):
@@ -125,10 +123,6 @@ class TestNull:
     def test_no_refit(self):
         f = np.arange(9.0)
         assert control({}, f).refits == 0
-        table = compare_with_f(
-            pd.DataFrame({"g": f}), f, null=pd.DataFrame(index=range(9))
-        )
-        assert table["null_se"].isna().all()
 
     def test_a_reseeded_f_is_no_discovery(self):
         false, true = verdict_rates(between=0.0, refits=3, seed=3)
@@ -184,19 +178,15 @@ class TestWeights:
         scored = pd.DataFrame(
             {"whole": np.ones(160, bool), "half": np.arange(160) < 80}
         )
-        table = compare_with_f(g, f, w, scored=scored, smallest=50).set_index(
-            "candidate"
+        rows = ComparedRows(loss_f=f, weights=w)
+        table = answer_questions(g, rows, scored=scored).set_index(
+            ["candidate", "question"]
         )
-        assert table["weighted"].to_dict() == {"whole": True, "half": False}
-        assert table.loc["half", "effective_size"] == 80
-        assert table.loc["half", "difference"] == pytest.approx(
+        assert table.loc[("whole", REGION), "weighted"]
+        assert not table.loc[("half", REGION), "weighted"]
+        assert table.loc[("half", OVERALL), "difference"] == pytest.approx(
             (g["half"] - f)[:80].mean()
         )
-        given = compare_with_f(g, f, w, scored=scored).set_index(
-            "candidate"
-        )  # the caller's weights
-        assert given["weighted"].all()
-        assert given.loc["half", "effective_size"] < 50
 
 
 class TestTeacher:

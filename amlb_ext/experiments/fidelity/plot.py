@@ -1,4 +1,4 @@
-"""The declared contrasts as a picture; the only module here that needs matplotlib."""
+"""Contrasts and levels of a study as pictures; the only module here that needs matplotlib."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "hardsynth",
     "svg.fonttype": "none",
     "font.size": 9,
+}
+
+#: What a reader who has not read the protocol calls a method; others keep their names.
+_TITLES = {
+    "few_bad": "bad rows",
+    "faithful_vae": "bad and synthetic rows",
+    "whole": "whole test fold",
+    "weighted": "test fold, weighted",
+    "repeated": "test fold, repeated by half its weight",
+    "repeated_and_made": "the same, and population rows",
+    "composed": "main task of generate",
 }
 
 #: A contrast: method, against, reference.
@@ -97,6 +108,87 @@ def forest_plot(contrasts: pd.DataFrame, title: str) -> str:
         # a date would make every file another one
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
+
+
+def levels_plot(levels: pd.DataFrame, title: str) -> str:
+    """Return each method's mean tau on each table, ± 1.96 s.e., as SVG.
+
+    One panel per n, one line per table, all tables together first. The same frame gives the same
+    bytes.
+
+    Parameters
+    ----------
+    levels : DataFrame
+        From :func:`~amlb_ext.experiments.fidelity.summary.summarize_levels`.
+    title : str
+
+    Examples
+    --------
+    >>> row = {"reference": "region", "table": ALL_TABLES, "n": 200, "method": "few_bad",
+    ...        "figure": "tau", "mean": 0.4, "se": 0.1}
+    >>> "bad rows" in levels_plot(pd.DataFrame([row]), "study")
+    True
+    """
+    levels = levels[levels["figure"] == "tau"]
+    sizes = sorted(levels["n"].unique())
+    tables = list(dict.fromkeys(levels["table"]))
+    methods = list(dict.fromkeys(levels["method"]))
+    # the marks of one line stand below each other, so that intervals can be told apart
+    offsets = np.linspace(-0.3, 0.3, len(methods)) if len(methods) > 1 else [0.0]
+    with matplotlib.rc_context(_STYLE):
+        height = 1.4 + (0.2 + 0.08 * len(methods)) * len(tables)
+        figure = Figure(figsize=(1.6 + 3.4 * len(sizes), height), layout="constrained")
+        [panels] = figure.subplots(
+            1, len(sizes), sharex=True, sharey=True, squeeze=False
+        )
+        for axes, n in zip(panels, sizes, strict=True):
+            of_size = levels[levels["n"] == n]
+            for index, method in enumerate(methods):
+                of_method = of_size[of_size["method"] == method].set_index("table")
+                mark, colour = _method_style(method, index)
+                means = of_method["mean"].reindex(tables).to_numpy(dtype=float)
+                errors = of_method["se"].reindex(tables).to_numpy(dtype=float)
+                axes.errorbar(
+                    means,
+                    np.arange(len(tables)) + offsets[index],
+                    # one draw has no spread
+                    xerr=1.96 * np.nan_to_num(errors),
+                    fmt=mark,
+                    color=colour,
+                    markersize=_LIGHT_SIZE,
+                    linewidth=1.0,
+                )
+            axes.set_title(f"n = {n}", fontsize=9)
+            axes.set_xlabel("Kendall's tau with the pool, ± 1.96 s.e.", fontsize=8)
+            axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
+            axes.set_axisbelow(True)
+            for line in np.arange(len(tables) - 1) + 0.5:
+                axes.axhline(line, color="#eeeeee", linewidth=0.6)
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+        panels[0].set_yticks(np.arange(len(tables)), tables)
+        panels[0].set_ylim(len(tables) - 0.5, -0.5)
+        figure.suptitle(title, fontsize=10)
+        handles = []
+        for index, method in enumerate(methods):
+            mark, colour = _method_style(method, index)
+            label = _TITLES.get(method, method)
+            handles.append(_legend_mark(label, mark, colour=colour, size=_LIGHT_SIZE))
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=min(3, len(handles)),
+            frameon=False,
+        )
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def _method_style(method: str, index: int) -> tuple[str, str]:
+    """Return mark and colour of a method; what generate makes stands out."""
+    mark, colour = _table_style(index)
+    return mark, _STRONG if method == "composed" else colour
 
 
 def _contrast_keys(contrasts: pd.DataFrame) -> list[_Key]:

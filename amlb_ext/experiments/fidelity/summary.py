@@ -257,8 +257,9 @@ def write_phase(
     Returns
     -------
     list of Path
-        ``<phase>.md``, ``<phase>_contrasts.csv``, ``<phase>_levels.csv``, and ``<phase>.svg``
-        when a contrast is declared.
+        ``<phase>.md``, ``<phase>_contrasts.csv``, ``<phase>_levels.csv``; when a contrast is
+        declared, ``<phase>.svg`` and, for each reference of a contrast,
+        ``<phase>_tau_<reference>.svg``.
     """
     from amlb_ext.experiments.fidelity.page_text import phase_markdown
 
@@ -284,13 +285,23 @@ def write_phase(
         paths.append(path)
     figure_path = out / f"{phase}.svg"
     if not len(contrasts):
-        figure_path.unlink(missing_ok=True)  # of an earlier run that had contrasts
+        for old_path in (figure_path, *out.glob(f"{phase}_tau_*.svg")):
+            old_path.unlink(missing_ok=True)  # of an earlier run that had contrasts
         return paths
     # matplotlib takes a second to import, and a study without contrasts needs none
-    from amlb_ext.experiments.fidelity.plot import forest_plot
+    from amlb_ext.experiments.fidelity.plot import forest_plot, levels_plot
 
-    write_text(figure_path, forest_plot(contrasts, f"{protocol.name}, {phase}"))
-    return [*paths, figure_path]
+    title = f"{protocol.name}, {phase}"
+    write_text(figure_path, forest_plot(contrasts, title))
+    paths.append(figure_path)
+    for reference in dict.fromkeys(contrasts["reference"]):
+        of_reference = levels[levels["reference"] == reference]
+        levels_path = out / f"{phase}_tau_{reference}.svg"
+        write_text(
+            levels_path, levels_plot(of_reference, f"{title}, reference: {reference}")
+        )
+        paths.append(levels_path)
+    return paths
 
 
 def _read_figure(record: Record, *, method: str, figure: str, reference: str) -> float:

@@ -1,0 +1,308 @@
+"""The five objectives of Data Swarms, by the paper's letter and honestly, and mixtures of them.
+
+Notation
+--------
+s : (M, n) performance of M takers on n made rows, see :mod:`amlb_ext.swarm.labels`
+p : (M,) mean performance, p_m = mean_i s_mi
+S : (n,) whether real rows are where a made row stands
+
+How each literal objective is gamed, and what the honest form does about it: ``docs/swarm.md``.
+The gap between neighbours of the sorted p telescopes: sum_i (p_(i+1) - p_(i)) = max p - min p, so
+the paper's ``separate`` looks at two models only, and breaking one of them is its optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import kendalltau
+from sklearn.neighbors import NearestNeighbors
+
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+
+Form = Literal["literal", "honest"]
+#: Agreement that real rows of the region must show before novelty counts: the certificate's.
+CONFIRMED_TAU = 0.8
+#: Standard errors by which two takers must differ.
+PAIR_ERRORS = 2.0
+#: Parts into which rows are dealt for ``consistent``.
+DRAWS = 5
+#: Nearest rows of a user to which a made row is likened, as in the paper's code.
+NEAREST_USER_ROWS = 5
+#: A weight may differ from 1 by rounding.
+WEIGHT_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredRows:
+    """Made rows of one generator and how takers do on them.
+
+    Attributes
+    ----------
+    s : ndarray of shape (M, n)
+        Performance; on unsupported rows 1 where a guard is on.
+    real : ndarray of shape (M, r)
+        The same takers on real rows, with true labels.
+    nearest : ndarray of shape (n,)
+        The real row nearest to each made one.
+    supported : ndarray of shape (n,)
+    metric_rows : ndarray of shape (n, e)
+        The made rows in a metric.
+    user_rows : ndarray of shape (u, e) or None
+        Rows of a user in the same metric.
+    """
+
+    s: np.ndarray
+    real: np.ndarray
+    nearest: np.ndarray
+    supported: np.ndarray
+    metric_rows: np.ndarray
+    user_rows: np.ndarray | None = None
+
+    @property
+    def real_of_region(self) -> np.ndarray:
+        """Mean performance on the real rows nearest to supported made ones, ``(M,)``; may be NaN."""
+        rows = self.nearest[self.supported]
+        if not len(rows):
+            return np.full(len(self.s), np.nan)
+        return self.real[:, rows].mean(axis=1)
+
+
+# --- difficult and separate ---
+
+
+def difficult(rows: ScoredRows) -> float:
+    """Return one minus the best taker's performance.
+
+    With ``own`` labels it is the paper's; with ``excess`` and a guard it is the least regret of
+    any taker on supported rows.
+    """
+    return float(1 - rows.s.mean(axis=1).max())
+
+
+def separate(rows: ScoredRows) -> float:
+    """Return the mean gap between neighbours of the sorted performances, the paper's."""
+    p = rows.s.mean(axis=1)
+    return float(np.ptp(p) / (len(p) - 1))
+
+
+def separate_pairs(rows: ScoredRows) -> float:
+    """Return the mean gap over all pairs, of those alone that are sure and that real rows confirm.
+
+    A pair counts where its gap is larger than two standard errors (of the paired difference) and
+    has the sign that it has on real rows of the region.
+    """
+    n_takers, n = rows.s.shape
+    confirmed = rows.real_of_region
+    gaps = []
+    for a in range(n_takers):
+        for b in range(a + 1, n_takers):
+            difference = rows.s[a] - rows.s[b]
+            gap = difference.mean()
+            error = difference.std(ddof=1) / np.sqrt(n)
+            real_gap = confirmed[a] - confirmed[b]
+            is_sure = abs(gap) > PAIR_ERRORS * error
+            # a comparison with NaN, of a region without real rows, is false
+            gaps.append(abs(gap) if is_sure and gap * real_gap > 0 else 0.0)
+    return float(np.mean(gaps))
+
+
+# --- novel ---
+
+
+def novel(rows: ScoredRows) -> float:
+    """Return KL(p' || q') of normalised performances on made (p') and on real rows (q')."""
+    p = _as_shares(rows.s.mean(axis=1))
+    q = _as_shares(rows.real.mean(axis=1))
+    return float((p * np.log(p / q)).sum())
+
+
+def novel_confirmed(rows: ScoredRows) -> float:
+    """Return 1 - tau(made, all real rows), where tau(made, real rows of the region) >= .8; else 0."""
+    p = rows.s.mean(axis=1)
+    region = rows.real_of_region
+    if not np.isfinite(region).all() or _tau(p, region) < CONFIRMED_TAU:
+        return 0.0
+    return 1 - _tau(p, rows.real.mean(axis=1))
+
+
+def _as_shares(p: np.ndarray) -> np.ndarray:
+    # no performance is exactly zero: a logarithm of it would be all that counts
+    positive = p.clip(1e-6)
+    return positive / positive.sum()
+
+
+def _tau(first: np.ndarray, second: np.ndarray) -> float:
+    value = kendalltau(first, second).statistic
+    # takers that all do alike have no order, so they confirm none
+    return float(value) if np.isfinite(value) else 0.0
+
+
+# --- consistent ---
+
+
+def consistent(rows: ScoredRows) -> float:
+    """Return one minus the mean standard deviation of performance over draws, the paper's."""
+    return float(1 - _draw_deviations(rows.s).mean())
+
+
+def consistent_as_sample(rows: ScoredRows) -> float:
+    """Return how near the deviation over draws is to that of an independent sample, 1 at best.
+
+    The paper's form grows with the number of rows and with the sameness of rows; this one is 1
+    where draws vary as independent rows do, and less where they vary less, too.
+    """
+    return 1 - abs(1 - sample_ratio(rows))
+
+
+def sample_ratio(rows: ScoredRows) -> float:
+    """Return sd over draws / sd of a mean of as many independent rows; below .8 is suspicious."""
+    n = rows.s.shape[1] // DRAWS
+    expected = np.sqrt(rows.s.var(axis=1, ddof=1) / n)
+    observed = _draw_deviations(rows.s)
+    varies = expected > 0
+    if not varies.any():
+        return 0.0
+    return float(observed[varies].mean() / expected[varies].mean())
+
+
+def _draw_deviations(s: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each taker's performance over draws, ``(M,)``."""
+    means = [part.mean(axis=1) for part in np.array_split(s, DRAWS, axis=1)]
+    return np.std(means, axis=0, ddof=1)
+
+
+# --- personalised ---
+
+
+def personalised(rows: ScoredRows) -> float:
+    """Return the mean likeness, 1 / (1 + distance), to the five nearest rows of the user."""
+    user = _require_user_rows(rows)
+    k = min(NEAREST_USER_ROWS, len(user))
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(user)
+    distance, _ = search.kneighbors(rows.metric_rows)
+    return float((1 / (1 + distance)).mean())
+
+
+def personalised_as_sample(rows: ScoredRows) -> float:
+    """Return 1 - 2 |accuracy - 1/2| of the nearest-neighbour test between made and user's rows.
+
+    1 where the two cannot be told apart. Copies are found out as well: the nearest neighbour of a
+    copy is its original, of the other sample, so the accuracy falls below one half.
+
+    Source: Lopez-Paz & Oquab, Revisiting Classifier Two-Sample Tests, ICLR 2017.
+    """
+    user = _require_user_rows(rows)
+    n = min(len(user), len(rows.metric_rows))
+    both = np.vstack([rows.metric_rows[:n], user[:n]])
+    is_user = np.repeat([False, True], n)
+    search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(both)
+    nearest = search.kneighbors(return_distance=False)[:, 0]
+    accuracy = (is_user[nearest] == is_user).mean()
+    return float(1 - 2 * abs(accuracy - 0.5))
+
+
+def _require_user_rows(rows: ScoredRows) -> np.ndarray:
+    if rows.user_rows is None:
+        raise ConfigError(
+            "the objective 'personalised' likens made rows to those of a user, and none are given",
+            "--user-rows FILE",
+        )
+    return rows.user_rows
+
+
+# --- by name, and mixed ---
+
+OBJECTIVES: Mapping[str, Mapping[Form, Callable[[ScoredRows], float]]] = {
+    "difficult": {"literal": difficult, "honest": difficult},
+    "separate": {"literal": separate, "honest": separate_pairs},
+    "novel": {"literal": novel, "honest": novel_confirmed},
+    "consistent": {"literal": consistent, "honest": consistent_as_sample},
+    "personalised": {"literal": personalised, "honest": personalised_as_sample},
+}
+
+
+def parse_objective(text: str) -> dict[str, float]:
+    """Return weights by objective: of one name, or of ``A=.6,B=.4``.
+
+    Raises
+    ------
+    ConfigError
+        An unknown objective, a weight that is no number, weights that do not add up to one.
+
+    Examples
+    --------
+    >>> parse_objective("difficult"), parse_objective("difficult=.6,novel=.4")
+    ({'difficult': 1.0}, {'difficult': 0.6, 'novel': 0.4})
+    """
+    if "=" not in text:
+        return {_known_objective(text): 1.0}
+    weights = {}
+    for entry in text.split(","):
+        name, _, number = entry.partition("=")
+        objective = _known_objective(name.strip())
+        try:
+            weights[objective] = float(number)
+        except ValueError:
+            raise ConfigError(
+                f"the weight {number!r} of {objective!r} is no number",
+                "--objective difficult=.6,novel=.4",
+            ) from None
+    total = sum(weights.values())
+    if abs(total - 1) > WEIGHT_TOLERANCE or min(weights.values()) < 0:
+        raise ConfigError(
+            f"the weights of the objectives add up to {total:g}; they must be 0 or more and "
+            "add up to 1",
+            "--objective difficult=.6,novel=.4",
+        )
+    return weights
+
+
+def _known_objective(name: str) -> str:
+    if name not in OBJECTIVES:
+        raise ConfigError(f"no objective {name!r}", suggest_nearest(name, OBJECTIVES))
+    return name
+
+
+class MixedObjective:
+    """A weighted sum of objectives, each in units of its spread over the initial generators.
+
+    Unscaled, an objective of small numbers (KL is 10 to 100 times smaller than the others) would
+    never count. A single objective is left as it is.
+
+    Parameters
+    ----------
+    weights : mapping of str to float
+        As :func:`parse_objective` returns them.
+    form : {'literal', 'honest'}
+
+    Attributes
+    ----------
+    units : dict of str to float
+        Spread of each objective over the initial generators; 1 before :meth:`settle_units`.
+    """
+
+    def __init__(self, weights: Mapping[str, float], form: Form) -> None:
+        self.weights = dict(weights)
+        self.form = form
+        self.units = dict.fromkeys(self.weights, 1.0)
+
+    def settle_units(self, initial: list[ScoredRows]) -> None:
+        """Measure each objective's spread over the initial generators."""
+        if len(self.weights) == 1:
+            return
+        for name in self.weights:
+            values = [OBJECTIVES[name][self.form](rows) for rows in initial]
+            # an objective that is the same for all of them stays as it is
+            self.units[name] = float(np.std(values)) or 1.0
+
+    def __call__(self, rows: ScoredRows) -> float:
+        """Return the value of one generator's rows."""
+        total = 0.0
+        for name, weight in self.weights.items():
+            value = OBJECTIVES[name][self.form](rows)
+            total += weight * value / self.units[name]
+        return total
