@@ -97,6 +97,7 @@ def suite(tmp_path_factory):
     return root
 
 
+@pytest.mark.exhaustive
 def test_a_suite_keeps_its_bytes(suite):
     hold("suite", checksums_of(suite))
 
@@ -126,6 +127,7 @@ def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
     hold("two targets", checksums_of(tmp_path / "suite"))
 
 
+@pytest.mark.exhaustive
 def test_the_tables_of_a_report_keep_their_bytes(suite, tmp_path):
     results, page = tmp_path / "results", tmp_path / "page"
     assert main(["score", str(suite), "-r", str(results), "-j", "1", "-q"]) == 0

@@ -108,6 +108,8 @@ def generated(source, out, model, *words):
         "1",
     ]
     command += ["--no-train-hard"]
+    few = {"random_forest": "n_estimators=20", "hist_gradient_boosting": "max_iter=20"}
+    command += ["--baseline-params", few[model]] if model in few else []
     command += ["--keep", "town"]  # new towns in 14 % of the rows: left out by default
     assert main([*command, *words]) == 0
     assert verify_suite(out) == []
