@@ -102,7 +102,9 @@ def test_a_declared_rule_is_kept_and_rows_that_break_it_make_no_rows(tmp_path):
 
 
 def test_workers_change_no_byte(tmp_path):
-    make_table(tmp_path / "table.csv")
+    make_table(tmp_path / "table.csv").head(200).to_csv(
+        tmp_path / "table.csv", index=False
+    )
     contents = []
     for workers in ("1", "2"):
         out = tmp_path / f"out{workers}"

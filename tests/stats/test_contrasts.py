@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from exhaustive import count_of
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.contrasts import (
@@ -23,11 +24,11 @@ def fit_of_f(rng, base, between=0.0):
     return base + 0.1 * rng.standard_normal(len(base)) + between * rng.standard_normal()
 
 
-def verdict_rates(between, refits, seed, draws=200, n=300):
+def verdict_rates(between, refits, seed, n=300):
     """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
     rng = np.random.default_rng(seed)
     false, true = [], []
-    for _ in range(draws):
+    for _ in range(count_of(80, 200)):
         base = rng.random(n)
         f = fit_of_f(rng, base, between)
         null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})
