@@ -45,7 +45,10 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
     [
         ("--synthesizer", "vae"),
         (),
-        ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
+        pytest.param(
+            ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
+            marks=pytest.mark.exhaustive,
+        ),
     ],
     ids=["vae", "local", "population-stress"],
 )
