@@ -16,6 +16,9 @@ from amlb_ext.suite import WARNING, Layout, read_manifest, verify_suite
 from amlb_ext.suite.manifest import open_manifest, write_manifest
 from amlb_ext.suite.sealed_json import open_sealed, sealed_text
 
+# the suite that all is compared with was made with these
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 def kept_files(root):
     """Every file that the suite promises; the table of columns is for people, in no manifest."""

@@ -23,6 +23,9 @@ from amlb_ext.core.parquet import write_parquet
 from amlb_ext.suite import Layout, verify_suite
 from amlb_ext.suite.layout import is_fresh
 
+# the suite that all is compared with was made with these
+pytestmark = pytest.mark.usefixtures("light_models")
+
 PAGE = 4096
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_relations import planted_table
+from small_models import lighten
 
 from amlb_ext.cli import main
 from amlb_ext.relations.mining import mine_relations
@@ -36,7 +37,9 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
         make_table(table)
     suite = tmp_path / f"suite{len(list(tmp_path.iterdir()))}"
     command = ["generate", str(table), "--target", target, "--baseline", baseline]
-    assert main([*command, *FAST, "-o", str(suite), *flags]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        assert main([*command, *FAST, "-o", str(suite), *flags]) == 0
     return SuiteFiles.load(suite)
 
 
