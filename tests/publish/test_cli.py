@@ -228,6 +228,7 @@ def test_names_of_journals():
     assert "/" not in host_name("http://[::1]:80/api/v1/xml")
 
 
+@pytest.mark.exhaustive  # test_steps.py stops at each write
 def test_a_killed_process_is_continued(suite, capsys, loopback, key):
     loopback.active_after = 10**6
     words = [

@@ -240,6 +240,7 @@ def test_the_score_of_f_is_the_baselines(found):
     np.testing.assert_allclose(known["F"], known[BASELINE], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.exhaustive  # as tests/validity/test_certificate_whole.py, with another work
 def test_workers_change_nothing(scored, built, found):
     again = build_report(scored.suite, [scored.results], workers=2, charts=False)
     for name, table in report_tables(again.report).items():
