@@ -520,8 +520,8 @@ def trade_off_chart(
 
 def overall_chart(overall: pd.DataFrame) -> Chart | None:
     """Return the mean change over tasks per framework and question, with intervals over tasks."""
-    names = []
-    left_out = []
+    names: list[str] = []
+    left_out: list[str] = []
     for row in overall.to_dict("records"):
         changes = [row["overall_relative"], row["relative"]]
         largest = max(
@@ -539,10 +539,11 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     table = overall.set_index("framework")
     is_cut = False
     series = []
-    for label, prefix, role, offset, symbol in (
+    questions: tuple[tuple[str, str, ColourRole, float, int], ...] = (
         ("whole test folds", "overall_", "f", -0.14, 0),
         ("where F fails", "", "bad", 0.14, 2),
-    ):
+    )
+    for label, prefix, role, offset, symbol in questions:
         columns = [f"{prefix}relative", f"{prefix}low", f"{prefix}high"]
         percents = 100 * table.loc[names, columns].to_numpy(dtype=float)
         change, low, high = percents.T
