@@ -6,7 +6,8 @@
 failures look like · ``slice_losses`` who mends them · ``charts`` what is to be seen · ``task`` one
 task of it · ``ranks``, ``overall``, ``matrix`` (tasks by candidates) and ``summary`` (the answer in
 sentences) all tasks at once · ``build`` from a suite and results to a ``SuiteReport`` ·
-``still`` (with ``inline``) and ``interactive`` a chart drawn · ``tables``, ``glossary``, ``page``, ``text``,
+``still`` (with ``inline``) and ``interactive`` a chart drawn · ``tables``, ``glossary``, ``page``,
+``text``,
 ``amlb_csv`` and ``files`` the report shown and written · ``notebook`` the same as data frames
 (``Suite``).
 """
