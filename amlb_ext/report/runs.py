@@ -384,7 +384,10 @@ def _wide_table(table: pd.DataFrame, column: str, value: str, title: str) -> str
         index=["task", "framework"], columns=column, values=value, sort=False
     )
     headers = ["task", "framework", *map(str, wide.columns)]
-    rows = [[*index, *values] for index, values in zip(wide.index, wide.values)]
+    rows = [
+        [*index, *values]
+        for index, values in zip(wide.index, wide.to_numpy(), strict=True)
+    ]
     return f"{title}\n{text_table(headers, rows)}"
 
 
