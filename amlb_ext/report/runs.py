@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_decimals, text_table
+from amlb_ext.core.display import (
+    format_decimals,
+    format_number,
+    format_percent,
+    text_table,
+)
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
@@ -172,13 +177,13 @@ def run_report_text(report: RunReport) -> str:
         row.append(line["unscored"])
         if has_coders:
             share = line["failure_rate"]
-            failed = "" if pd.isna(share) else f"{100 * share:.0f} %"
+            is_coder = not pd.isna(share)
+            costs = [line["cost"], line["spent"]] if is_coder else []
             row += [
                 format_decimals(line["max_on_test"], missing=""),
                 format_decimals(line["luck"], missing=""),
-                failed,
-                line["cost"],
-                line["spent"],
+                format_percent(share) if is_coder else "",
+                *([format_number(cost) for cost in costs] or ["", ""]),
             ]
         rows.append(row)
     parts = [text_table(headers, rows)]
