@@ -253,7 +253,7 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         )
     if pd.api.types.is_datetime64_any_dtype(values):
         index = pd.DatetimeIndex(values)
-        notes = []
+        notes: list[str] = []
         if index.tz is not None:
             index, notes = _without_zone(index)
     else:

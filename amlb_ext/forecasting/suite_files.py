@@ -166,7 +166,8 @@ class ForecastSuite:
         weights, reweighted = None, None
         if not self.manifest["weighting"]:
             weights = windows["weight"].to_numpy()
-            reweighted = np.stack(windows["reweighted"].to_list()).T
+            by_group = np.stack(windows["reweighted"].to_list()).T
+            reweighted = by_group if len(by_group) else None
         rule = self.manifest["rule"]
         return FailingWindows(
             panel=panel,
