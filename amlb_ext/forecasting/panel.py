@@ -19,7 +19,7 @@ from pandas.tseries.offsets import BaseOffset
 
 from amlb_ext.core.dates import AmbiguousDateError, parse_dates
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.forecasting.frequency import (
+from amlb_ext.core.frequency import (
     default_season,
     infer_frequency,
     old_spelling,

@@ -28,19 +28,20 @@ sys.path.insert(0, sys.argv[1])
 import amlb.logger
 logging.TRACE = 5
 import numpy as np, pandas as pd
+from amlb.resources import from_config
 from amlb.datasets.file import FileLoader
 from amlb.results import TimeSeriesResult
 from amlb.utils import Namespace as ns
-
-class Dataset(dict):
-    __getattr__ = dict.get
-    def __missing__(self, key):
-        return None
+from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
+               frameworks=ns(root_module="frameworks", definition_file=[],
+                             allow_duplicates=False, tags=[]),
+               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
 
 answers = {}
 for name, case in json.load(open(sys.argv[2])).items():
     try:
-        loaded = FileLoader(tempfile.mkdtemp()).load(Dataset(case["dataset"], name=name), fold=0)
+        dataset = ns(**case["dataset"], name=name, features=None)
+        loaded = FileLoader(tempfile.mkdtemp()).load(dataset, fold=0)
         test = loaded.test.data
         target = case["dataset"]["target"]
         truth = test[target].to_numpy(float)
