@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.forecasting.hardness import WindowRule
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
