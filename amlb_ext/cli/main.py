@@ -30,6 +30,7 @@ from amlb_ext.cli import (
     run,
     score,
     study,
+    swarm,
     verify,
 )
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
@@ -53,6 +54,7 @@ COMMANDS = (
     install,
     publish,
     study,
+    swarm,
     relations,
     reproduce,
     list_names,

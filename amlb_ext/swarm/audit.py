@@ -21,7 +21,6 @@ from scipy.stats import kendalltau
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from amlb_ext.validity.measures import finite_or_none
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.oracle import Oracle
@@ -29,6 +28,7 @@ from amlb_ext.stats.weighted_mean import kish_size, weighted_mean_interval
 from amlb_ext.swarm.arena import Arena, MadeBatch
 from amlb_ext.swarm.labels import best_labels, performance
 from amlb_ext.swarm.takers import Panel
+from amlb_ext.validity.measures import finite_or_none
 
 #: Fresh rows of an audit, and those held out of the test that tells made from real.
 AUDIT_ROWS, HELD_OUT_ROWS = 1500, 800
@@ -244,5 +244,3 @@ def _audit_region(
             **mendable(s, auditor, weights),
         }
     return record
-
-

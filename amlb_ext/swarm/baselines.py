@@ -118,9 +118,7 @@ def real_rows_by_regret(arena: Arena, court: Court) -> dict[str, Any]:
         with its standard error, on these rows and on all real rows.
     """
     t = arena.teacher.predict(court.Z)
-    excess = performance(
-        arena.panel.predict(court.Z), "excess", y=court.y, t=t
-    )
+    excess = performance(arena.panel.predict(court.Z), "excess", y=court.y, t=t)
     regret = 1 - excess
     # ties of the least regret are settled by the mean one
     value = regret.min(axis=0) + 1e-3 * regret.mean(axis=0)

@@ -49,7 +49,7 @@ class SwarmRequest:
     takers : tuple of str
         Empty for four of the zoo.
     user_rows : DataFrame or None
-        In the task's columns, see :func:`amlb_ext.swarm.user_rows.read_user_rows`.
+        In canonical form, with the task's columns.
     rows : int
         Rows to write.
     least_rows : int
@@ -130,7 +130,9 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
     weights = parse_objective(request.objective)
     real = _encode_real_rows(task, fold, request, key)
     seen_specs, unseen_specs = taker_specs(request.takers, task.kind)
-    seen = _fit(task, real, seen_specs, real.roles.takers, request, key=(*key, "takers"))
+    seen = _fit(
+        task, real, seen_specs, real.roles.takers, request, key=(*key, "takers")
+    )
     generator_Z, generator_y = real.of(real.roles.generator)
     answers = seen.predict(generator_Z)
     check_takers(seen, answers)
@@ -187,7 +189,9 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
 
     test_rows, left_out = known_classes(task, fold)
     test_features = task.features.iloc[test_rows]
-    refits = _fit(task, real, seen_specs, real.roles.auditor, request, key=(*key, "refits"))
+    refits = _fit(
+        task, real, seen_specs, real.roles.auditor, request, key=(*key, "refits")
+    )
     unseen = _fit(
         task, real, unseen_specs, real.roles.takers, request, key=(*key, "unseen")
     )
@@ -218,7 +222,9 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
         record["baselines"] = compare_baselines(arena, court, request.plan, trace)
     train = _real_part(task, task.folds[fold].train)
     full = _real_part(task, test_rows)
-    made, drawn = _draw_suite_rows(task, fold, arena, theta, request, taken=[train, full])
+    made, drawn = _draw_suite_rows(
+        task, fold, arena, theta, request, taken=[train, full]
+    )
     record["rows"] = drawn | {"left_out": left_out}
     return SwarmFold(
         train=train,
@@ -307,7 +313,7 @@ def _draw_suite_rows(
     *,
     taken: list[Rows],
 ) -> tuple[Rows, dict[str, int]]:
-    """Draw the rows that are written: new ones, that keep relations and, if guarded, are supported."""
+    """Draw the rows that are written: new, true to relations and, if guarded, supported."""
     relations = FoldRelations.settle(
         [task],
         task.folds[fold].train,
@@ -330,7 +336,9 @@ def _draw_suite_rows(
         supported, _ = arena.guard.nearest(made.Z)
         off = ~supported & arena.is_guarded
         earlier = [known, *(rows.features for rows in kept)]
-        numbers = number_rows(pd.concat([*earlier, made.features], ignore_index=True))[0]
+        numbers = number_rows(pd.concat([*earlier, made.features], ignore_index=True))[
+            0
+        ]
         repeated = repeats_earlier(numbers)[-len(labels) :]
         keep = ~(broken | off | repeated)
         counts["drawn"] += len(labels)

@@ -9,11 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.config import BaselineConfig, GenerateConfig, SourceConfig, SplitConfig
+from amlb_ext.core.config import (
+    BaselineConfig,
+    GenerateConfig,
+    SourceConfig,
+    SplitConfig,
+)
 from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
@@ -23,6 +28,7 @@ from amlb_ext.core.version import __version__
 from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
+from amlb_ext.sources.features import read_features
 from amlb_ext.suite import (
     Coding,
     FoldRecord,
@@ -40,7 +46,6 @@ from amlb_ext.suite.layout import INTEGRATION
 from amlb_ext.swarm.fold import SwarmRequest, swarm_fold
 from amlb_ext.swarm.objectives import parse_objective
 from amlb_ext.swarm.page import page_text
-from amlb_ext.swarm.user_rows import read_user_rows
 
 #: The suite's page, in its root.
 PAGE = "swarm.md"
@@ -141,9 +146,7 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
             by_task[task.name] = [fold.summary["swarm"] for fold in task.folds]
         page = page_text(by_task)
         write_text(layout.root / PAGE, page)
-    return SwarmReport(
-        manifest=manifest, records=by_task, page=page, failures=failures
-    )
+    return SwarmReport(manifest=manifest, records=by_task, page=page, failures=failures)
 
 
 def objective_slug(objective: str) -> str:
@@ -228,8 +231,8 @@ def _search_all(
     for task in tasks:
         request = run.request
         if run.user_rows is not None:
-            rows = read_user_rows(run.user_rows, task, run.options)
-            request = _with_user_rows(request, rows)
+            rows, _ = read_features(run.user_rows, task.columns, task.target_name)
+            request = replace(request, user_rows=rows)
         for fold in range(len(task.folds)):
             key = _fold_key(task, fold, settings)
             finished = read_finished_fold(layout, task.name, fold, key=key)
@@ -252,16 +255,8 @@ def _search_all(
     if not records:
         _withdraw(layout)
         raise next(iter(errors.values()))
-    failures = [
-        {"task": name, "reason": str(error)} for name, error in errors.items()
-    ]
+    failures = [{"task": name, "reason": str(error)} for name, error in errors.items()]
     return records, failures
-
-
-def _with_user_rows(request: SwarmRequest, rows: Any) -> SwarmRequest:
-    from dataclasses import replace
-
-    return replace(request, user_rows=rows)
 
 
 def _search_job(
@@ -336,5 +331,3 @@ def _candidate() -> dict[str, Any]:
             },
         }
     }
-
-

@@ -22,6 +22,7 @@ from amlb_ext.validity.evaluation import (
 )
 from amlb_ext.validity.measures import finite_or_none
 from amlb_ext.validity.refits import REFITS, check_baseline
+from amlb_ext.validity.swarm_limit import limit_verdict
 from amlb_ext.validity.task_measures import is_usable_weight, measure_task
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
@@ -202,6 +203,7 @@ def certify_with_null(
         powered = gain.intervals
     # the notes so far may explain what is missing; those that follow repeat what is measured
     verdict, reason = decide_verdict(measures, notes, len(full))
+    verdict, reason = limit_verdict(verdict, reason, rows.summaries)
     # worth a note even where another measure decides
     unbeaten = nothing_to_mend(measures)
     if unbeaten and unbeaten != reason:
