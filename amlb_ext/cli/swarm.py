@@ -53,6 +53,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--preset",
+        dest="swarm_preset",
         default="honest",
         metavar="NAME",
         help="honest: excess under a teacher, only where real rows are; literal: as the paper "
@@ -155,7 +156,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             request=SwarmRequest(
                 objective=arguments.objective,
                 plan=make_plan(
-                    arguments.preset,
+                    arguments.swarm_preset,
                     labels=arguments.labels,
                     search=arguments.search,
                     iterations=arguments.iterations,
