@@ -4,6 +4,8 @@ initial : the best initial generator, by the search's own objective
 base : the one generator of all rows (self-instruct of the paper)
 uniform soup : the mean of all initial generators
 soups, affine, cma, pso : searches in the same hull with the same budget
+autobencher, elicitation, breeder : the paper's rivals that choose rows, see
+    :mod:`amlb_ext.swarm.rival_rows`
 regret : rows of all initial generators, drawn again by the takers' least regret: no search at all
 real rows by x : real rows of the test fold with the largest least regret under the teacher, chosen
     by features alone, with their true labels. It is the one to beat.
@@ -26,6 +28,7 @@ from amlb_ext.swarm.audit import (
     mendable,
 )
 from amlb_ext.swarm.labels import performance
+from amlb_ext.swarm.rival_rows import autobencher, breeder, elicitation, take_rows
 from amlb_ext.swarm.search import SearchName, SearchTrace, SwarmPlan, search_generators
 
 #: Real rows chosen by x; of a small test fold at most a fifth.
@@ -37,7 +40,12 @@ RIVALS: tuple[SearchName, ...] = ("pso", "affine", "cma", "soups")
 
 
 def compare_baselines(
-    arena: Arena, court: Court, plan: SwarmPlan, trace: SearchTrace
+    arena: Arena,
+    court: Court,
+    plan: SwarmPlan,
+    trace: SearchTrace,
+    *,
+    real: tuple[np.ndarray, np.ndarray],
 ) -> dict[str, dict[str, Any]]:
     """Return the audit of every baseline by name.
 
@@ -48,6 +56,8 @@ def compare_baselines(
     plan : SwarmPlan
     trace : SearchTrace
         Of the plan's own search; its number of evaluations is everybody's budget.
+    real : tuple of ndarray
+        The generators' real rows, encoded, and their labels.
     """
     n = arena.space.n_generators
     corners = arena.values(np.eye(n), stream="search")
@@ -76,6 +86,17 @@ def compare_baselines(
         add(name, rival.chosen @ initial, rival.reported)
     made, held = _draw_by_regret(arena)
     results["regret"] = {"reported": None, **audit_rows(arena, court, made, held)}
+    n_rows = AUDIT_ROWS + HELD_OUT_ROWS
+    for name, rows in (
+        ("autobencher", autobencher(arena, *real, min(n_rows, len(real[1]) // 2))),
+        ("elicitation", elicitation(arena, n_rows)),
+        ("breeder", breeder(arena, n_rows)),
+    ):
+        # of few rows the same share is held out
+        cut = len(rows.y) * AUDIT_ROWS // n_rows
+        first = take_rows(rows, np.arange(cut))
+        rest = take_rows(rows, np.arange(cut, len(rows.y)))
+        results[name] = {"reported": None, **audit_rows(arena, court, first, rest)}
     return results
 
 
@@ -97,15 +118,7 @@ def _draw_by_regret(arena: Arena) -> tuple[MadeBatch, MadeBatch]:
     # where nobody errs all rows count alike
     chance = regret + 1e-6
     drawn = rng.choice(len(regret), wanted, replace=False, p=chance / chance.sum())
-    return _take(pool, drawn[:AUDIT_ROWS]), _take(pool, drawn[AUDIT_ROWS:])
-
-
-def _take(rows: MadeBatch, positions: np.ndarray) -> MadeBatch:
-    return MadeBatch(
-        features=rows.features.iloc[positions].reset_index(drop=True),
-        Z=rows.Z[positions],
-        y=rows.y[positions],
-    )
+    return take_rows(pool, drawn[:AUDIT_ROWS]), take_rows(pool, drawn[AUDIT_ROWS:])
 
 
 def real_rows_by_regret(arena: Arena, court: Court) -> dict[str, Any]:

@@ -219,7 +219,13 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
         "real_rows_by_x": real_rows_by_regret(arena, court),
     }
     if request.with_baselines:
-        record["baselines"] = compare_baselines(arena, court, request.plan, trace)
+        record["baselines"] = compare_baselines(
+            arena,
+            court,
+            request.plan,
+            trace,
+            real=(generator_Z, generator_y),
+        )
     train = _real_part(task, task.folds[fold].train)
     full = _real_part(task, test_rows)
     made, drawn = _draw_suite_rows(

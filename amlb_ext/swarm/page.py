@@ -25,6 +25,10 @@ NAMES = {
     "cma": "CMA-ES",
     "pso": "particle swarm (paper)",
     "regret": "rows redrawn by regret",
+    "autobencher": "autobencher (real rows)",
+    "elicitation": "task elicitation",
+    "breeder": "breeder",
+    "code": "particle swarm (code)",
 }
 
 
