@@ -180,8 +180,16 @@ def run_command(arguments: argparse.Namespace) -> int:
         )
     )
     if arguments.json:
-        print_json({"tasks": report.records, "failures": report.failures})
+        print_json(
+            {
+                "tasks": report.records,
+                "verdicts": report.verdicts,
+                "failures": report.failures,
+            }
+        )
     elif not is_quiet(arguments):
         print(report.page)
+        for task, verdict in report.verdicts.items():
+            print(f"{task}: {verdict}")
         print(f"{arguments.out}: {report.manifest.name}, page {arguments.out}/{PAGE}")
     return 1 if report.failures else 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.display import format_decimals, format_percent, markdown_table
-from amlb_ext.validity.swarm_limit import is_confirmed
+from amlb_ext.validity.swarm_certificate import is_confirmed
 
 #: Names of the generators and row sets of the table, for people.
 NAMES = {

@@ -46,6 +46,7 @@ from amlb_ext.suite.layout import INTEGRATION
 from amlb_ext.swarm.fold import SwarmRequest, swarm_fold
 from amlb_ext.swarm.objectives import parse_objective
 from amlb_ext.swarm.page import page_text
+from amlb_ext.validity.certificate_store import certify_suite
 
 #: The suite's page, in its root.
 PAGE = "swarm.md"
@@ -91,6 +92,8 @@ class SwarmReport:
         By task, one record per fold.
     page : str
         The text of the page.
+    verdicts : dict of str to str
+        By task, what its certificate says, and why.
     failures : list of dict
         Tasks that were left out, and why.
     """
@@ -98,6 +101,7 @@ class SwarmReport:
     manifest: Manifest
     records: dict[str, list[dict[str, Any]]]
     page: str
+    verdicts: dict[str, str]
     failures: list[dict[str, Any]]
 
 
@@ -146,7 +150,15 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
             by_task[task.name] = [fold.summary["swarm"] for fold in task.folds]
         page = page_text(by_task)
         write_text(layout.root / PAGE, page)
-    return SwarmReport(manifest=manifest, records=by_task, page=page, failures=failures)
+    # after the lock is given back, which certifying takes itself
+    certificates = certify_suite(layout.root)
+    return SwarmReport(
+        manifest=manifest,
+        records=by_task,
+        page=page,
+        verdicts={made.task: f"{made.verdict}: {made.reason}" for made in certificates},
+        failures=failures,
+    )
 
 
 def objective_slug(objective: str) -> str:

@@ -2,8 +2,10 @@
 
 import copy
 
+from amlb_ext.core.task import Kind
 from amlb_ext.swarm.page import page_text
-from amlb_ext.validity.swarm_limit import limit_verdict
+from amlb_ext.validity.swarm_certificate import certify_swarm
+from amlb_ext.validity.task_rows import TaskRows
 
 GAIN = {"gain": 0.05, "se": 0.01}
 SIDE = {"difficult": 0.3, "separate": 0.02, "excess": 0.04}
@@ -86,13 +88,39 @@ def test_a_region_without_real_rows_gets_no_numbers():
 
 
 def test_a_swarm_never_ranks():
-    confirmed = limit_verdict("rank", "All holds.", [{"swarm": RECORD}])
-    assert confirmed[0] == "describe"
-    refuted = limit_verdict("rank", "All holds.", [{"swarm": without_real_rows()}])
-    assert refuted[0] == "stress-test only"
-    one_of_two = [{"swarm": RECORD}, {"swarm": without_real_rows()}]
-    assert limit_verdict("describe", "", one_of_two)[0] == "stress-test only"
+    confirmed = certificate_of(RECORD)
+    assert (confirmed.verdict, confirmed.failed) == ("describe", ())
+    refuted = certificate_of(without_real_rows())
+    assert refuted.verdict == "stress-test only"
+    assert "could not be measured" not in refuted.reason
+    assert "supported rows" in refuted.failed
+    # of two folds the worse one counts
+    both = certificate_of(RECORD, without_real_rows())
+    assert both.verdict == "stress-test only"
     wrong_labels = changed(
         chosen={**AUDIT, "labels": {**AUDIT["labels"], "plausibility": -0.4}}
     )
-    assert limit_verdict("rank", "", [{"swarm": wrong_labels}])[0] == "stress-test only"
+    assert certificate_of(wrong_labels).reason.startswith(
+        "A swarm searched for these rows, and 'label support' is -0.4"
+    )
+
+
+def test_an_unmeasured_region_describes_nothing():
+    nowhere = changed(chosen={**AUDIT, "real": None})
+    certificate = certificate_of(nowhere)
+    assert certificate.verdict == "stress-test only"
+    assert "no real rows are there" in certificate.reason
+
+
+def certificate_of(*records):
+    rows = TaskRows(
+        name="adult_swarm_difficult",
+        kind=Kind.BINARY,
+        labels=("no", "yes"),
+        columns=(),
+        settings={},
+        seed=1,
+        folds={},
+        summaries=tuple({"swarm": record} for record in records),
+    )
+    return certify_swarm(rows, size="quick", refits=3, seed=1)

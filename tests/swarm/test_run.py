@@ -16,6 +16,7 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.swarm.fold import SwarmRequest
 from amlb_ext.swarm.run import SwarmRun, objective_slug, swarm_suite
 from amlb_ext.swarm.search import make_plan
+from amlb_ext.validity.certificate_store import read_certificates
 
 REQUEST = SwarmRequest(
     plan=make_plan("literal", iterations=1),
@@ -75,6 +76,15 @@ def test_the_suite_is_whole_and_amlb_can_load_it(suite):
     assert set(rows["g"]) <= set("abc")
     assert set(files.provenance(name, 0)["origin"]) == {"swarm"}
     assert (out / "swarm.md").read_text() == report.page
+
+
+def test_the_certificate_is_no_licence_to_rank(suite):
+    out, report = suite
+    [verdict] = report.verdicts.values()
+    assert not verdict.startswith("rank")
+    [certificate] = read_certificates(SuiteFiles.load(out)).values()
+    assert certificate.verdict in ("describe", "stress-test only")
+    assert certificate.rows["synthetic"] == 40
 
 
 def test_the_record_sets_the_search_beside_an_audit(suite):
