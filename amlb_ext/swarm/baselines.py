@@ -87,16 +87,20 @@ def compare_baselines(
     made, held = _draw_by_regret(arena)
     results["regret"] = {"reported": None, **audit_rows(arena, court, made, held)}
     n_rows = AUDIT_ROWS + HELD_OUT_ROWS
-    for name, rows in (
-        ("autobencher", autobencher(arena, *real, min(n_rows, len(real[1]) // 2))),
-        ("elicitation", elicitation(arena, n_rows)),
-        ("breeder", breeder(arena, n_rows)),
-    ):
+    rivals = {
+        "autobencher": autobencher(arena, *real, min(n_rows, len(real[1]) // 2)),
+        "elicitation": elicitation(arena, n_rows),
+        "breeder": breeder(arena, n_rows),
+    }
+    for rival_name, rows in rivals.items():
         # of few rows the same share is held out
         cut = len(rows.y) * AUDIT_ROWS // n_rows
         first = take_rows(rows, np.arange(cut))
         rest = take_rows(rows, np.arange(cut, len(rows.y)))
-        results[name] = {"reported": None, **audit_rows(arena, court, first, rest)}
+        results[rival_name] = {
+            "reported": None,
+            **audit_rows(arena, court, first, rest),
+        }
     return results
 
 

@@ -116,9 +116,10 @@ def _proof_text(proof: Mapping[str, float | None]) -> str:
 
 
 def _sources(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {"chosen": {"reported": record["reported"], **record["chosen"]}} | dict(
-        record.get("baselines", {})
-    )
+    sources: dict[str, Mapping[str, Any]] = {}
+    sources["chosen"] = {"reported": record["reported"], **record["chosen"]}
+    sources.update(record.get("baselines", {}))
+    return sources
 
 
 def _audit_table(record: Mapping[str, Any]) -> str:

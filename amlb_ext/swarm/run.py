@@ -146,17 +146,19 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
             ),
         )
         by_task = {}
-        for task in suite_tasks:
-            by_task[task.name] = [fold.summary["swarm"] for fold in task.folds]
+        for made in suite_tasks:
+            by_task[made.name] = [fold.summary["swarm"] for fold in made.folds]
         page = page_text(by_task)
         write_text(layout.root / PAGE, page)
     # after the lock is given back, which certifying takes itself
-    certificates = certify_suite(layout.root)
+    verdicts = {}
+    for certificate in certify_suite(layout.root):
+        verdicts[certificate.task] = f"{certificate.verdict}: {certificate.reason}"
     return SwarmReport(
         manifest=manifest,
         records=by_task,
         page=page,
-        verdicts={made.task: f"{made.verdict}: {made.reason}" for made in certificates},
+        verdicts=verdicts,
         failures=failures,
     )
 
