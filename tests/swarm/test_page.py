@@ -65,7 +65,7 @@ def without_real_rows():
 def test_literal_pages_begin_with_the_labels():
     line = first_line(changed(preset="literal", labels="own"))
     assert line.startswith(
-        "**labels rejected by an auditor 4 %, rows where real rows are 97 %"
+        "**labels rejected by an auditor 4.0 %, rows where real rows are 97 %"
     )
     assert "no ranking" in line
 
