@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DEMO   ?= demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lowest lint format bench bench-check clean
+.PHONY: help demo test test-all lowest lint format docs docs-links bench bench-check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
@@ -30,13 +30,34 @@ demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where
 	elif [ $$status -ne 0 ]; then exit $$status; fi
 	$(BIN)/hardsynth report $(DEMO)/suite --results $(DEMO)/results
 
-test: $(READY)  ## all tests; those that need AMLB or other data skip with their reason
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+test: $(READY)  ## the tests; those that need AMLB or other data skip with their reason
+	$(BIN)/python $(TESTS)
+
+test-all: $(READY)  ## the tests, and the exhaustive ones that `make test` leaves out
+	$(BIN)/python $(TESTS) -m ""
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site's tools come into the same environment, which has everything that the tutorials run.
+DOCS_READY := $(VENV)/.docs-ready
+SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
+	  -c resources/pip-constraints.txt -e '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## the documentation, docs/_build/html/index.html (three minutes; warnings are errors)
+	$(SPHINX) -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+docs-links: $(DOCS_READY)  ## look at the links that lead outside; needs the network
+	$(SPHINX) -b linkcheck docs docs/_build/linkcheck
 
 BENCH_VENV  ?= .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
@@ -79,4 +100,5 @@ format: $(READY)  ## bring the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(BENCH_VENV) $(LOWEST_VENV) $(DEMO) .mypy_cache docs/_build docs/auto_tutorials docs/reference/api \
+	  .pytest_cache .ruff_cache .hypothesis build dist

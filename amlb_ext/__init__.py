@@ -9,13 +9,14 @@ Compare fitted models on a table that none of them was fitted on::
     result.slices                   # where F fails, and who mends it
     result.to_html("report.html")
 
-=======================  ====================================================================
-:func:`compare`          which of several models is better than F, overall and where F fails
-:func:`failures`         on which rows, and in which slices of the features, F fails
-:func:`harden`           a hard benchmark of a table for AutoML systems (AMLB), as a suite
-:func:`estimate_error`   the true error of a model, from few labelled rows
-:class:`Suite`           a suite that exists: its tasks, certificates, results, contrasts
-=======================  ====================================================================
+=========================  ==================================================================
+:func:`compare`            which of several models is better than F, overall and where F fails
+:func:`failures`           on which rows, and in which slices of the features, F fails
+:func:`compare_forecasts`  which of several forecasters is better than F, on many series
+:func:`harden`             a hard benchmark of a table for AutoML systems (AMLB), as a suite
+:func:`estimate_error`     the true error of a model, from few labelled rows
+:class:`Suite`             a suite that exists: its tasks, certificates, results, contrasts
+=========================  ==================================================================
 
 The command line does the same with files: ``hardsynth --help``. ``hardsynth`` and ``amlb_ext``
 are one package. How it is built: CONTRIBUTING.md.
@@ -28,15 +29,18 @@ from amlb_ext.core.version import __version__
 
 if TYPE_CHECKING:
     from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
+    from amlb_ext.forecasting import ForecastComparison, compare_forecasts
     from amlb_ext.notebook import estimate_error, harden
     from amlb_ext.report.notebook import Suite
 
 __all__ = [
     "FailureReport",
+    "ForecastComparison",
     "ModelComparison",
     "Suite",
     "__version__",
     "compare",
+    "compare_forecasts",
     "estimate_error",
     "failures",
     "harden",
@@ -46,9 +50,11 @@ __all__ = [
 #: needs these.
 _PLACES = {
     "FailureReport": ("amlb_ext.comparison", "FailureReport"),
+    "ForecastComparison": ("amlb_ext.forecasting", "ForecastComparison"),
     "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
     "Suite": ("amlb_ext.report.notebook", "Suite"),
     "compare": ("amlb_ext.comparison", "compare"),
+    "compare_forecasts": ("amlb_ext.forecasting", "compare_forecasts"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),
     "failures": ("amlb_ext.comparison", "failures"),
     "harden": ("amlb_ext.notebook", "harden"),

@@ -12,6 +12,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from exhaustive import ask_for_all
+from small_models import lighten
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
@@ -46,6 +48,48 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place_of)
 
 
+#: Exhaustive tests that this run leaves out.
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_configure(config):
+    ask_for_all(config.option.markexpr)
+    config.stash[LEFT_OUT] = 0
+    config.pluginmanager.register(_LeftOut(config))
+
+
+class _LeftOut:
+    """Counts exhaustive tests that are not run, and says so in one line at the end.
+
+    Each of the processes that share out the tests collects all of them, and none of them prints.
+    """
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_deselected(self, items):
+        marked = sum(
+            item.get_closest_marker("exhaustive") is not None for item in items
+        )
+        self.config.stash[LEFT_OUT] += marked
+
+    def pytest_sessionfinish(self):
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["left_out"] = self.config.stash[LEFT_OUT]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        self.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get(
+            "left_out", 0
+        )
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if count := self.config.stash[LEFT_OUT]:
+            terminalreporter.write_line(
+                f"{count} exhaustive tests were left out; make test-all runs them"
+            )
+
+
 @pytest.fixture
 def openml_cache(tmp_path):
     """A private copy of the offline OpenML cache with real tasks."""
@@ -57,6 +101,14 @@ def openml_cache(tmp_path):
     target = tmp_path / "openml_cache"
     shutil.copytree(source, target, copy_function=shutil.copyfile)
     return target
+
+
+@pytest.fixture(scope="module")
+def light_models():
+    """Models with few trees for a whole file: ``pytestmark = pytest.mark.usefixtures(...)``."""
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,9 @@ from amlb_ext.amlb.definition import DEFAULT_FOLDS, read_amlb_yaml
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, suggest_nearest
+from amlb_ext.core.paths import DEFINITION_ENDINGS
 
-ENDINGS = (".yaml", ".yml")
+ENDINGS = DEFINITION_ENDINGS
 #: AMLB's own values of settings that a user directory may replace.
 OWN_DEFINITIONS = "{root}/resources/benchmarks"
 OWN_CONSTRAINTS = "{root}/resources/constraints.yaml"

@@ -8,6 +8,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, is_quiet
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -15,6 +16,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "certify",
         help="measure what each task may be used for",
+        examples="hardsynth certify hard --size full",
         description="Measure each task of a suite and store its certificate: what the task may be "
         "used for (to rank models, to describe failures, or for stress tests only), and the "
         "numbers behind that verdict.",
@@ -60,6 +62,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity import certificates_to_json, certify_suite
     from amlb_ext.validity.unlabelled import assign_unlabelled_files

@@ -15,8 +15,10 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import add_series_flags, compare_series, takes_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_file, check_model_file
 
 
 def add_parser(commands: Any) -> None:
@@ -26,22 +28,21 @@ def add_parser(commands: Any) -> None:
         help="which of your models is better than F, overall and where F fails",
         description="Compare fitted models on a table that none of them was fitted on. Each is "
         "better than F, worse, or undecided: over all rows, and where F fails.",
-        epilog="example:\n  hardsynth compare new.csv --target churn --baseline deployed.skops "
+        examples="hardsynth compare new.csv --target churn --baseline deployed.skops "
         "--candidate boosting=boosting.skops --train old.csv --html answer.html",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "table", metavar="TABLE", help="file of labelled rows that no model has seen"
     )
-    parser.add_argument(
-        "--target", required=True, metavar="NAME", help="column to predict"
-    )
+    parser.add_argument("--target", metavar="NAME", help="column to predict")
     parser.add_argument(
         "--baseline",
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/models.md has the format)",
+        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). Of "
+        "series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
+        "forecasts",
     )
     parser.add_argument(
         "--candidate",
@@ -84,15 +85,38 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="load pickles, which run any code that is in them: only files that you made",
     )
+    parser.add_argument(
+        "--loss",
+        choices=("mase", "sql"),
+        default="mase",
+        help="loss of forecasts that is compared (default: mase)",
+    )
+    add_series_flags(parser)
     add_setting_flags(parser, only=READING_SETTINGS)
     add_output_flags(parser)
+    parser.show_first(
+        {
+            "what is compared": ("table", "--target", "--baseline", "--candidate"),
+            "how": ("--train", "--rule", "--alpha", "--kind", "--drop", "--as"),
+            "files and output": ("--html", "--trust-pickle", "--seed", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Read the files, compare, and print the answer."""
+    if takes_series(arguments, [arguments.table]):
+        return compare_series(arguments)
+    if arguments.target is None:
+        raise ConfigError("no target is named", "add --target NAME")
     files = _named_files(arguments.candidate)
     options = build_config(layer_from(arguments)).source
+    check_file(Path(arguments.table))
+    if arguments.train:
+        check_file(Path(arguments.train))
+    for path in (Path(arguments.baseline), *files.values()):
+        check_model_file(path)
     from amlb_ext.comparison import compare
     from amlb_ext.comparison.files import (
         describe_table,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.display import shorten_text, text_table
+from amlb_ext.core.display import format_count, shorten_text, text_table
 
 #: What a reader must know beside every score on failures.
 HOW_TO_READ_SCORES = """\
@@ -81,7 +81,7 @@ def _lost_fold_lines(report: Any, words: Sequence[str]) -> list[str]:
         return []
     return [
         "",
-        f"{len(lost_folds)} folds are lost, their logs in {report.out}/hardsynth/logs",
+        f"{format_count(len(lost_folds), 'fold')} lost, logs in {report.out}/hardsynth/logs",
         f"  continue:  hardsynth {shlex.join(words)}",
         "  with a larger --fold-timeout or --fold-memory where a limit was met",
     ]
@@ -96,7 +96,8 @@ def _next_step_lines(report: Any) -> list[str]:
         "",
         f"suite: {report.out}",
         f"  check it:  hardsynth verify {out}",
-        f"  judge it:  hardsynth certify {out}",
+        # what stands there already is shown; only a suite without certificates is measured
+        f"  judge it:  hardsynth {'show' if report.verdicts else 'certify'} {out}",
         f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
     ]
 
@@ -159,6 +160,7 @@ folds; rmse in the target's own unit, less is better"]
 def report_summary(report: Any, path: Path) -> str:
     """Return what ``hardsynth report`` prints when it has written its page."""
     lines = list(report.verdict)
+    lines += report.caveats
     lines += [f"warning: {warning}" for warning in report.warnings]
     if report.commands:
         lines.append("to run those again:")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from amlb_ext.cli.flags import add_output_flags, is_quiet
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 
 if TYPE_CHECKING:
     from amlb_ext.estimate.answers import EstimateReport
@@ -21,6 +22,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "estimate",
         help="estimate the true error of a model from few labelled rows",
+        examples="hardsynth estimate model.skops labelled.csv --target price --train train.csv",
         description="Estimate the error of a model with every estimator that the given rows allow. "
         "Each gives an interval, names what it assumes, and says whether the data refute the "
         "assumption; the one to quote comes first. Exit status 1: none can be quoted.",
@@ -53,6 +55,14 @@ def add_parser(commands: Any) -> None:
         help="write estimates.csv, estimate.json and estimate.svg to this folder",
     )
     add_output_flags(parser)
+    parser.show_first(
+        {
+            "the model and its rows": ("model", "data", "--target", "--kind"),
+            "other rows": ("--train", "--unlabelled", "--class-prior"),
+            "the error": ("--loss", "--range", "--level"),
+            "files and output": ("--out", "--trust-pickle", "--seed", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
@@ -171,6 +181,9 @@ def _add_generator_flags(parser: argparse.ArgumentParser) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Estimate the error of a model; see :func:`amlb_ext.estimate.estimate.estimate`."""
+    if has_model_ending(arguments.model):
+        check_model_file(Path(arguments.model))
+    check_file(Path(arguments.data))
     from amlb_ext.estimate import estimate
     from amlb_ext.suite.sealed_json import json_text
 

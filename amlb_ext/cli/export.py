@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
     from amlb_ext.publish.export import Export
@@ -17,6 +19,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "export",
         help="pack a suite for workers that fetch its data",
+        examples="hardsynth export hard --base-url https://HOST/FOLDER",
         description="Pack each AMLB task of a suite into an archive to upload, and write a small "
         "AMLB user directory whose definitions name the archives' addresses, so that AMLB runs the "
         "suite on any machine. The same suite gives the same bytes. To compare the results, use "
@@ -48,6 +51,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.publish.export import UPLOAD, export_suite
     from amlb_ext.suite.sealed_json import json_text
 

@@ -18,8 +18,25 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import add_series_flags, generate_series, takes_series
+from amlb_ext.cli.parser import Parser
 from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_sources
+
+#: What ``--help`` of a command that makes a suite shows, beside its sources.
+_COMMON = {
+    "the table": ("--target", "--kind", "--drop", "--as", "--folds"),
+    "what is hard": ("--preset", "--baseline", "--rule", "--alpha"),
+    "the suite": (
+        "--out",
+        "--certificate",
+        "--config",
+        "--seed",
+        "--dry-run",
+        "--jobs",
+    ),
+}
 
 
 def add_parser(commands: Any) -> None:
@@ -27,6 +44,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "generate",
         help="write a hard benchmark",
+        examples="hardsynth generate -o hard\n"
+        "hardsynth generate data.csv --target price -o hard\n"
+        "hardsynth generate openml/t/31 openml/s/271 -o hard",
         description="Find the rows on which the baseline fails, augment them, learn their "
         "distribution, and write a suite that AMLB runs unchanged. Run the same command again to "
         "continue an interrupted run.",
@@ -39,12 +59,16 @@ def add_parser(commands: Any) -> None:
         help="bundled, the file of a table, an AMLB definition, openml/t/ID or openml/s/ID "
         "(default: bundled)",
     )
+    add_series_flags(parser)
     add_suite_flags(parser)
+    show_common_flags(parser, "sources")
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
+    if takes_series(arguments, arguments.sources):
+        return generate_series(arguments, arguments.sources[0])
     return make_suite(arguments, tuple(arguments.sources))
 
 
@@ -84,6 +108,11 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     add_execution_flags(parser)
     add_output_flags(parser)
     add_setting_flags(parser)
+
+
+def show_common_flags(parser: Parser, source: str) -> None:
+    """Let ``--help`` show what most users need, after the argument that names the source."""
+    parser.show_first({"what to make hard": (source,), **_COMMON})
 
 
 def read_declared(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -137,6 +166,7 @@ def make_suite(
         layer_from(arguments),
     ]
     config = build_config(*layers)
+    check_sources(sources)
     # After the settings are checked: the error of a mistyped flag must not wait for heavy imports.
     from amlb_ext.pipeline import Request, generate_suite
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from amlb_ext.cli.generate import add_suite_flags, make_suite
+from amlb_ext.cli.generate import add_suite_flags, make_suite, show_common_flags
+from amlb_ext.core.paths import check_sources
 
 
 def add_parser(commands: Any) -> None:
@@ -13,6 +14,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "harden",
         help="write the hard twin of an AMLB benchmark",
+        examples="hardsynth harden validation -o hard",
         description="Make every task of an AMLB benchmark hard, as 'generate' does, and add the "
         "definition NAME_hard: the same task names, limits and metrics on hard rows, so that "
         "results of NAME and NAME_hard can be compared side by side. Unless --name is given, the "
@@ -26,11 +28,13 @@ def add_parser(commands: Any) -> None:
         "openml/s/ID or openml/t/ID",
     )
     add_suite_flags(parser)
+    show_common_flags(parser, "benchmark")
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
+    check_sources((arguments.benchmark,))
     from amlb_ext.pipeline.twin import default_twin_name
 
     # Only a default: a name from the settings file or the command line takes precedence.

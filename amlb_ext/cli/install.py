@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags
+from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
     from amlb_ext.runner.install import Change
@@ -20,6 +21,7 @@ def add_parser(commands: Any) -> None:
     install = commands.add_parser(
         "install",
         help="add a suite to your AMLB configuration",
+        examples="hardsynth install hard --dry-run",
         description="Add a suite's benchmarks, frameworks and constraints to an AMLB user "
         "directory, so that 'runbenchmark.py FRAMEWORK hardsynth' works beside what is already "
         "there. The command shows how config.yaml changes and keeps a backup; 'uninstall' removes "
@@ -34,6 +36,7 @@ def add_parser(commands: Any) -> None:
     uninstall = commands.add_parser(
         "uninstall",
         help="remove a suite from your AMLB configuration",
+        examples="hardsynth uninstall hard",
         description="Remove exactly what 'install' added. The suite itself stays.",
     )
     # Both take the same flags but for --name.
@@ -56,6 +59,7 @@ def add_parser(commands: Any) -> None:
 
 def run_install(arguments: argparse.Namespace) -> int:
     """Install a suite; see :mod:`amlb_ext.runner.install`."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.runner.install import install
 
     change = install(

@@ -16,6 +16,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
         help="list sources, baselines, rules, synthesizers and presets",
+        examples="hardsynth list",
         description="List the sources, baselines, rules, synthesizers and presets that other "
         "commands accept by name.",
     )

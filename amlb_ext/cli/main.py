@@ -7,16 +7,15 @@ check failed, or standard output could not be written · 2 invalid input, nothin
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NoReturn
 
 from amlb_ext.cli import (
     certify,
     compare,
+    completion,
+    demo,
     estimate,
     export,
     generate,
@@ -29,10 +28,13 @@ from amlb_ext.cli import (
     reproduce,
     run,
     score,
+    show,
     study,
     swarm,
+    tasks,
     verify,
 )
+from amlb_ext.cli.parser import Parser
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.version import __version__
@@ -41,10 +43,13 @@ from amlb_ext.core.version import __version__
 #: adds the command's parser and sets ``run_command``, the function that runs it. The other wings
 #: are imported by that function, so that ``--help`` answers at once.
 COMMANDS = (
+    demo,
     compare,
     generate,
     harden,
+    tasks,
     run,
+    show,
     certify,
     report,
     score,
@@ -58,33 +63,20 @@ COMMANDS = (
     relations,
     reproduce,
     list_names,
+    completion,
 )
 
-EPILOG = """examples:
-  hardsynth compare new.csv --target y --baseline F.skops --candidate new=new.skops
-                                                       models of your own, on your rows
-  hardsynth generate -o hard                           the bundled tasks, no network
-  hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
-  hardsynth generate data.csv --target price -o hard   a table of your own
-  hardsynth harden validation -o hard                  a hard twin of an AMLB benchmark
-  hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
-  hardsynth install hard                               add the suite to your AMLB configuration
+EXAMPLES = """
+hardsynth demo                                       a first look, in a minute
+hardsynth compare new.csv --target y --baseline F.skops --candidate new=new.skops
+                                                     models of your own, on your rows
+hardsynth generate -o hard                           the bundled tasks, no network
+hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
+hardsynth generate data.csv --target price -o hard   a table of your own
+hardsynth harden validation -o hard                  a hard twin of an AMLB benchmark
+hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
+hardsynth install hard                               add the suite to your AMLB configuration
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that reports an error in one line, with the nearest flag or command."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print one line and exit with status 2."""
-        self.exit(2, f"hardsynth: error: {message} (see {self.prog} --help)\n")
-
-    def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
-        """Refuse arguments that no flag accepts, and suggest the flag closest to the first."""
-        flag = words[0].split("=")[0]
-        similar = difflib.get_close_matches(flag, sorted(_all_flags(self)), n=1)
-        hint = f"; did you mean {similar[0]}?" if similar else ""
-        self.error(f"unknown argument {words[0]}{hint}")
 
 
 def build_parser() -> Parser:
@@ -92,25 +84,13 @@ def build_parser() -> Parser:
     top = Parser(
         prog="hardsynth",
         description="Model-aware hard benchmarks for the AutoML Benchmark (AMLB).",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
     )
     top.add_argument("--version", action="version", version=f"hardsynth {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
         module.add_parser(commands)
     return top
-
-
-def _all_flags(parser: argparse.ArgumentParser) -> set[str]:
-    """Return the flags of a parser and of every command below it."""
-    # argparse lists flags and subcommands in private attributes only
-    flags = set(parser._option_string_actions)
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for subparser in action.choices.values():
-                flags |= _all_flags(subparser)
-    return flags
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,7 +122,7 @@ def _dispatch_command(words: list[str]) -> int:
         parser = build_parser()
         arguments, unknown = parser.parse_known_args(words)
         if unknown:
-            parser.refuse_unknown(unknown)
+            parser.refuse_unknown(unknown, arguments.command)
         arguments.extra = extra
         arguments.words = words
         return int(arguments.run_command(arguments))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.forecasting import refuse_publishing
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
+from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
     from amlb_ext.publish import PublishPlan, PublishReport
@@ -19,6 +22,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "publish",
         help="publish a suite to OpenML",
+        examples="hardsynth publish hard --server test --dry-run",
         description="Send every fold of the suite's main tasks to an OpenML server, as a data set "
         "and a task; check that the server splits the rows as the suite does; then make an OpenML "
         "suite of the tasks. Run the same command again to continue after an interruption. The "
@@ -86,12 +90,18 @@ def add_parser(commands: Any) -> None:
         metavar="SECONDS",
         help="longest time to wait for the server to activate the data sets (default: 900)",
     )
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="send to the production server without asking",
+    )
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Publish a suite, or print what would be published; see :mod:`amlb_ext.publish`."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.core.errors import ConfigError
     from amlb_ext.publish import (
         Server,
@@ -102,6 +112,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     )
     from amlb_ext.suite.sealed_json import json_text
 
+    refuse_publishing(arguments.suite)
     url = server_url(arguments.server)
     if arguments.out and not arguments.dry_run:
         raise ConfigError(
@@ -119,6 +130,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     )
     if arguments.dry_run:
         return _show_plan(plan, url, arguments)
+    if url == server_url("production") and not arguments.yes:
+        confirm_production(len(plan.units), url, arguments)
     report = publish_plan(
         plan,
         Server(url, key),
@@ -131,6 +144,44 @@ def run_command(arguments: argparse.Namespace) -> int:
     elif not report.ok or not arguments.quiet:
         print(_report_text(report, arguments.server))
     return 0 if report.ok else 1
+
+
+def confirm_production(n_units: int, url: str, arguments: argparse.Namespace) -> None:
+    """Ask before anything is sent where nothing can be taken back.
+
+    Parameters
+    ----------
+    n_units : int
+        Data sets, and tasks, that would be sent.
+    url : str
+        Of the server.
+    arguments : Namespace
+
+    Raises
+    ------
+    ConfigError
+        The user declines, or there is no terminal to ask at.
+    """
+    from amlb_ext.core.errors import ConfigError
+
+    what = f"data sets and tasks, {n_units} of each,"
+    suite = shlex.quote(arguments.suite)
+    look = (
+        f"look at them first: hardsynth publish {suite} --server production --dry-run"
+    )
+    if not sys.stdin or not sys.stdin.isatty():
+        raise ConfigError(
+            f"{what} would be sent to {url}, where nothing can be taken back, and there is no "
+            "terminal to ask at",
+            f"add --yes to send them; {look}",
+        )
+    print(
+        f"{what} will be sent to {url}. Nothing can be taken back.\n{look}",
+        file=sys.stderr,
+    )
+    print("Send them? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ConfigError("nothing was sent", "answer y, or add --yes")
 
 
 def _show_plan(plan: PublishPlan, url: str, arguments: argparse.Namespace) -> int:

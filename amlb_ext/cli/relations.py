@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.cli.flags import add_output_flags, add_setting_flags, layer_from
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import format_percent, text_table
+from amlb_ext.core.paths import OWN_FOLDER, check_sources
 
 if TYPE_CHECKING:
     from amlb_ext.validity.feasibility_measures import Feasibility
@@ -20,6 +21,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "relations",
         help="find the relations between a table's columns, or audit a suite",
+        examples="hardsynth relations data.csv -o relations.yaml",
         description="For a source: print the relations that hold in every row, with the evidence "
         "for each, as YAML to edit and to pass to 'generate --relations'. For a suite: count the "
         "made rows that break a relation which holds on every real row.",
@@ -43,13 +45,19 @@ def add_parser(commands: Any) -> None:
     )
     add_output_flags(parser)
     add_setting_flags(parser, only_stage="source")
+    parser.show_first(
+        {
+            "the table": ("source", "--target", "--drop", "--as", "--sep", "--decimal"),
+            "the relations": ("--out", "--evidence", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Print the relations of a source, or audit a suite."""
-    # Every suite has a folder of this name.
-    if (Path(arguments.source) / "hardsynth").is_dir():
+    check_sources((arguments.source,))
+    if (Path(arguments.source) / OWN_FOLDER).is_dir():
         return _audit_suite(arguments)
     return _list_relations(arguments)
 

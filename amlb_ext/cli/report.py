@@ -8,6 +8,8 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json, report_summary
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+from amlb_ext.cli.forecasting import report_series
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -15,6 +17,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help="compare frameworks where the baseline F fails",
+        examples="hardsynth report hard --results results",
         description="Join AMLB's predictions to the suite row by row, compare every framework with "
         "F and with the others on the failure region, and write one page, "
         "hardsynth/report.html in the suite, with its tables beside it. Exit status 1: a job "
@@ -62,7 +65,13 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
+    check_suite_folder(Path(arguments.suite))
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        return report_series(arguments)
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
+    from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles
 
     # Loaded first: a folder that is no suite is an error at once.
@@ -86,6 +95,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         path = write_report(built, out, interactive=not arguments.still)
         if not arguments.quiet:
             print(report_summary(built.report, path))
+            if not arguments.still and not has_plotly():
+                print(f"note: the charts are still; to let them react: {INSTALL}")
     has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
     is_complete = not has_no_result.any() and not built.report.needed
     return 0 if is_complete else 1

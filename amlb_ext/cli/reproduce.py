@@ -24,6 +24,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "reproduce",
         help="reproduce the paper's tables and figures",
+        examples="hardsynth reproduce table-1 --splits 5",
         description="Repeat the experiments behind tables and figures of the paper that the method "
         "comes from, and write the new numbers beside the printed ones as CSV, Markdown and one "
         "page. Run the same command again to continue an interrupted run. Exit status 1: something "

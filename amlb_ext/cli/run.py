@@ -9,6 +9,8 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.forecasting import load_series_suite, runnable_definitions
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -16,6 +18,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
         help="run the AutoML Benchmark on a suite",
+        examples="hardsynth run RandomForest -u hard -r results",
         description="Find or install AMLB, run a framework on the suite, and list the jobs that "
         "have no score. Everything after -- is passed to runbenchmark.py unchanged. Exit status "
         "1: at least one job has no score.",
@@ -81,20 +84,35 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmarks`."""
+    userdir = Path(arguments.userdir)
+    # an export, which has no manifest, has AMLB's configuration
+    if not (userdir / "config.yaml").is_file():
+        check_suite_folder(userdir)
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmarks
     from amlb_ext.suite import SuiteFiles
+    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
 
-    userdir = Path(arguments.userdir)
+    extra = list(arguments.extra)
+    series = load_series_suite(userdir)
     # An export has no manifest to load a suite from, but a record that names its definition.
     benchmark = (
         arguments.benchmark
+        or (series and series.name)
         or exported_suite_name(userdir)
+        or (read_task_folder(userdir).name if is_task_folder(userdir) else "")
         or SuiteFiles.load(userdir).manifest.name
     )
+    benchmarks = split_benchmarks(benchmark)
+    if series is not None:
+        results = Path(arguments.results).absolute()
+        benchmarks = runnable_definitions(series, benchmarks, results)
+        # AMLB keeps the splits of series by the task's name alone, wherever the file stands
+        if not {"-i", "--indir"} & set(extra):
+            extra += ["-i", str(results / "input")]
     outcomes = run_benchmarks(
         arguments.framework,
-        split_benchmarks(benchmark),
+        benchmarks,
         arguments.constraint,
         userdir=userdir,
         outdir=Path(arguments.results),
@@ -102,7 +120,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         folds=tuple(arguments.fold),
         amlb=arguments.amlb,
         python=arguments.python,
-        extra=tuple(arguments.extra),
+        extra=tuple(extra),
         quiet=is_quiet(arguments),
     )
     is_ok = all(outcome.ok for outcome in outcomes)

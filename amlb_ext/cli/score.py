@@ -10,6 +10,7 @@ from typing import Any
 from amlb_ext.cli.display import HOW_TO_READ_SCORES, print_json
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, is_quiet
 from amlb_ext.core.display import text_table
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -17,6 +18,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "score",
         help="score F, its null and a candidate without AMLB",
+        examples="hardsynth score hard -r results",
         description="Fit the suite's own integrations on its training files and print their mean "
         "loss on every part: F, the null (F with another seed) and a candidate. Lower is better.",
     )
@@ -43,6 +45,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Score a suite's own integrations; see :func:`amlb_ext.runner.score_suite`."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.core.files import write_file
     from amlb_ext.runner import compare_scores, summarise_scores
     from amlb_ext.runner.agreement import alarm_text

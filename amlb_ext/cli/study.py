@@ -48,6 +48,7 @@ def _add_fidelity_parser(kinds: Any) -> None:
     fidelity = kinds.add_parser(
         "fidelity",
         help="compare how small benchmarks and a large pool rank models",
+        examples="hardsynth study fidelity big.csv --target y -o study --draws 5",
         description="Draw a small labelled set S and a large held-out pool from each table, build "
         "a benchmark from S in every way that the protocol declares, and compare how each "
         "benchmark and the pool rank models. Run the same command again to continue an "
@@ -97,6 +98,7 @@ def _add_coverage_parser(kinds: Any) -> None:
     coverage = kinds.add_parser(
         "coverage",
         help="count how often the intervals of 'hardsynth estimate' hold",
+        examples="hardsynth study coverage -o coverage --draws 100",
         description="Draw labelled rows from simulated populations with a known true error, and "
         "count how often each interval covers it: for independent rows, for rows drawn class by "
         "class, and for rows of a shifted population, where no interval promises to hold. Run the "
@@ -123,6 +125,7 @@ def _add_sampling_parser(kinds: Any) -> None:
     sampling = kinds.add_parser(
         "sampling",
         help="count how often 'hardsynth estimate' detects rows that were not drawn at random",
+        examples="hardsynth study sampling -o sampling --draws 20",
         description="Draw labelled rows at random, by class or target, by the score of a model and "
         "by time, and count how often 'hardsynth estimate' refuses them, and how often the "
         "interval that it quotes holds, with and without training rows and rows without labels. "

@@ -17,9 +17,11 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
+from amlb_ext.cli.forecasting import verify_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -27,6 +29,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         help="check a suite, or repair it",
+        examples="hardsynth verify hard\n"
+        "hardsynth verify hard --repair --source data/prices.csv",
         description="Check every checksum and AMLB's rules for loading data, without AMLB. With "
         "--repair, restore what is missing or changed from the suite's own sources and settings, "
         "keep everything else, and check the suite once more. A repair that cannot restore the "
@@ -55,15 +59,33 @@ def add_parser(commands: Any) -> None:
     add_jobs_flag(parser)
     add_output_flags(parser)
     add_setting_flags(parser, only_stage="source")
+    parser.show_first(
+        {
+            "the suite": ("suite",),
+            "repair": ("--repair", "--source", "--trust-suite", "--trust-pickle"),
+            "run and output": ("--jobs", "-q", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it on request."""
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite import WARNING, verify_suite
+    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite.task_folder import is_task_folder, verify_task_folder
+
+    if holds_forecasts(arguments.suite):
+        return verify_series(arguments)
 
     layer = layer_from(arguments)
     mended: tuple[str, ...] = ()
+    if arguments.repair and is_task_folder(Path(arguments.suite)):
+        raise ConfigError(
+            f"{arguments.suite} is a folder of tasks, which is not repaired but written again",
+            "hardsynth tasks weird -o DIR, with the flags it was written with",
+        )
     if arguments.repair:
         mended, findings = _repair_suite(arguments, layer)
     elif arguments.source or layer:
@@ -71,6 +93,8 @@ def run_command(arguments: argparse.Namespace) -> int:
             "a source was named, but verify reads sources only with --repair",
             f"hardsynth verify {shlex.quote(arguments.suite)} --repair --source SPEC",
         )
+    elif is_task_folder(Path(arguments.suite)):
+        findings = verify_task_folder(Path(arguments.suite))
     else:
         findings = verify_suite(Path(arguments.suite))
     warnings = [finding for finding in findings if finding.startswith(WARNING)]

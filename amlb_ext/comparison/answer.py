@@ -38,6 +38,8 @@ class ComparisonAnswer:
         What is compared.
     capping : str
         Beyond which size errors count no more; empty where all count as they are.
+    unit : str
+        What a row is called: ``rows`` of a table, ``windows`` of series.
     n_rows, n_bad : int
         Rows, and those that the rule calls bad.
     rule : str
@@ -64,6 +66,12 @@ class ComparisonAnswer:
     seed: int
     notes: tuple[str, ...] = ()
     capping: str = ""
+    unit: str = "rows"
+
+    @property
+    def advice(self) -> str:
+        """How the answer is to be used."""
+        return ADVICE.replace("rows", self.unit)
 
     @property
     def loss_text(self) -> str:
@@ -127,19 +135,19 @@ class ComparisonAnswer:
         interval = f"{self.level:.0%} interval"
         lines = [
             *self.headline(),
-            ADVICE,
+            self.advice,
             "",
             text_table(
                 [
                     "model",
-                    f"change of F's loss, all rows ({interval})",
+                    f"change of F's loss, all {self.unit} ({interval})",
                     f"where F fails ({interval})",
                     "gain there",
                 ],
                 rows,
             ),
             "",
-            f"{self.loss_text}; {self.n_rows} rows, F fails on {self.n_bad} ({self.rule})",
+            f"{self.loss_text}; {self.n_rows} {self.unit}, F fails on {self.n_bad} ({self.rule})",
             self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]
@@ -157,7 +165,7 @@ class ComparisonAnswer:
 def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     overall = answer.row(model, OVERALL)
     region = answer.row(model, REGION)
-    said = f"{model} is {_verdict_phrase(overall)} over all rows"
+    said = f"{model} is {_verdict_phrase(overall)} over all {answer.unit}"
     if region["verdict"] == "no claim":
         return f"{said}. Nothing is claimed where F fails: {region['reason']}."
     joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
@@ -200,8 +208,7 @@ def change_text(row: dict[str, Any]) -> str:
 
 
 def _signed_percent(share: float) -> str:
-    text = format_percent(share).replace("−", "-")
-    return f"+{text}" if share > 0 and not text.startswith("0 ") else text
+    return format_percent(share, sign=True).replace("−", "-")
 
 
 def _slice_lines(slices: pd.DataFrame) -> list[str]:

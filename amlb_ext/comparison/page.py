@@ -8,7 +8,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from amlb_ext.comparison.answer import (
-    ADVICE,
     CONCENTRATED,
     OVERALL,
     REGION,
@@ -18,6 +17,7 @@ from amlb_ext.comparison.answer import (
 from amlb_ext.comparison.plot import comparison_svg
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
+    format_decimals,
     format_interval,
     format_p_value,
     format_percent,
@@ -29,7 +29,7 @@ def render_comparison(result: ComparisonAnswer) -> str:
     """Return the page."""
     style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
     return (
-        _environment()
+        comparison_environment()
         .get_template("comparison.html.j2")
         .render(
             result=result, style=Markup(style), picture=Markup(comparison_svg(result))
@@ -40,14 +40,15 @@ def render_comparison(result: ComparisonAnswer) -> str:
 def render_summary(result: ComparisonAnswer) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
     return (
-        _environment()
+        comparison_environment()
         .get_template("summary.html.j2")
         .render(result=result, picture=Markup(comparison_svg(result)))
     )
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def comparison_environment() -> Environment:
+    """Return the environment of the templates in ``resources/comparison``."""
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "comparison")),
         autoescape=True,
@@ -57,12 +58,13 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         change=change_text,
+        decimals=format_decimals,
         estimate=format_interval,
         known=is_known,
         p_value=format_p_value,
         percent=format_percent,
     )
     environment.globals.update(
-        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED, ADVICE=ADVICE
+        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
     )
     return environment

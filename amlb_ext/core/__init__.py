@@ -9,8 +9,10 @@
 ``errors``         what a user sees when something is wrong
 ``display``        numbers and tables for people
 ``redact``         secrets hidden before a text is shown
+``progress``       what a unit of work is doing, for a progress bar
 ``rng``            random streams, keyed and never shared
 ``files``          files that are whole or absent; with ``parquet``
+``paths``          whether a path that a user typed leads anywhere
 ``locks``          one process at a time
 ``json_values``    what numpy and pandas hold, for JSON
 ``yaml_reader``    YAML that others wrote

@@ -64,13 +64,15 @@ def _with_minus_sign(text: str) -> str:
     return text.replace("-", "−")
 
 
-def format_percent(value: Any, unit: str = " %") -> str:
-    """Return a share in percent.
+def format_percent(value: Any, unit: str = " %", *, sign: bool = False) -> str:
+    """Return a share in percent; with ``sign`` a gain of 54 % is not read as 54 % of all.
 
     Examples
     --------
     >>> format_percent(-0.1834), format_percent(0.004), format_percent(None)
     ('−18 %', '0.4 %', '–')
+    >>> format_percent(0.54, sign=True), format_percent(0.0, sign=True)
+    ('+54 %', '0 %')
     """
     if not is_known(value):
         return "–"
@@ -80,7 +82,20 @@ def format_percent(value: Any, unit: str = " %") -> str:
         return f"0{unit}"
     # One decimal below 10 %; 9.95 % is the first to round to "10.0".
     decimals = 0 if size >= 0.0995 else 1
-    return _with_minus_sign(f"{100 * value:.{decimals}f}{unit}")
+    plus = "+" if sign else ""
+    return _with_minus_sign(f"{100 * value:{plus}.{decimals}f}{unit}")
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a number of things, the noun in the plural but for one of them.
+
+    Examples
+    --------
+    >>> format_count(1, "job"), format_count(1200, "comparison")
+    ('1 job', '1 200 comparisons')
+    """
+    plural = "" if count == 1 else "s"
+    return f"{format_number(count)} {noun}{plural}"
 
 
 def format_interval(row: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The presets, which are named changes of the defaults, and Table 2 of the paper.
 
 Source: Zakharov & Boukhanovsky, Mach. Learn. Knowl. Extr. 2025, 7(4), 148. Where the paper is
-silent or ambiguous, ``docs/readings.md`` gives the reading chosen here and its reason.
+silent or ambiguous, ``docs/evidence/readings.md`` gives the reading chosen here and its reason.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ PRESETS: dict[str, Layer] = {
 
 #: Table 2 by data set and threshold: the differences from ``literal``. The "number of steps in GA"
 #: is read as the number of searches per bad point, since it rises where bad points are few, with
-#: one generation each, since more of them miss the first row of Table A1 (``docs/readings.md``). In
-#: the toy data X_ga has at most 400 points: with more, X~ is closer to it than the paper prints.
+#: one generation each, since more of them miss the first row of Table A1
+#: (``docs/evidence/readings.md``). In the toy data X_ga has at most 400 points: with more, X~ is
+#: closer to it than the paper prints.
 TABLE_2: dict[str, dict[float, Layer]] = {
     "toy": {
         0.1: {

@@ -13,7 +13,7 @@ from amlb_ext.stats.bounded_mean import interval_for_skewness
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
 
 #: Rows of each class from which on the stratified interval of a bounded loss is reliable
-#: (docs/coverage.md).
+#: (docs/evidence/coverage.md).
 LARGE_CLASS = 200
 
 # What an interval may assume about the draw.

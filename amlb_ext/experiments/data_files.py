@@ -45,5 +45,5 @@ def find_data_file(folder: Path | None, name: str, file_names: Sequence[str]) ->
                 return path
     raise SourceError(
         f"{folder} holds no {alternatives}, nor {name}/{file_names[0]}",
-        "see docs/reproduce.md for where to get it",
+        "see docs/evidence/reproduce.md for where to get it",
     )

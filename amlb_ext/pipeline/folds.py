@@ -18,6 +18,7 @@ from tqdm import tqdm
 from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
 from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
+from amlb_ext.core.progress import StageDisplay
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
@@ -140,6 +141,7 @@ def _run_folds(
     results = _FoldResults({task.name: {} for task in tasks})
     settings = result_settings(request.config)
     begun: list[tuple[Tasks, int]] = []
+    display = StageDisplay(bar)
 
     def unfinished_folds() -> Iterator[Unit]:
         # Asked for one by one while others run, so a task that failed is not begun again.
@@ -158,10 +160,13 @@ def _run_folds(
 
     # A damaged suite, unlike a fold that fails, ends the whole run.
     for outcome in run_units(
-        unfinished_folds(), request.execution, raises=(SuiteError,)
+        unfinished_folds(),
+        request.execution,
+        raises=(SuiteError,),
+        on_stage=None if request.quiet else display.show,
     ):
         group, fold = begun[outcome.index]
-        bar.set_postfix_str(outcome.unit.name, refresh=False)
+        display.forget(outcome.unit.name)
         bar.update(len(group))
         # Before anything else: a fold that was lost has its reason nowhere but there.
         write_log(layout, group, fold, outcome=outcome, folder=request.logs)

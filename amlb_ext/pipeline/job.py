@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
+from amlb_ext.core.progress import begin_stage
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold
 from amlb_ext.hardening.fold import harden_group
@@ -43,6 +44,7 @@ def write_job(
         hard_folds = harden_calibrated(group, fold, config)
     except (ModelError, ConfigError, DataError) as error:
         return error
+    begin_stage("writing its files")
     layout = Layout(Path(root))
     records = []
     for task, hard, key in zip(group, hard_folds, keys, strict=True):
@@ -78,13 +80,17 @@ def harden_calibrated(
 
     What the user has named is taken as it stands.
     """
+    begin_stage("fitting F and the oracle")
     # Fitted once: kappa is calibrated on the very fits that judge the fold.
     cross = cross_fit(group, fold, config)
     held_out = HeldOutCandidates(group, config, cross)
+    if "auto" in config.composition:
+        begin_stage("choosing what the main task holds")
     choice = choose_composition(group, fold, config, cross, held_out)
     if not wants_calibration(config):
         hard_folds = harden_group(group, fold, config, cross, choice.composition)
         return _with_choice(hard_folds, choice)
+    begin_stage("calibrating the search")
     calibrations = calibrate(group, fold, config, held_out)
     # One search serves all targets, so they have one kappa.
     search = config.search.model_copy(update={"kappa": calibrations[0].kappa})

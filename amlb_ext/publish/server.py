@@ -97,10 +97,13 @@ def explain_code(code: int) -> tuple[str, str]:
     >>> explain_code(1038)
     (': a suite with this alias already exists', 'nothing needs to be done')
     >>> explain_code(999)
-    ('', 'run the same command again, it continues where it stopped; see docs/publish.md')
+    ('', 'run the same command again, it continues where it stopped; see docs/how-to/publish.md')
     """
     if code not in CODES:
-        remedy = "run the same command again, it continues where it stopped; see docs/publish.md"
+        remedy = (
+            "run the same command again, it continues where it stopped; "
+            "see docs/how-to/publish.md"
+        )
         return "", remedy
     reason, remedy = CODES[code]
     return f": {reason}", remedy

@@ -11,13 +11,21 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.report.charts import framework_colours, overall_chart
+from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
+from amlb_ext.report.overall import overall_table
 from amlb_ext.report.ranks import mean_losses, rank_tasks
-from amlb_ext.report.summary import baseline_alarm, overall_table, verdict_sentences
+from amlb_ext.report.summary import (
+    ADVICE,
+    baseline_alarm,
+    caveat_sentences,
+    verdict_sentences,
+)
 from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
 from amlb_ext.runner.jobs import (
     JOB_COLUMNS,
@@ -137,8 +145,12 @@ def build_report(
             needed=tuple(needed),
         )
     if charts:
-        chart = overall_chart(report.overall, colours)
-        report = replace(report, charts=(chart,) if chart is not None else ())
+        drawn = (
+            overall_chart(report.overall),
+            trade_off_chart(report.tasks, colours),
+        )
+        shown = tuple(chart for chart in drawn if chart is not None)
+        report = replace(report, charts=shown)
     added = []
     for built_task in built_tasks:
         added += built_task.added
@@ -214,7 +226,7 @@ def _assemble_report(
     ranks = _rank_frameworks(built_tasks, names)
     overall = overall_table(tasks, ranks, level)
     if len(jobs):
-        verdict = verdict_sentences(tasks, overall, ranks)
+        verdict = verdict_sentences(answer_matrix(tasks, overall, level))
     else:
         # A suite can be looked at before anything is run on it.
         verdict = (
@@ -241,6 +253,7 @@ def _assemble_report(
         jobs=unscored[columns].reset_index(drop=True),
         level=level,
         notes=tuple(notes),
+        caveats=(ADVICE, *caveat_sentences(tasks, overall, ranks)) if len(jobs) else (),
     )
 
 
@@ -327,13 +340,15 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
     # The most frequent verdict first.
     for verdict, count in pd.Series(verdicts).value_counts().items():
         certificates.append(f"{count} {verdict}")
+    parts = ("full", "bad", "ga", "synthetic")
+    counts = {part: format_number(n_rows[part]) for part in parts}
     return {
         "Suite": manifest.name,
-        "Tasks": f"{len(tasks)}, {n_folds} folds",
+        "Tasks": f"{len(tasks)}, {format_count(n_folds, 'fold')}",
         "Baseline F": str(config["baseline"]["model"]),
         "Preset": str(config.get("preset", "")),
-        "Test rows": f"{n_rows['full']:,}, of which {n_rows['bad']:,} are bad for F",
-        "Made rows": f"{n_rows['ga']:,} augmented, {n_rows['synthetic']:,} synthetic",
+        "Test rows": f"{counts['full']}, of which {counts['bad']} are bad for F",
+        "Made rows": f"{counts['ga']} augmented, {counts['synthetic']} synthetic",
         "Certificates": ", ".join(certificates),
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
@@ -380,27 +395,28 @@ def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
 def _job_warnings(jobs: pd.DataFrame) -> list[str]:
     """Return one sentence per reason for which jobs have no usable score."""
     warnings = []
-    texts = {
-        "refused": "files of predictions do not fit the suite and were not used",
-        "failed": "jobs failed",
-        "missing": "jobs left no result",
+    happened = {
+        "refused": "{} refused, since their predictions do not fit the suite",
+        "failed": "{} failed",
+        "missing": "{} left no result",
     }
-    for status, text in texts.items():
+    for status, text in happened.items():
         affected = jobs[jobs["status"] == status]
         if not len(affected):
             continue
+        counted = text.format(format_count(len(affected), "job"))
         # The table of jobs has them all; one is enough to begin with.
         first = affected.iloc[0]
         by_framework = _count_by_framework(affected)
-        counts = f"{len(affected)} {text} ({by_framework})."
+        counts = f"{counted} ({by_framework})."
         job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
         warnings.append(f"{counts} The first: {job}: {first['reason']}")
     not_run = jobs[jobs["status"] == "not run"]
     if len(not_run):
         by_framework = _count_by_framework(not_run)
-        warnings.append(
-            f"{len(not_run)} jobs of the definition were not run ({by_framework})."
-        )
+        counted = format_count(len(not_run), "job")
+        verb = "was" if len(not_run) == 1 else "were"
+        warnings.append(f"{counted} of the definition {verb} not run ({by_framework}).")
     return warnings
 
 
@@ -416,8 +432,10 @@ def _needed_warnings(needed: pd.DataFrame) -> list[str]:
     if not len(needed):
         return []
     by_name = _count_by_framework(needed.rename(columns={"name": "framework"}))
+    counted = format_count(len(needed), "job")
+    verb = "has" if len(needed) == 1 else "have"
     return [
-        f"{len(needed)} jobs that a verdict needs have not been run ({by_name}): frameworks are "
+        f"{counted} that a verdict needs {verb} not been run ({by_name}): frameworks are "
         "compared with F on the untouched test folds."
     ]
 
@@ -433,7 +451,11 @@ def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:
     n_uncertified = sum(task.certificate is None for task in tasks)
     if not n_uncertified:
         return []
+    verb = "has" if n_uncertified == 1 else "have"
+    which = f"{n_uncertified} of {len(tasks)} tasks {verb}"
+    if len(tasks) == 1:
+        which = "The only task has"
     return [
-        f"{n_uncertified} of {len(tasks)} tasks have no certificate, so nothing is claimed on "
-        "them: hardsynth certify writes it."
+        f"{which} no certificate, so nothing is claimed where F fails: hardsynth certify "
+        "writes it."
     ]

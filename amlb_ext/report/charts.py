@@ -29,8 +29,10 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_curve
 
+from amlb_ext.core.display import format_percent
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
+from amlb_ext.report.overall import WITHHELD
 from amlb_ext.report.parts import F
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
@@ -38,6 +40,8 @@ from amlb_ext.report.predictions import TaskPredictions, has_prediction
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
+#: Intervals over few tasks reach far beyond this, and would hide the others.
+LONGEST_BAR = 2.0
 #: Points kept of a ROC curve: the page holds every point twice, and the eye sees no more.
 _POINTS_ON_A_CURVE = 60
 #: Bins of a numeric target.
@@ -132,7 +136,7 @@ def contrast_chart(
         title=f"Loss minus F's loss, on {'the region' if where == 'region' else where}",
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; no bar, no "
         "interval.",
-        x_label="difference of mean loss from F",
+        x_label="mean loss minus F's",
         y_label="",
         series=tuple(series),
         y_categories=tuple(marks.name for marks in series),
@@ -400,47 +404,185 @@ def _roc_curve(
     return false_rate, true_rate
 
 
-def overall_chart(
-    overall: pd.DataFrame, colours: Mapping[str, ColourRole]
+def slice_chart(
+    key: str, slice_losses: pd.DataFrame, colours: Mapping[str, ColourRole], loss: str
 ) -> Chart | None:
-    """Return the mean saving over tasks per framework, with its interval over tasks."""
-    table = overall[np.isfinite(overall["relative"].to_numpy(dtype=float))]
-    if not len(table):
+    """Return the loss of F and of the best candidates in each slice in which F fails.
+
+    Parameters
+    ----------
+    key : str
+    slice_losses : DataFrame
+        See :func:`amlb_ext.report.slice_losses.losses_on_slices`, the best candidate first.
+    colours : mapping of str to ColourRole
+    loss : str
+        What is averaged.
+    """
+    # F alone would say again what the table of slices says.
+    names = list(dict.fromkeys(slice_losses["framework"]))[: MOST_LINES + 1]
+    if len(names) < 2:
         return None
-    # One constant predictor would hide all others; where all are far, all are drawn.
-    is_far = table["relative"].abs() > OFF_THE_SCALE
-    if is_far.all():
-        is_far[:] = False
-    off_the_scale = table[is_far]
-    table = table[~is_far]
+    slices = list(dict.fromkeys(slice_losses["slice"]))
     series = []
-    for position, row in enumerate(table.to_dict("records")):
-        framework = str(row["framework"])
-        marks = _interval_series(
-            framework,
-            position,
-            point=100 * row["relative"],
-            low=100 * row["low"],
-            high=100 * row["high"],
-            role=colours.get(framework, "ink"),
-            text=f"{framework}: {row['relative']:+.1%} over {row['tasks']} tasks",
+    for place, name in enumerate(names):
+        own = slice_losses[slice_losses["framework"] == name].set_index("slice")
+        own = own.reindex(slices)
+        texts = []
+        for text, value in zip(slices, own["loss"], strict=True):
+            texts.append(f"{name} where {text}: {value:.4g}")
+        # Side by side around the middle of their slice, F at the top.
+        offset = 0.7 * ((place + 0.5) / len(names) - 0.5)
+        marks = ChartSeries(
+            name=name,
+            kind="intervals",
+            x=own["loss"].to_numpy(dtype=float),
+            y=np.arange(len(slices)) + offset,
+            role=colours.get(name, "ink"),
+            low=own["low"].to_numpy(dtype=float),
+            high=own["high"].to_numpy(dtype=float),
+            text=tuple(texts),
+            symbol=place % 6,
         )
         series.append(marks)
-    changes = _list_changes(table)
-    if len(off_the_scale):
-        changes += f". Off the scale, not drawn: {_list_changes(off_the_scale)}"
+    return Chart(
+        key=key,
+        title="Who mends the slices in which F fails",
+        about="Less loss is better. Slices were found on one half of the rows, losses are those of "
+        "the other half. A slice is shown because F fails there on that half, too, which "
+        "flatters the others a little: this describes, it does not rank.",
+        x_label=f"mean {loss}",
+        y_label="",
+        series=tuple(series),
+        y_categories=tuple(slices),
+    )
+
+
+def trade_off_chart(
+    tasks: Sequence[TaskReport], colours: Mapping[str, ColourRole]
+) -> Chart | None:
+    """Return what each candidate gains where F fails against what it loses elsewhere."""
+    points: dict[str, list[tuple[str, float, float]]] = {}
+    left_out = []
+    for task in tasks:
+        if not len(task.contrasts) or "from_region" not in task.contrasts:
+            continue
+        overall = task.contrasts[task.contrasts["where"] == "all rows"]
+        known = overall.dropna(subset=["from_region", "from_elsewhere"])
+        for row in known.to_dict("records"):
+            name = str(row["framework"])
+            if is_control_framework(name) or row["verdict"] in WITHHELD:
+                continue
+            parts = 100 * row["from_elsewhere"], 100 * row["from_region"]
+            title = task.title or task.name
+            if max(np.abs(parts)) > 100 * OFF_THE_SCALE:
+                left_out.append(f"{name} on {title} ({sum(parts):+.0f} % in all)")
+            else:
+                points.setdefault(name, []).append((title, *parts))
+    if not points:
+        return None
+    series = []
+    for place, (name, own) in enumerate(sorted(points.items())):
+        texts = []
+        for title, elsewhere, region in own:
+            texts.append(
+                f"{name} on {title}: {region:+.1f} % where F fails, {elsewhere:+.1f} % elsewhere"
+            )
+        marks = ChartSeries(
+            name=name,
+            kind="points",
+            x=np.array([elsewhere for _, elsewhere, _ in own]),
+            y=np.array([region for _, _, region in own]),
+            role=colours.get(name, "ink"),
+            text=tuple(texts),
+            symbol=place % 6,
+        )
+        series.append(marks)
+    about = (
+        "Each point is a candidate on a task. Both axes are in percent of F's whole loss, so they "
+        "add up to the change on all rows. Below the dashed line a candidate saves loss in all: "
+        "at the lower left everywhere, at the lower right it pays elsewhere for what it gains "
+        "where F fails."
+    )
+    if left_out:
+        about += f" Off the scale, not drawn: {'; '.join(left_out)}."
+    return Chart(
+        key="trade-off",
+        title="Gain where F fails, against loss elsewhere",
+        about=about,
+        x_label="change elsewhere, in % of F's loss",
+        y_label="change where F fails, in % of F's loss",
+        series=tuple(series),
+        guides=("zero", "level", "break-even"),
+    )
+
+
+def overall_chart(overall: pd.DataFrame) -> Chart | None:
+    """Return the mean change over tasks per framework and question, with intervals over tasks."""
+    names = []
+    left_out = []
+    for row in overall.to_dict("records"):
+        changes = [row["overall_relative"], row["relative"]]
+        largest = max(
+            (abs(change) for change in changes if np.isfinite(change)), default=None
+        )
+        if largest is None:
+            continue
+        # One constant predictor would hide all others.
+        (left_out if largest > OFF_THE_SCALE else names).append(str(row["framework"]))
+    # Where all are far, all are drawn.
+    if not names:
+        names, left_out = left_out, []
+    if not names:
+        return None
+    table = overall.set_index("framework")
+    is_cut = False
+    series = []
+    for label, prefix, role, offset, symbol in (
+        ("whole test folds", "overall_", "f", -0.14, 0),
+        ("where F fails", "", "bad", 0.14, 2),
+    ):
+        columns = [f"{prefix}relative", f"{prefix}low", f"{prefix}high"]
+        percents = 100 * table.loc[names, columns].to_numpy(dtype=float)
+        change, low, high = percents.T
+        is_cut |= bool((high > 100 * LONGEST_BAR).any())
+        texts = [
+            f"{name}, {label}: {x:+.3g} %"
+            for name, x in zip(names, change, strict=True)
+        ]
+        marks = ChartSeries(
+            name=label,
+            kind="intervals",
+            x=change,
+            y=np.arange(len(names)) + offset,
+            role=role,
+            low=low,
+            high=np.minimum(high, 100 * LONGEST_BAR),
+            text=tuple(texts),
+            symbol=symbol,
+        )
+        series.append(marks)
+    about = (
+        f"Negative saves loss. On whole test folds: {_list_changes(table.loc[names])}."
+    )
+    if left_out:
+        about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
+    if is_cut:
+        about += f" Bars that go on beyond {LONGEST_BAR:+.0%} end there."
     return Chart(
         key="overall",
-        title="Mean change of F's loss in its failure region, over tasks",
-        about=f"Negative saves loss. {changes}. Bars are 95 % intervals with tasks as the sample.",
+        title="Mean change of F's loss, over tasks",
+        about=f"{about} Means are geometric; bars are intervals with tasks as the sample.",
         x_label="change of F's loss, in %",
         y_label="",
         series=tuple(series),
-        y_categories=tuple(marks.name for marks in series),
+        y_categories=tuple(names),
         guides=("zero",),
     )
 
 
 def _list_changes(table: pd.DataFrame) -> str:
-    rows = table.to_dict("records")
-    return ", ".join(f"{row['framework']} {row['relative']:+.0%}" for row in rows)
+    changes = table["overall_relative"].to_dict()
+    return ", ".join(
+        f"{name} {format_percent(change, sign=True)}"
+        for name, change in changes.items()
+    )

@@ -153,6 +153,7 @@ def compare_frameworks(
     table = _contrast_table(task, inputs, weights, no_claim_on_f)
     # Between tasks only changes relative to F can be averaged: losses have different scales.
     table["relative"] = table["difference"] / table["loss_f"]
+    table = _with_shares(table, inputs, weights)
     table["folds"] = [
         f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
     ]
@@ -275,6 +276,36 @@ def _contrast_table(
     order = pd.Categorical(where, categories=list(WHERE.values())).codes
     table = table.assign(where=where).iloc[np.argsort(order, kind="stable")]
     return table.reset_index(drop=True).rename(columns={"candidate": "framework"})
+
+
+def _with_shares(
+    table: pd.DataFrame, inputs: _ComparisonInputs, weights: np.ndarray | None
+) -> pd.DataFrame:
+    """Add how much of the change on all rows comes from the region, and how much from elsewhere.
+
+    A row belongs to the region by its weight P(F fails | x) and to elsewhere by the rest of 1, so
+    both parts, in units of F's whole loss, add up to ``relative``.
+    """
+    table = table.assign(from_region=np.nan, from_elsewhere=np.nan)
+    if weights is None:
+        return table
+    region = table[table["where"] == WHERE[REGION]]
+    weighted = set(region.loc[region["weighted"].astype(bool), "framework"])
+    for index, row in table[table["where"] == WHERE[OVERALL]].iterrows():
+        name = row["framework"]
+        # Too few rows where F fails: their part of the change would be chance.
+        if name not in weighted:
+            continue
+        is_scored = inputs.scored[name].to_numpy()
+        losses = inputs.losses[name].to_numpy(dtype=float)
+        change = (losses - inputs.loss_f)[is_scored]
+        whole_loss = inputs.loss_f[is_scored].sum()
+        if whole_loss <= 0:
+            continue
+        region_part = float((weights[is_scored] * change).sum() / whole_loss)
+        table.loc[index, "from_region"] = region_part
+        table.loc[index, "from_elsewhere"] = change.sum() / whole_loss - region_part
+    return table
 
 
 def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clus
 from amlb_ext.report.feature_space import FeatureSpace, project_rows
 from amlb_ext.report.model import Chart, ChartSeries
 from amlb_ext.report.predictions import TaskPredictions
-from amlb_ext.report.slices import find_slices
+from amlb_ext.report.slices import search_and_judge
 from amlb_ext.suite import SuiteFiles, amlb_name
 
 COLUMNS = (
@@ -45,12 +45,15 @@ class FailureDescription:
         mean loss).
     slices : DataFrame
         See :func:`amlb_ext.report.slices.find_slices`, with ``task``.
+    inside : tuple of ndarray of shape (n,), bool
+        For each slice, the rows that judge it.
     chart : Chart or None
     """
 
     groups: np.ndarray
     clusters: pd.DataFrame
     slices: pd.DataFrame
+    inside: tuple[np.ndarray, ...]
     chart: Chart | None
 
 
@@ -75,13 +78,14 @@ def find_failures(
     source = full.rows["source_row"].to_numpy()
     bad = (full.rows["origin"] == "bad").to_numpy()
     # Each of the three has a random stream of its own: none depends on what another draws.
-    slices = find_slices(
+    judged = search_and_judge(
         features,
         columns,
         bad=bad,
         groups=source,
         rng=random_stream(seed, task, "report", "slices"),
     )
+    slices = judged.table
     slices.insert(0, "task", task)
 
     space = FeatureSpace().fit(features, columns)
@@ -137,6 +141,7 @@ def find_failures(
         groups=groups,
         clusters=pd.DataFrame(clusters, columns=list(COLUMNS)),
         slices=slices,
+        inside=judged.inside,
         chart=chart,
     )
 

@@ -24,6 +24,7 @@ TABLES = {
     "scores": "every metric on every part",
     "ranks": "mean ranks and the p-values between them",
     "slices": "where F fails",
+    "slice_losses": "F and each candidate in these slices",
     "clusters": "groups of failures",
     "relations": "what made rows keep",
     "measures": "the certificates",
@@ -83,7 +84,8 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
 def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     """Return all tables of a report by name, tasks stacked; see :data:`TABLES`."""
     stacked = {}
-    for name in ("contrasts", "pairs", "scores", "slices", "clusters", "relations"):
+    by_task = ("contrasts", "pairs", "scores", "slices", "slice_losses", "clusters")
+    for name in (*by_task, "relations"):
         frames = [getattr(task, name) for task in report.tasks]
         filled = [frame for frame in frames if len(frame)]
         # Without any row the columns of the first task's table are kept.

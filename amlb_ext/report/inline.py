@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import textwrap
 from typing import get_args
 from xml.etree import ElementTree as ET
 
@@ -29,6 +30,8 @@ _DECIMAL_NUMBER = re.compile(r"-?\d+\.\d+")
 _PATH_COMMAND = re.compile(r"\s*([A-Za-z])\s*")
 #: Styles of the backgrounds of figure and axes, which matplotlib writes even where they are clear.
 _INVISIBLE_STYLES = ("fill: none", "fill: none; opacity: 0")
+#: Longest line of a category's name.
+_LONGEST_LINE = 32
 #: Longest title or description of a chart.
 _LONGEST_TEXT = 2000
 
@@ -73,6 +76,28 @@ def legend_names(chart: Chart) -> list[str]:
             names.append(series.name)
     # A single name has nothing to be told apart from; the title says what the chart shows.
     return names if len(names) > 1 else []
+
+
+def rows_of_categories(chart: Chart) -> float:
+    """Return how many rows of marks a chart by name needs room for.
+
+    Series that stand side by side in a category need more than one row of it.
+    """
+    n_marks = sum(np.size(series.y) for series in chart.series)
+    per_category = n_marks / max(1, len(chart.y_categories))
+    return len(chart.y_categories) * max(1.0, 0.6 * per_category)
+
+
+def wrap_category(name: str) -> list[str]:
+    """Return the name of a category in two lines at most, each as long as a name may be.
+
+    Examples
+    --------
+    >>> wrap_category("age > 60 and balance <= 0 and housing is yes")
+    ['age > 60 and balance <= 0 and', 'housing is yes']
+    """
+    lines = textwrap.wrap(shorten_text(name, 2 * _LONGEST_LINE - 4), _LONGEST_LINE)
+    return lines or [""]
 
 
 def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:

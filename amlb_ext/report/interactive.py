@@ -10,26 +10,43 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from amlb_ext.core.display import shorten_text
-from amlb_ext.report.inline import axis_numbers, interval_bound, legend_names
+from amlb_ext.report.inline import (
+    axis_numbers,
+    interval_bound,
+    legend_names,
+    rows_of_categories,
+    wrap_category,
+)
 from amlb_ext.report.model import Chart, ChartSeries
 
 #: Part of a figure, as plotly's schema names it.
 _Spec = dict[str, Any]
 #: Longest name in a legend or on an axis of categories.
 _LONGEST_NAME = 32
-#: Longest label of an axis.
+#: Longest label of an axis, and longest line of it.
 _LONGEST_LABEL = 70
+_LONGEST_TITLE_LINE = 30
 #: More points than this are drawn small and pale.
 _CROWD = 300
 # Told apart by their order among their kind, for those who cannot tell colours apart.
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
 _DASHES = ("solid", "dash", "dot", "dashdot", "10px,3px,2px,3px,2px,3px", "longdash")
 _PATTERNS = ("", "/", "-", "\\", "|", "x")
+
+
+#: What to type for charts that react to the mouse.
+INSTALL = "pip install 'hardsynth[interactive]'"
+
+
+def has_plotly() -> bool:
+    """Return whether plotly's library is installed, the extra ``interactive``."""
+    return find_spec("plotly") is not None
 
 
 def plotly_figure(chart: Chart) -> _Spec:
@@ -232,7 +249,7 @@ def _figure_layout(chart: Chart, has_legend: bool) -> _Spec:
         }
         annotations.append(nothing)
     if chart.y_categories:
-        height = 130 + 30 * len(chart.y_categories)
+        height = 130 + round(30 * rows_of_categories(chart))
     else:
         height = 480 if chart.square else 400
     return {
@@ -277,7 +294,21 @@ def _guide_shapes(chart: Chart) -> list[_Spec]:
             "line": {"width": 1},
         }
         shapes.append(zero)
-    if "diagonal" in chart.guides:
+    if "level" in chart.guides:
+        level = {
+            "type": "line",
+            "layer": "below",
+            "x0": 0,
+            "x1": 1,
+            "xref": "paper",
+            "y0": 0,
+            "y1": 0,
+            "line": {"width": 1},
+        }
+        shapes.append(level)
+    for guide, slope in (("diagonal", 1), ("break-even", -1)):
+        if guide not in chart.guides:
+            continue
         # Below the marks, which may be many points.
         low, high = _diagonal_ends(chart)
         diagonal = {
@@ -285,8 +316,8 @@ def _guide_shapes(chart: Chart) -> list[_Spec]:
             "layer": "below",
             "x0": low,
             "x1": high,
-            "y0": low,
-            "y1": high,
+            "y0": slope * low,
+            "y1": slope * high,
             "line": {"width": 1, "dash": "dash"},
         }
         shapes.append(diagonal)
@@ -295,7 +326,7 @@ def _guide_shapes(chart: Chart) -> list[_Spec]:
 
 def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> _Spec:
     axis: _Spec = {
-        "title": {"text": _escape_text(label, _LONGEST_LABEL), "standoff": 12},
+        "title": {"text": _axis_title(label), "standoff": 12},
         "automargin": True,
         "zeroline": False,
         "showgrid": not (bare or categories),
@@ -306,8 +337,19 @@ def _axis_layout(label: str, categories: tuple[str, ...], bare: bool) -> _Spec:
     if categories:
         axis["tickmode"] = "array"
         axis["tickvals"] = list(range(len(categories)))
-        axis["ticktext"] = [_escape_text(name, _LONGEST_NAME) for name in categories]
+        axis["ticktext"] = [_category_text(name) for name in categories]
     return axis
+
+
+def _axis_title(label: str) -> str:
+    # Beside long names little room is left for an axis: a longer title would be cut.
+    lines = textwrap.wrap(shorten_text(label, _LONGEST_LABEL), _LONGEST_TITLE_LINE)
+    return "<br>".join(_escape_text(line, _LONGEST_LABEL) for line in lines)
+
+
+def _category_text(name: str) -> str:
+    lines = wrap_category(name)
+    return "<br>".join(_escape_text(line, _LONGEST_LABEL) for line in lines)
 
 
 def _diagonal_ends(chart: Chart) -> list[float]:

@@ -33,8 +33,9 @@ ColourRole = Literal[
     "c6",
     "c7",
 ]
-#: Lines that help to read a chart: ``zero`` is vertical at x = 0.
-ChartGuide = Literal["zero", "diagonal"]
+#: Lines that help to read a chart: ``zero`` is vertical at x = 0, ``level`` horizontal at y = 0;
+#: on ``break-even`` x + y = 0.
+ChartGuide = Literal["zero", "level", "diagonal", "break-even"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Chart:
     x_categories, y_categories : tuple of str
         Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
         ``y_categories`` is at the top.
-    guides : tuple of {'zero', 'diagonal'}
+    guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
     square : bool
         Whether one unit is equally long on both axes.
     bare : bool
@@ -172,7 +173,8 @@ class TaskReport:
         ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F), ``low``, ``high``,
         ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted`` (what the verdict
         rests on), ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``
-        (against F's re-fits), ``verdict`` (``better``, ``worse``, ``undecided``, ``incomplete``,
+        (against F's re-fits), ``from_region`` and ``from_elsewhere`` (of all rows: the parts of
+        ``relative`` that come from where F fails and from elsewhere), ``verdict`` (``better``, ``worse``, ``undecided``, ``incomplete``,
         ``no claim``; ``larger`` and ``smaller`` gains in the region), ``reason``.
     pairs : DataFrame
         One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
@@ -184,6 +186,8 @@ class TaskReport:
         interval holds), ``rows``, ``folds``, ``direction`` (``lower`` or ``higher`` is better).
     slices : DataFrame
         Where F fails, see :mod:`amlb_ext.report.slices`.
+    slice_losses : DataFrame
+        F and each candidate inside each slice, see :mod:`amlb_ext.report.slice_losses`.
     clusters : DataFrame
         Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
@@ -227,6 +231,7 @@ class TaskReport:
     relations: pd.DataFrame = field(default_factory=pd.DataFrame)
     rejected: int = 0
     capping: str = ""
+    slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def changes(self) -> str:
@@ -258,14 +263,16 @@ class SuiteReport:
     about : dict of str to str
         Suite overview: what it was made with, by label.
     verdict : tuple of str
-        The answer, a few sentences, the most important first.
+        The answer: on which tasks F is beaten, then one sentence per candidate.
+    caveats : tuple of str
+        What stands behind the answer and what limits it, a sentence each.
     warnings : tuple of str
         What must be known before anything is believed: refused, failed and missing jobs.
     tasks : tuple of TaskReport
     overall : DataFrame
         One row per framework: ``framework``, ``tasks``, ``better``, ``worse``, ``undecided``,
         ``withheld`` (incomplete or no claim), ``better_family`` (better with p-values adjusted
-        over all tasks and frameworks), ``relative`` (mean over tasks of the contrast relative to
+        over all tasks and frameworks), ``relative`` (geometric mean over tasks of the change of
         F's loss), ``low``, ``high`` (interval over tasks; NaN below three), all of them where F
         fails; the same over all rows, each name with ``overall_`` before it; ``larger`` (tasks on
         which the gain is larger where F fails), ``mean_rank``.
@@ -302,3 +309,4 @@ class SuiteReport:
     charts: tuple[Chart, ...] = ()
     level: float = 0.95
     notes: tuple[str, ...] = field(default=())
+    caveats: tuple[str, ...] = ()

@@ -14,11 +14,12 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_cell,
+    format_count,
     format_interval,
     format_number,
     format_p_value,
@@ -26,17 +27,22 @@ from amlb_ext.core.display import (
     is_known,
 )
 from amlb_ext.core.json_values import to_json_values
-from amlb_ext.report.interactive import plotly_figure, plotly_library
+from amlb_ext.report.glossary import GLOSSARY
+from amlb_ext.report.interactive import has_plotly, plotly_figure, plotly_library
+from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.model import Chart, SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
 from amlb_ext.report.tables import (
     PARTS,
-    best_contrast,
     job_groups,
     score_pivots,
     table_records,
 )
 
+#: Where a word ends inside a name.
+_WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
+#: A longer word is broken anywhere, or it would make its column wider than a screen.
+_LONGEST_WORD = 18
 #: More tasks than this are folded, with a box to filter them.
 MANY_TASKS = 8
 #: More jobs without a score than this are grouped.
@@ -65,12 +71,15 @@ def render_page(
     folder = asset_path("resources", "report")
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
     # Without a chart the 5 MB of the library would stand there for nothing.
-    is_live = interactive and has_charts
+    is_live = interactive and has_charts and has_plotly()
     template = _environment().get_template("page.html.j2")
+    names = [task.name for task in report.tasks]
+    anchors = task_anchors(names)
     return template.render(
         report=report,
         links={label: quote(href, safe="/%#?=&") for label, href in links.items()},
-        anchors=task_anchors([task.name for task in report.tasks]),
+        anchors=anchors,
+        anchor_of=dict(zip(names, anchors, strict=True)),
         many=len(report.tasks) > MANY_TASKS,
         interactive=is_live,
         library=Markup(plotly_library()) if is_live else "",
@@ -97,19 +106,37 @@ def _environment() -> Environment:
         cell=format_cell,
         estimate=format_interval,
         known=is_known,
+        count=format_count,
+        name=name_element,
         tone=lambda word: TONES.get(str(word), "none"),
     )
     environment.globals.update(
+        GLOSSARY=GLOSSARY,
         PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
         still=lambda chart: Markup(chart.drawn or draw_chart(chart)),
         diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
+        answer_matrix=answer_matrix,
         data=lambda chart: Markup(embedded_figure(chart)),
-        best=best_contrast,
         pivots=score_pivots,
         job_groups=job_groups,
     )
     return environment
+
+
+def name_element(name: object) -> Markup:
+    """Return a name that a browser may break between its words; inside one only if it must.
+
+    Examples
+    --------
+    >>> name_element("HardsynthCandidate_x")
+    Markup('<span class="name">Hardsynth<wbr>Candidate_<wbr>x</span>')
+    """
+    words = _WORD_ENDS.split(str(name))
+    longest = max(len(word) for text in words for word in text.split() or [""])
+    style = "name long" if longest > _LONGEST_WORD else "name"
+    breakable = Markup("<wbr>").join(escape(word) for word in words)
+    return Markup('<span class="{}">{}</span>').format(style, breakable)
 
 
 def task_anchors(names: list[str]) -> list[str]:

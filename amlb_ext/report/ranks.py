@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-import scikit_posthocs
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.model import FrameworkRanks
 from amlb_ext.stats.contrasts import choose_weighting
+from amlb_ext.stats.nemenyi import nemenyi_p_values
 
 #: Fewer tasks than this tell next to nothing.
 FEWEST_TASKS = 3
@@ -114,14 +114,13 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
             about=f"Wilcoxon's signed-rank test over {n_tasks} tasks: p = {p_value:.3f}.",
         )
     friedman_p = float(friedmanchisquare(*values.T).pvalue)
-    nemenyi_p = scikit_posthocs.posthoc_nemenyi_friedman(values)
-    nemenyi_p.index = nemenyi_p.columns = pd.Index(names)
+    nemenyi_p = pd.DataFrame(nemenyi_p_values(values), names, names)
     caution = (
         " With so few tasks only large differences can show." if n_tasks < 10 else ""
     )
     return _RankTest(
         friedman_p=friedman_p,
-        p=nemenyi_p.astype(float),
+        p=nemenyi_p,
         about=f"Friedman's test over {n_tasks} tasks and {n_entrants} entrants: "
         f"p = {friedman_p:.3f}; entrants joined by a bar do not differ by Nemenyi's test at "
         f".05.{caution}",

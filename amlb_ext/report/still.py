@@ -33,8 +33,11 @@ from amlb_ext.report.inline import (
     inline_svg,
     interval_bound,
     legend_names,
+    rows_of_categories,
+    wrap_category,
 )
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
+from amlb_ext.report.rank_bars import draw_rank_bars
 
 _INK = COLOUR["ink"]
 _GRID = COLOUR["grid"]
@@ -169,14 +172,8 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
     mean = ranks.mean.dropna()
     if ranks.p.empty or len(mean) < 2:
         return ""
-    # Imported here: the processes that draw the charts of tasks never rank.
-    from scikit_posthocs import critical_difference_diagram
-
-    # Numbered, not named: sets of names have another order in each process.
-    numbers = range(len(mean))
     p_values = ranks.p.reindex(index=mean.index, columns=mean.index)
     p_values = p_values.fillna(1.0)
-    p_values = p_values.set_axis(numbers, axis=0).set_axis(numbers, axis=1)
     names = [shorten_text(name, 24) for name in mean.index]
     longest_name = max(len(name) for name in names)
     longest_label = longest_name + len(" (1.23)")
@@ -186,21 +183,17 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
     with _canvas(key):
         figure = Figure((width, 3.0), dpi=_POINTS_PER_INCH)
         axes = figure.subplots()
-        diagram = critical_difference_diagram(
-            mean.set_axis(numbers),
-            p_values,
-            ax=axes,
+        labels = draw_rank_bars(
+            axes,
+            mean.to_numpy(dtype=float),
+            p_values.to_numpy(dtype=float),
             alpha=alpha,
-            label_fmt_left="{label}",
-            label_fmt_right="{label}",
-            text_h_margin=2 * margin,
-            label_props={"size": 9.5},
-            elbow_props={"color": _INK, "linewidth": 0.8},
-            marker_props={"s": 16},
-            crossbar_props={"color": COLOUR["c0"], "linewidth": 3.5, "zorder": 2},
+            margin=2 * margin,
+            line={"color": _INK, "linewidth": 0.8},
+            bar={"color": COLOUR["c0"], "linewidth": 3.5, "zorder": 2},
+            text={"size": 9.5},
         )
-        for label in diagram["labels"]:
-            place = int(label.get_text())
+        for place, label in enumerate(labels):
             mean_rank = mean.iloc[place]
             label.set_text(f"{names[place]} ({mean_rank:.2f})")
             # Labels that end at their mark stand to the left of it.
@@ -244,7 +237,7 @@ def _canvas(key: str) -> Iterator[None]:
 def _default_height(chart: Chart, width: float) -> float:
     """Return the height without the legend, in inches."""
     if chart.y_categories:
-        return 0.75 + 0.27 * len(chart.y_categories)
+        return 0.75 + 0.27 * rows_of_categories(chart)
     aspect = 0.75 if chart.square else 0.52
     return aspect * width
 
@@ -279,7 +272,7 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     if chart.x_categories:
         _name_x_positions(axes, chart.x_categories, width)
     if chart.y_categories:
-        names = [shorten_text(name) for name in chart.y_categories]
+        names = ["\n".join(wrap_category(name)) for name in chart.y_categories]
         axes.set_yticks(range(len(names)), names)
         # From the larger to the smaller number: position 0 is at the top.
         axes.set_ylim(len(names) - 0.4, -0.6)
@@ -294,10 +287,14 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
         axes.grid(axis=grid_axis)
     if "zero" in chart.guides:
         axes.axvline(0, color=_INK, linewidth=0.9)
-    if "diagonal" in chart.guides:
+    if "level" in chart.guides:
+        axes.axhline(0, color=_INK, linewidth=0.9)
+    for guide, slope in (("diagonal", 1), ("break-even", -1)):
+        if guide not in chart.guides:
+            continue
         axes.axline(
             (0, 0),
-            slope=1,
+            slope=slope,
             color=_INK,
             linewidth=0.9,
             linestyle=(0, (4, 3)),

@@ -37,19 +37,6 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
     return frame.to_dict("records")
 
 
-def best_contrast(task: TaskReport) -> Record | None:
-    """Return the contrast on all rows with the smallest difference; F itself does not count."""
-    candidates = []
-    for row in table_records(task.contrasts, where="all rows"):
-        # "incomplete" and "no claim" are no judgements.
-        is_judged = row["verdict"] in ("better", "worse", "undecided")
-        if not is_judged or is_control_framework(row["framework"]):
-            continue
-        if is_known(row["difference"]):
-            candidates.append(row)
-    return min(candidates, key=lambda row: row["difference"], default=None)
-
-
 def job_groups(jobs: pd.DataFrame) -> list[Record]:
     """Return jobs without a score, those alike in framework, status and reason together."""
     groups: dict[tuple[str, ...], Record] = {}

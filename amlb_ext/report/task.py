@@ -22,6 +22,7 @@ from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relatio
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
+from amlb_ext.report.slice_losses import losses_on_slices
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.suite import SuiteFiles, amlb_name
@@ -135,6 +136,24 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     # What is described: failures, scores on every part, charts.
     failures = find_failures(suite, task, full, points=inputs.points)
     parts = report_parts(views, failures.groups)
+    # Between candidates and F: a re-fit of F would take places from others.
+    candidates = [name for name in full.f if not is_control_framework(name)]
+    losses = pd.DataFrame(
+        {name: comparison.cap.apply(full.loss(name)) for name in candidates},
+        index=full.rows.index,
+    )
+    loss_f = comparison.cap.apply(full.rows["loss"].to_numpy(dtype=float))
+    clusters = full.rows["source_row"].to_numpy()
+    order = _best_first(comparison.contrasts)
+    slice_losses = losses_on_slices(
+        task,
+        slices=failures.slices,
+        inside=failures.inside,
+        losses=losses[[name for name in order if name in losses]],
+        loss_f=loss_f,
+        clusters=clusters,
+        level=inputs.level,
+    )
     task_charts: tuple[Chart, ...] = ()
     if inputs.points > 0:
         task_charts = _draw_charts(
@@ -142,6 +161,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             views,
             comparison,
             failure_map=failures.chart,
+            slice_losses=slice_losses,
             colours=inputs.colours,
             points=inputs.points,
         )
@@ -159,7 +179,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         rows=_row_counts(suite, task),
         folds=n_folds,
         certificate=inputs.certificate,
-        loss="Brier loss" if full.labels else "squared error of the scaled target",
+        loss=_loss_name(full),
         capping=comparison.cap.sentence(full.span),
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
@@ -168,6 +188,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         pairs=comparison.pairs,
         scores=score_parts(task, parts, inputs.level),
         slices=failures.slices,
+        slice_losses=slice_losses,
         clusters=failures.clusters,
         charts=task_charts,
         notes=(*entry.notes, *_fold_note_sentences(suite.manifest, task)),
@@ -183,18 +204,19 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     for job in jobs.to_dict("records"):
         framework = str(job["framework"])
         job_names[framework] = (str(job["name"]), str(job["constraint"]))
-    # Ranks are between candidates and F: a re-fit of F would take places from others.
-    candidates = [name for name in full.f if not is_control_framework(name)]
-    losses = {name: comparison.cap.apply(full.loss(name)) for name in candidates}
     return BuiltTask(
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=pd.DataFrame(losses, index=full.rows.index),
-        loss_f=comparison.cap.apply(full.rows["loss"].to_numpy(dtype=float)),
-        clusters=full.rows["source_row"].to_numpy(),
+        losses=losses,
+        loss_f=loss_f,
+        clusters=clusters,
         weights=comparison.weights,
     )
+
+
+def _loss_name(full: TaskPredictions) -> str:
+    return "Brier loss" if full.labels else "squared error of the scaled target"
 
 
 def _read_views(
@@ -305,6 +327,7 @@ def _draw_charts(
     comparison: TaskComparison,
     *,
     failure_map: Chart | None,
+    slice_losses: pd.DataFrame,
     colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
@@ -315,6 +338,9 @@ def _draw_charts(
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
+        charts.slice_chart(
+            f"{task}-slices", slice_losses, colours, loss=_loss_name(full)
+        ),
         failure_map,
         charts.target_chart(f"{task}-target", views),
     ]

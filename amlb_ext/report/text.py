@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import (
+    format_count,
     format_interval,
     format_number,
     format_percent,
@@ -16,6 +17,7 @@ from amlb_ext.core.display import (
     shorten_text,
     text_table,
 )
+from amlb_ext.report.matrix import MatrixAnswer, answer_matrix
 from amlb_ext.report.model import SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
@@ -40,8 +42,11 @@ def report_text(report: SuiteReport) -> str:
     # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
+    lines += _matrix_lines(report)
     for warning in report.warnings:
         lines += _wrap_text(f"WARNING: {warning}")
+    for sentence in report.caveats:
+        lines += _wrap_text(sentence)
     lines.append("")
     # The suite at a glance.
     for label, value in report.about.items():
@@ -49,7 +54,8 @@ def report_text(report: SuiteReport) -> str:
     if len(report.overall):
         lines += [
             "",
-            "Over all tasks (change of F's loss, negative is better; the region is where F fails)",
+            "Over all tasks (geometric mean change of F's loss, negative is better; the region is "
+            "where F fails)",
             *_overall_lines(report.overall),
             "",
             *_wrap_text(f"Ranks. {report.ranks.about}"),
@@ -61,13 +67,45 @@ def report_text(report: SuiteReport) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def _matrix_lines(report: SuiteReport) -> list[str]:
+    """Return the change of F's loss and the verdict, task by framework."""
+    matrix = answer_matrix(report.tasks, report.overall, report.level)
+    if not matrix.rows or not matrix.frameworks:
+        return []
+    rows = []
+    for row in matrix.rows:
+        cells = [shorten_text(row.title), shorten_text(row.choice or "-")]
+        for framework in matrix.frameworks:
+            cell = row.cells.get(framework)
+            # A candidate that did not run on the task has no cell.
+            cells.append(_answer_text(cell.overall) if cell else "-")
+            cells.append(_answer_text(cell.region) if cell else "-")
+        rows.append(cells)
+    headers = ["task", "best shown"]
+    for framework in matrix.frameworks:
+        headers += [shorten_text(framework), "where F fails"]
+    signs = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
+    return [
+        "",
+        "Change of F's loss on the whole test folds, and where F fails; less is better",
+        *text_table(headers, rows).splitlines(),
+        *_wrap_text("; ".join(signs)),
+        "",
+    ]
+
+
+def _answer_text(answer: MatrixAnswer) -> str:
+    return f"{answer.text()} {answer.mark.sign}" if answer.is_judged else answer.verdict
+
+
 def _overall_lines(overall: pd.DataFrame) -> list[str]:
     rows = []
     for row in overall.to_dict("records"):
         cells = [shorten_text(row["framework"]), int(row["tasks"])]
         for question in ("overall_", ""):
             counts = [int(row[f"{question}{word}"]) for word in ("better", "worse")]
-            cells += [*counts, format_percent(row[f"{question}relative"])]
+            change = format_percent(row[f"{question}relative"], sign=True)
+            cells += [*counts, change]
         cells += [int(row["larger"]), format_number(row["mean_rank"])]
         rows.append(cells)
     headers = ["framework", "tasks", "better", "worse", "change"]
@@ -97,9 +135,11 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         "synthetic": "synthetic",
     }
     counts = ", ".join(
-        f"{task.rows.get(part, 0)} {kind}" for part, kind in kinds.items()
+        f"{format_number(task.rows.get(part, 0))} {kind}"
+        for part, kind in kinds.items()
     )
-    lines += _wrap_text(f"{counts}, {task.folds} folds. {task.weighting}", 2)
+    folds = format_count(task.folds, "fold")
+    lines += _wrap_text(f"{counts}, {folds}. {task.weighting}", 2)
     if task.capping:
         lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
@@ -107,8 +147,8 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         lines += _wrap_text(shorten_text(task.changes, 400), 2)
     if len(task.relations):
         lines += _wrap_text(
-            f"Made rows keep {len(task.relations)} relations between columns; "
-            f"{task.rejected} rows that broke one were rejected.",
+            f"Made rows keep {format_count(len(task.relations), 'relation')} between columns; "
+            f"rows rejected since they broke one: {task.rejected}.",
             2,
         )
     return [
@@ -177,7 +217,7 @@ def _slice_lines(task: TaskReport) -> list[str]:
     lines = []
     for row in table_records(task.slices):
         condition = shorten_text(row["slice"], 300)
-        share = f"{row['share']:.0%} of {row['rows']} rows"
+        share = f"{row['share']:.0%} of {format_count(row['rows'], 'row')}"
         inside = f"{share} ({_percent_range(row)})"
         lines += _wrap_text(
             f"F fails where {condition}: {inside}, {row['base']:.0%} of all rows", 2

@@ -3,6 +3,7 @@
 ==============  ============================================================================
 ``base``        the contract: :class:`TaskRef`, :class:`Source`
 ``bundled``     tasks that need no file and no network: ``bundled``, ``bundled/NAME``
+``weird``       tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
 ``files``       a table on disk: ``.csv``, ``.parquet``, ``.arff``
 ``amlb_yaml``   an AMLB benchmark definition: a ``.yaml`` file or its name
 ``openml``      a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
@@ -42,6 +43,7 @@ from amlb_ext.sources.bundled import BundledSource
 from amlb_ext.sources.files import FileSource
 from amlb_ext.sources.openml import OpenMLSource
 from amlb_ext.sources.targets import check_targets
+from amlb_ext.sources.weird import WeirdSource
 
 __all__ = ["SOURCES", "Source", "TaskRef", "describe_sources", "open_specs"]
 
@@ -49,6 +51,7 @@ __all__ = ["SOURCES", "Source", "TaskRef", "describe_sources", "open_specs"]
 SOURCES: tuple[Source, ...] = (
     OpenMLSource(),
     BundledSource(),
+    WeirdSource(),
     FileSource(),
     AmlbSource(),
 )
@@ -62,8 +65,8 @@ def open_specs(
     Parameters
     ----------
     specs : sequence of str
-        ``bundled``, ``bundled/NAME``, a path to a table or to an AMLB definition, the name of
-        an AMLB definition, ``openml/t/ID``, ``openml/s/ID``.
+        ``bundled``, ``bundled/NAME``, ``weird``, ``weird/NAME``, a path to a table or to an
+        AMLB definition, the name of an AMLB definition, ``openml/t/ID``, ``openml/s/ID``.
     options : SourceConfig, optional
 
     Returns
@@ -87,8 +90,8 @@ def open_specs(
     ...
     amlb_ext.core.errors.SourceError: no source understands 'bundeld/toy' (did you mean \
 'bundled/toy'? accepted: openml/t/ID, openml/s/ID (also test.openml/...); bundled, bundled/NAME; \
-a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, or the name of an AMLB \
-benchmark definition)
+weird, weird/NAME; a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, \
+or the name of an AMLB benchmark definition)
     """
     options = options or SourceConfig()
     sources = [_find_source(spec, options) for spec in specs]

@@ -204,8 +204,9 @@ def _check_kind(name: str, kind: Any) -> None:
     known = [known_kind.value for known_kind in Kind]
     if kind == "timeseries":
         raise SourceError(
-            f"{name}: time series are not yet supported",
-            "set 'enabled: false' on this task; the others go on without it",
+            f"{name}: time series are not yet supported beside tables",
+            f"make a suite of its own of it, DEFINITION#{name}; or set 'enabled: false' on this "
+            "task, the others go on without it",
         )
     if kind is not None and kind not in known:
         raise SourceError(

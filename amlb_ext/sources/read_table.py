@@ -26,6 +26,7 @@ from amlb_ext.core.numbers import (
     parse_text_numbers,
     replace_as_objects,
 )
+from amlb_ext.core.paths import check_file
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
@@ -126,8 +127,7 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
         raise SourceError(
             f"the name of the file {path} is not UTF-8", "rename the file or folder"
         )
-    if not path.exists():
-        raise SourceError(f"no such file: {path}", "check the path")
+    check_file(path)
     if not path.is_file():
         raise SourceError(f"{path} is not a file", "give the path of one table")
     if path.stat().st_size == 0:

@@ -41,7 +41,7 @@ SKEWED = (
 #: Fewest rows of which a skewness is believed, and the factor of Cochran's rule.
 FEWEST_T, COCHRAN = 100, 25
 #: The same for Hall's interval, which takes skewness into account and asks for less of it to be
-#: averaged out; measured, see docs/coverage.md.
+#: averaged out; measured, see docs/evidence/coverage.md.
 FEWEST_HALL, HALL = 200, 15
 #: Below this |a| Hall's transformation is, to rounding, the identity.
 NO_SKEWNESS = 1e-9
@@ -212,7 +212,7 @@ def is_nearly_normal(losses: np.ndarray) -> bool:
     """Say whether the losses are many enough, for their skewness, to quote a t interval.
 
     Cochran's rule, n >= 25 g^2 with the skewness g, and 100 rows, since fewer do not show it.
-    What came of it: docs/coverage.md.
+    What came of it: docs/evidence/coverage.md.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def hall_interval(
 def is_mildly_skewed(losses: np.ndarray) -> bool:
     """Say whether the losses are many enough, for their skewness, to quote Hall's interval.
 
-    n >= 15 g^2 with the skewness g, and 200 rows: docs/coverage.md has what came of it.
+    n >= 15 g^2 with the skewness g, and 200 rows: docs/evidence/coverage.md has what came of it.
 
     Examples
     --------

@@ -342,6 +342,11 @@ def _concentration_records(
             clusters=rows.clusters,
             level=level,
         )
+        weights = np.asarray(rows.weights)
+        weighted = weights * (contrasts - np.average(contrasts, weights=weights))
+        plain = (contrasts - contrasts.mean()) / len(contrasts)
+        influence = weighted / weights.sum() - plain
+        estimate = rows.widen_by_calendar(estimate, influence)
         # the plain mean has no learnt weights, so its difference scatters as the weighted mean
         estimates.append(rows.widen(estimate, contrasts))
     p_values = np.array([p_value(estimate) for estimate in estimates])

@@ -24,6 +24,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.two_way import widen_two_way
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     add_variance,
@@ -97,6 +98,9 @@ class ComparedRows:
     reweighted : ndarray of shape (G, n) or None
         The weights as they are without each of G groups of the rows that they were learnt from;
         None where the weights are what the question is about, or all rows count alike.
+    calendar : ndarray of shape (n,) or None
+        When each row was measured, where rows of one time share shocks: a second way in which they
+        depend on each other, beside ``clusters``.
     """
 
     loss_f: np.ndarray
@@ -105,6 +109,7 @@ class ComparedRows:
     clusters: np.ndarray | None = None
     refits: pd.DataFrame | None = None
     level: float = 0.95
+    calendar: np.ndarray | None = None
 
     def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedRows:
         """Return some of the rows, which count alike where their weights are worth too little.
@@ -130,12 +135,40 @@ class ComparedRows:
             reweighted=reweighted,
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
+            calendar=None if self.calendar is None else self.calendar[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
         """Return :func:`mean_contrast` of two models on these rows."""
         estimate = mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
-        return self.widen(estimate, np.asarray(loss_g) - np.asarray(other))
+        contrasts = np.asarray(loss_g) - np.asarray(other)
+        if self.calendar is not None and estimate.has_interval:
+            weights = np.ones(len(contrasts)) if self.weights is None else self.weights
+            influence = weights * (contrasts - estimate.point) / weights.sum()
+            estimate = self.widen_by_calendar(estimate, influence)
+        return self.widen(estimate, contrasts)
+
+    def widen_by_calendar(
+        self, estimate: MeanEstimate, influence: np.ndarray
+    ) -> MeanEstimate:
+        """Return the wider of an estimate and its two-way interval; as given without a calendar.
+
+        Parameters
+        ----------
+        estimate : MeanEstimate
+        influence : ndarray of shape (n,)
+            Of each row on the estimate.
+        """
+        if self.calendar is None or self.clusters is None:
+            return estimate
+        weights = np.ones(len(influence)) if self.weights is None else self.weights
+        return widen_two_way(
+            estimate,
+            influence,
+            first=self.clusters,
+            second=self.calendar,
+            weights=weights,
+        )
 
     def widen(self, estimate: MeanEstimate, contrasts: np.ndarray) -> MeanEstimate:
         r"""Return an estimate with the error that comes from having learnt the weights.

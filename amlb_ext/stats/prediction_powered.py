@@ -243,7 +243,7 @@ def prediction_powered_error(
 
     It is :func:`prediction_powered_mean` of the losses, clipped to [0, bound]. It sees spread
     only where losses differ: with few errors among few labelled rows it is too short, see the
-    table in docs/coverage.md.
+    table in docs/evidence/coverage.md.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from amlb_ext.amlb.safe_text import is_safe_text
 from amlb_ext.core.files import TEMPORARY_SUFFIX
+from amlb_ext.core.paths import OWN_FOLDER
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
@@ -23,6 +24,10 @@ MAIN_SUFFIXES = ("", "full")
 MAX_NAME = 150
 #: The integration that a suite's own frameworks use, as AMLB names a module.
 INTEGRATION = "extensions.HardsynthSklearn"
+#: The integration of suites of forecasting tasks, which suites of tables have no use for.
+FORECAST_INTEGRATION = "HardsynthForecast"
+#: Name of the manifest of a suite of forecasting tasks, in the folder that AMLB does not look at.
+FORECAST_MANIFEST = "forecasting.json"
 #: The suite's frameworks that are F itself, fitted on all training rows, and F fitted again on
 #: a part of them: they stand beside the candidates, not among them.
 BASELINE_FRAMEWORK = "HardsynthBaseline"
@@ -196,7 +201,7 @@ class Layout:
     @property
     def own(self) -> Path:
         """The folder that AMLB does not look at."""
-        return self.root / "hardsynth"
+        return self.root / OWN_FOLDER
 
     @property
     def manifest(self) -> Path:
@@ -293,6 +298,11 @@ _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes
 _READING = re.compile(r"hardsynth/columns\.csv")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
+
+
+def holds_forecasts(root: str | Path) -> bool:
+    """Whether a folder holds a suite of forecasting tasks."""
+    return (Layout(Path(root)).own / FORECAST_MANIFEST).is_file()
 
 
 def is_fold_file(relative: str) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError, suggest_nearest
+from amlb_ext.core.paths import no_suite_error
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout
+from amlb_ext.suite.layout import FORECAST_MANIFEST, MAIN_SUFFIXES, Layout
 from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
 
 
@@ -160,12 +160,14 @@ def unfinished_error(layout: Layout) -> SuiteError | None:
     # the manifest is written last, and the request first
     if layout.manifest.is_file():
         return None
+    if (layout.own / FORECAST_MANIFEST).is_file():
+        return SuiteError(
+            f"{layout.root} holds forecasting tasks, which this command does not take",
+            "use hardsynth run, report or verify",
+        )
     if layout.request.is_file():
         return SuiteError(
             f"the suite in {layout.root} is unfinished",
             "run the same hardsynth generate command again; finished folds are kept",
         )
-    return SuiteError(
-        f"{layout.root} holds no suite of hardsynth",
-        f"make one: hardsynth generate SOURCE -o {shlex.quote(str(layout.root))}",
-    )
+    return no_suite_error(layout.root)

@@ -15,10 +15,18 @@ from typing import Any
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
-from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, files_below
+from amlb_ext.suite.layout import (
+    FORECAST_INTEGRATION,
+    MAIN_SUFFIXES,
+    Layout,
+    files_below,
+)
 from amlb_ext.suite.manifest import AmlbTask, Pair
 from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
 from amlb_ext.suite.twin import pair_entries
+
+#: Packaged integrations that a suite does not hold: those of a folder of tasks.
+OTHER_INTEGRATIONS = ("LLMCoder", "WeirdReader")
 
 
 def write_shared_files(
@@ -130,7 +138,12 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
         # and would give other bytes on every machine
         is_hidden = any(step.startswith(".") for step in steps)
         is_leftover = relative.endswith((".pyc", TEMPORARY_SUFFIX))
-        if is_hidden or is_leftover or "__pycache__" in steps:
+        # that of forecasting tasks stands in their suites alone
+        is_other = steps[0] == FORECAST_INTEGRATION
+        if is_hidden or is_leftover or is_other or "__pycache__" in steps:
+            continue
+        # integrations for other folders: no framework of a suite names them
+        if steps[0] in OTHER_INTEGRATIONS:
             continue
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         target = layout.extensions.joinpath(*steps)

@@ -3,7 +3,7 @@
 Notation as in :mod:`~amlb_ext.synthesizers.network`; h : (b, width) hidden layers.
 
 The columns of a table have no order, so a convolution along them buys nothing here; two dense
-layers each way take a third of its time and come out as near (``docs/synthesizers.md``).
+layers each way take a third of its time and come out as near (``docs/evidence/synthesizers.md``).
 """
 
 from __future__ import annotations

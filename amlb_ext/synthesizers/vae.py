@@ -8,7 +8,7 @@ beta : weight of the KL term, 0 → 5e-4 over the first half of the training, th
 
 Everything runs on one thread (two are an order of magnitude slower on such small batches), or on
 a GPU where there is one; sampling always runs on the processor, so a fitted model travels. What it
-costs by rows stands in ``docs/synthesizers.md``.
+costs by rows stands in ``docs/evidence/synthesizers.md``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Rows(NamedTuple):
 class VAE(Synthesizer):
     """The conditional VAE with normal scores, calibrated margins and a fitted latent density.
 
-    Departures from the paper, each for a measured reason (``docs/synthesizers.md``):
+    Departures from the paper, each for a measured reason (``docs/evidence/synthesizers.md``):
 
     NOTE[DIFF]: dense layers instead of convolutions: columns have no order, and a step takes a
     third of the time.

@@ -18,7 +18,7 @@ class PaperVAE(VAE):
     Where the paper is silent, this follows the prototype: the KL term is the mean over latent
     dimensions. A missing number enters as its column's mean beside an indicator. All steps are
     taken, no row is held out. Kept for comparison: prior samples are far from the rows they were
-    learned from (``docs/synthesizers.md``).
+    learned from (``docs/evidence/synthesizers.md``).
 
     NOTE[DIFF]: numbers are clipped to the fitted range, and constant columns are not modelled.
 

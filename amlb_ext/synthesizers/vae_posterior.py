@@ -17,7 +17,7 @@ class PosteriorVAE(PaperVAE):
     then samples new bad points from the latent space" (section 3). With z ~ N(0, I), as
     ``vae_paper`` draws it, the Wasserstein distance to the augmented rows is ten to twenty times
     the printed one. Rows drawn like this are near-copies of single learnt rows and say little that
-    those do not say: for reproducing the paper, not for benchmarks (``docs/readings.md``).
+    those do not say: for reproducing the paper, not for benchmarks (``docs/evidence/readings.md``).
 
     The row whose latent mean is taken has the target asked for, or the nearest one learnt; among
     several it is drawn. Parameters are those of :class:`~amlb_ext.synthesizers.vae_paper.PaperVAE`.

@@ -24,6 +24,7 @@ from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.progress import StageDisplay
 from amlb_ext.suite import Layout, SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
@@ -110,9 +111,11 @@ def certify_suite(
         with tqdm(
             total=len(jobs), desc="certificates", unit="task", disable=quiet
         ) as bar:
-            for index, certified in certify_jobs(jobs, workers):
+            display = StageDisplay(bar)
+            for index, certified in certify_jobs(jobs, workers, display.show):
                 # written at once: what is finished survives an interruption
                 task = missing[index]
+                display.forget(task)
                 certificates[task] = certified.certificate
                 _store_certificate(suite, task, keys[task], how[task], certified)
                 bar.update()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.parallel import Execution, available_cores, run_jobs
+from amlb_ext.core.progress import begin_stage, listening
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.candidates import Size, named_candidates
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
@@ -111,28 +113,45 @@ CertifyJob = tuple[str, str, CertifySettings, Path | None]
 
 
 def certify_jobs(
-    jobs: Sequence[CertifyJob], workers: int | Execution
+    jobs: Sequence[CertifyJob],
+    workers: int | Execution,
+    on_stage: Callable[[str, str], None] | None = None,
 ) -> Iterator[tuple[int, Certified]]:
     """Yield ``(index, certified)`` as tasks finish; 0 workers for every core.
 
     Tasks are shared out to the processes, or, where there are fewer tasks than processes, the
     folds of each.
+
+    Parameters
+    ----------
+    jobs : sequence of tuple
+    workers : int or Execution
+    on_stage : callable, optional
+        Called with the name of a task and what is done of it now.
     """
+
+    def show(job: str, words: str) -> None:
+        if on_stage is not None:
+            _, task, *_ = jobs[int(job.split()[-1])]
+            on_stage(task, words)
+
     if isinstance(workers, Execution):
         if workers.cluster and workers.shared:
             # limits are those of a fold that is made, not of a task that is certified
             without_limits = replace(workers, timeout=0.0, memory=0)
-            yield from run_jobs(certify_job, jobs, without_limits)
+            yield from run_jobs(certify_job, jobs, without_limits, show)
             return
         # a cluster that does not see the files leaves all cores of this machine free
         workers = workers.processes if not workers.cluster else 0
     workers = workers or available_cores()
     if len(jobs) >= workers:  # a task each keeps all processes busy
-        yield from run_jobs(certify_job, jobs, workers)
+        yield from run_jobs(certify_job, jobs, workers, show)
         return
     # one task after the other, each with its folds on all processes
     for index, job in enumerate(jobs):
-        yield index, certify_job(*job, workers=workers)
+        with listening(partial(show, f"job {index}")):
+            certified = certify_job(*job, workers=workers)
+        yield index, certified
 
 
 def certify_job(
@@ -187,6 +206,7 @@ def certify_with_null(
     far = None
     if unlabelled is not None:
         far = read_unlabelled(unlabelled, rows, seed)
+    begin_stage("fitting candidates and F again")
     evaluation = evaluate_task(
         rows,
         size=settings.size,
@@ -198,6 +218,7 @@ def certify_with_null(
     )
     full = evaluation.parts["full"]
     capped, capping = cap_errors(rows, evaluation)
+    begin_stage("measuring")
     measures, measure_notes = measure_task(rows, capped, seed, uncapped=evaluation)
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}

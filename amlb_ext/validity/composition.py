@@ -10,7 +10,7 @@ part.
 Made rows of the population are not made here. What they would say is what the oracle expects of
 the rows that they are moved from, and that is known without a draw. Augmented rows and those of a
 synthesizer are not among the mixtures: in no study did they order models better than the failures
-they were made from (docs/fidelity.md), so only the user puts them into the main test file.
+they were made from (docs/evidence/fidelity.md), so only the user puts them into the main test file.
 
 Notation
 --------

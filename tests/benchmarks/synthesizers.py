@@ -1,4 +1,4 @@
-"""How near are synthetic rows to real ones? The tables of ``docs/synthesizers.md``.
+"""How near are synthetic rows to real ones? The tables of ``docs/evidence/synthesizers.md``.
 
     python tests/benchmarks/synthesizers.py bundled/titanic bundled/diabetes --rows 400 --seeds 5
     python tests/benchmarks/synthesizers.py adult.csv --target income --bad 0.2 --seeds 10 \

@@ -12,6 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from amlb_ext.cli import main
 from amlb_ext.comparison import compare
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
@@ -79,7 +82,8 @@ def test_predictions_in_a_file(files, capsys):
     ],
 )
 def test_bad_input_is_one_line(files, capsys, more, message):
-    assert main(command(files[0], *more)) == 2
+    there = [str(files[0] / word) if word == "F.joblib" else word for word in more]
+    assert main(command(files[0], *there)) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -8,6 +8,9 @@ import pytest
 
 from amlb_ext.cli.main import main
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
@@ -21,8 +24,8 @@ def suite(tmp_path_factory):
         table.to_csv(folder / f"{name}.csv", index=False)
     tables = [str(folder / "one.csv"), str(folder / "two.csv")]
     flags = (
-        "--target y --baseline ridge --rule wrong --folds 2 --synthesizer local "
-        "--kappa 0 --no-train-hard --certificate none -j 1 -q"
+        "--target y --baseline ridge --rule wrong --folds 1 --synthesizer local --times 1 "
+        "--composition weighted --kappa 0 --no-train-hard --certificate none -j 1 -q"
     )
     assert main(["generate", *tables, "-o", str(folder / "s"), *flags.split()]) == 0
     return folder

@@ -13,6 +13,9 @@ from amlb_ext.comparison.region import find_region
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 def make_table(n=1200, seed=0):
     """F, a linear model, fails where ``a`` is large: the label turns round there."""

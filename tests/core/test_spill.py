@@ -90,8 +90,11 @@ def test_a_full_disk_leaves_the_task_in_memory(task, tmp_path, monkeypatch):
 def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch):
     cheap = {
         "baseline": {"model": "ridge"},
-        "synthesizer": {"name": "local"},
+        "synthesizer": {"name": "local", "times": 1},
         "split": {"folds": 1},
+        "search": {"kappa": 0.005, "copies": 1},
+        "composition": ["weighted"],
+        "train_hard": False,
     }
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.random(60), "c": rng.choice(["u", "v"], 60)})

@@ -92,6 +92,7 @@ def other_numpy(folder):
     return str(folder / "other")
 
 
+@pytest.mark.exhaustive  # seven processes; the others below need two or three each
 def test_one_worker_is_killed_one_suspended_and_one_of_another_version(
     loopback, tmp_path, capfd
 ):

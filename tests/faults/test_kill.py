@@ -1,6 +1,6 @@
 """Killed at random moments, continued, and the same bytes in the end.
 
-A quick run kills a few times; ``HARDSYNTH_NIGHTLY=1`` kills fifty.
+A run kills twice; ``HARDSYNTH_NIGHTLY=1`` kills fifty.
 """
 
 import os
@@ -11,6 +11,7 @@ import sys
 import time
 
 import psutil
+import pytest
 from small_faults import CHEAP, contents, write_table
 
 from amlb_ext.suite import verify_suite
@@ -39,6 +40,7 @@ def workers_of(process):
         return []
 
 
+@pytest.mark.exhaustive  # test_source.py kills one process once
 def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
     write_table(tmp_path / "t.csv", seed=1, n=120)
     command = [*COMMAND, str(tmp_path / "t.csv"), "-o"]

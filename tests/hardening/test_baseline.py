@@ -16,7 +16,12 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
-from amlb_ext.hardening.baseline.registry import BASELINES, is_installed, resolve_model
+from amlb_ext.hardening.baseline.registry import (
+    BASELINES,
+    build_estimator,
+    is_installed,
+    resolve_model,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.split import cross_folds
 
@@ -53,15 +58,26 @@ def task(request):
     return make(request.param)
 
 
+def few_rounds(name, kind):
+    """Return a baseline with fewer trees or rounds than it has: each is fitted seven times."""
+    known = resolve_model(BaselineConfig(model=name), kind)
+    settings = build_estimator(known, kind).get_params()
+    # of a network it is a word
+    is_boosting = isinstance(settings.get("learning_rate"), float)
+    few = {"n_estimators": 20, "max_iter": 20} if is_boosting else {"n_estimators": 20}
+    return BaselineConfig(
+        model=name, params={key: few[key] for key in few if key in settings}
+    )
+
+
 @pytest.mark.parametrize("name", BASELINES)
 def test_contract(name, task):
     if not is_installed(name):
         pytest.skip(f"the optional package of {name} is not installed")
     encoder, target, Z, y = encoded(task)
     rows = np.arange(len(task))
-    model = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(
-        Z, y, seed=1
-    )
+    config = few_rounds(name, task.kind)
+    model = make_baseline(config, task, encoder, target).fit(Z, y, seed=1)
     f = model.predict(Z)
     parts = cross_folds(y, len(task.labels), 5, 1)
     out, fits = model.cross_fit(Z, y, rows, parts, seed=1)
@@ -77,9 +93,7 @@ def test_contract(name, task):
         assert (f.argmax(axis=1) == y).mean() > 0.6
     else:
         assert np.corrcoef(f, y)[0, 1] > 0.8
-    again = make_baseline(BaselineConfig(model=name), task, encoder, target).fit(
-        Z, y, seed=1
-    )
+    again = make_baseline(config, task, encoder, target).fit(Z, y, seed=1)
     np.testing.assert_array_equal(f, again.predict(Z))
     # a category and a number never seen, and a missing number, are predicted too
     assert np.isfinite(

@@ -15,6 +15,8 @@ from amlb_ext.validity.task_rows import read_task
 
 FAST = ["--folds", "1", "--certificate", "none", "-j", "1", "-q", "--kappa", "0.3"]
 FAST += ["--epochs", "5", "--search-max-rows", "40", "--rule", "quantile"]
+FAST += ["--composition", "bad,synthetic", "--copies", "1", "--no-train-hard"]
+FAST += ["--synthesizer", "local", "--times", "2"]
 
 
 def make_table(path, target="spouse", seed=0):
@@ -41,8 +43,8 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
 @pytest.mark.parametrize(
     "flags",
     [
+        ("--synthesizer", "vae"),
         (),
-        ("--synthesizer", "local"),
         ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
     ],
     ids=["vae", "local", "population-stress"],
@@ -106,7 +108,7 @@ def test_workers_change_no_byte(tmp_path):
         out = tmp_path / f"out{workers}"
         # later flags win over earlier ones
         flags = [*FAST, "--folds", "2", "-j", workers, "--target", "label"]
-        flags += ["--baseline", "logistic"]
+        flags += ["--baseline", "logistic", "--times", "1", "--generations", "2"]
         command = ["generate", str(tmp_path / "table.csv"), "-o", str(out), *flags]
         assert main(command) == 0
         files = sorted(path for path in out.rglob("*") if path.is_file())

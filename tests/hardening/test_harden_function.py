@@ -32,7 +32,10 @@ FAST = [
     "--tries",
     "20",
 ]
-FAST += ["--certificate", "none", "-j", "1"]
+FAST += ["--certificate", "none", "-j", "1", "--composition", "weighted"]
+FAST += ["--times", "1", "--copies", "1", "--no-train-hard"]
+pytestmark = pytest.mark.usefixtures("light_models")
+
 SHIPPED = ["test", "validation", "small", "medium", "large"]
 MINE = """\
 - name: __defaults__

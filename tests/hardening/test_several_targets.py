@@ -21,6 +21,9 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 QUICK = {
     "synthesizer": {"name": "local", "times": 1},
     "baseline": {"model": "ridge"},

@@ -21,6 +21,10 @@ CHEAP = [
     ".005",
 ]
 CHEAP += [
+    "--times",
+    "1",
+    "--copies",
+    "1",
     "--generations",
     "1",
     "--no-train-hard",

@@ -22,6 +22,7 @@ LATIN = os.fsdecode(b"t\xe9")
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 CHEAP = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "-j", "1"]
 CHEAP += ["--certificate", "none", "--generations", "2", "--no-train-hard"]
+CHEAP += ["--composition", "weighted", "--kappa", ".3", "--times", "1", "--copies", "1"]
 
 
 def command(*words, env=None, **options):

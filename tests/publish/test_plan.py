@@ -273,7 +273,7 @@ def test_what_the_server_would_refuse_stops_the_plan(suite, monkeypatch):
 
 
 def test_the_suites_own_texts_fit_with_many_tasks(tmp_path):
-    tasks = {f"{'long' * 30}_{i}": ("binary", 20, 4) for i in range(20)}
+    tasks = {f"{'long' * 50}_{i}": ("binary", 20, 4) for i in range(14)}
     found = plan_suite(write_suite(tmp_path / "hard", tasks), only=[*tasks])
     about = found.to_json()["suite"]
     assert len(about["description"]) == 4096

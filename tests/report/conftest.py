@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 from filelock import FileLock
+from small_models import lighten
 
 from amlb_ext.cli import main
 from amlb_ext.runner import score_suite
@@ -28,6 +29,11 @@ FAST = (
     "weighted",
     "--kappa",
     ".005",
+    "--times",
+    "1",
+    "--copies",
+    "1",
+    "--no-train-hard",
 )
 
 
@@ -94,7 +100,9 @@ def _made(root: Path, sources: tuple[str, ...], certificate: str) -> Scored:
         "1",
         "-q",
     ]
-    assert main(["generate", *sources, *flags]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        assert main(["generate", *sources, *flags]) == 0
     score_suite(root / "hard", 1, results=root / "results")
     return Scored(root / "hard", root / "results")
 

@@ -11,7 +11,7 @@ from amlb_ext.runner import known_frameworks
 from amlb_ext.runner.checkout import TAG
 from amlb_ext.runner.known_frameworks import look_up, read_known_frameworks
 
-PAGE = Path(__file__).parents[2] / "docs" / "automl_systems.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "automl_systems.md"
 
 
 def amlb_framework(name: str, version: str = "stable") -> Framework:

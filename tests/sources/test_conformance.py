@@ -17,6 +17,10 @@ def bundled_sample(table, folder, request):
     return "bundled/diabetes_gaps", SourceConfig(), "bundled/nothing"
 
 
+def weird_sample(table, folder, request):
+    return "weird/drop4_winners", SourceConfig(), "weird/nothing"
+
+
 def files_sample(table, folder, request):
     table.to_csv(folder / "a.csv", index=False)
     return str(folder / "a.csv"), SourceConfig(), str(folder / "nothing.csv")
@@ -49,6 +53,7 @@ def openml_sample(table, folder, request):
 #: source name -> a good spec, its options, and a spec of the right form that names nothing
 SAMPLES = {
     "bundled": bundled_sample,
+    "weird": weird_sample,
     "files": files_sample,
     "amlb": amlb_sample,
     "openml": openml_sample,

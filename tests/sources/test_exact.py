@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from exhaustive import count_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -300,7 +301,7 @@ COLUMNS = st.one_of(
 
 
 @settings(
-    max_examples=30,
+    max_examples=count_of(15, 30),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -347,7 +348,7 @@ def test_random_columns_keep_their_values_apart_or_say_so(
         assert int(now.nunique()) == before
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=count_of(60, 150), deadline=None, derandomize=True)
 @given(
     text=st.lists(
         st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30

@@ -91,7 +91,8 @@ def test_a_suite_with_none_means_none(tmp_path, capsys):
     table().to_csv(tmp_path / "t.csv", index=False)
     words = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "1", "-j", "1"]
     words += ["--certificate", "none", "--generations", "2", "--no-train-hard"]
-    words += ["--composition", "weighted", "--kappa", "0.3"]
+    words += ["--composition", "weighted", "--kappa", "0.3", "--times", "1"]
+    words += ["--copies", "1"]
     assert (
         main(
             ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "hard"), *words]

@@ -170,7 +170,7 @@ def case_of(folder: Path, seed: int) -> dict | None:
 
 
 def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
-    count = 1000 if NIGHTLY else 60
+    count = 1000 if NIGHTLY else 30
     cases = [case for seed in range(count) if (case := case_of(tmp_path, seed))]
     assert len(cases) > count / 2
     wrong = {
@@ -184,7 +184,7 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
 def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
     cases = []
-    for seed in range(1000 if NIGHTLY else 80):
+    for seed in range(1000 if NIGHTLY else 40):
         case = case_of(tmp_path, seed)
         if case is None:
             continue

@@ -19,7 +19,7 @@ from amlb_ext.suite import Coding
 from amlb_ext.suite.coding import write_csv
 
 pytestmark = pytest.mark.amlb
-CASES = 1000 if os.environ.get("HARDSYNTH_NIGHTLY") else 40
+CASES = 1000 if os.environ.get("HARDSYNTH_NIGHTLY") else 25
 N = 40
 
 NUMBERS = "1|2|3.5|-4|1e5|1E-3|.5|5.|+7| 8|9 |1_000|1,000|1,5|007|0|-0|00|1e-400|nan|NaN|NA||None"

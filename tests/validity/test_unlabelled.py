@@ -21,6 +21,9 @@ from amlb_ext.validity.unlabelled import (
     read_unlabelled,
 )
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 COLUMNS = (Column("a", "numeric"), Column("b", "categorical", ("u", "v"), True))
 
 
@@ -39,11 +42,12 @@ def folder(tmp_path_factory):
     config = build_config(
         {
             "baseline": {"model": "ridge"},
-            "synthesizer": {"name": "local"},
+            "synthesizer": {"name": "local", "times": 1},
             "source": {"target": "y"},
             "split": {"folds": 2},
             "hardness": {"rule": "wrong"},
-            "search": {"kappa": 0.0},
+            "search": {"kappa": 0.0, "copies": 1},
+            "composition": ["weighted"],
             "train_hard": False,
         }
     )

@@ -9,7 +9,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+
+from amlb_ext.core.progress import listening, write_stages_to
 
 #: Environment of a process: numerical libraries read these variables when they are loaded.
 THREADS = {
@@ -63,11 +66,17 @@ def run_and_report(
     trace : str
         The traceback; empty if it returned.
     """
-    with redirect_output(log):
+    stages = write_stages_to(stage_file(Path(log)))
+    with redirect_output(log), listening(stages):
         try:
             return True, run_single_threaded(function, arguments), ""
         except Exception as error:
             return False, error, traceback.format_exc()
+
+
+def stage_file(log: Path) -> Path:
+    """Return the file in which a process keeps the stage of its unit, beside the unit's log."""
+    return log.with_name("stage")
 
 
 @contextlib.contextmanager

@@ -78,8 +78,16 @@ class _PendingUnit:
         return self.with_report(report, reason)
 
 
-def open_pool(execution: Execution) -> Pool:
+def open_pool(
+    execution: Execution, on_stage: Callable[[str, str], None] | None = None
+) -> Pool:
     """Return the pool that an execution asks for.
+
+    Parameters
+    ----------
+    execution : Execution
+    on_stage : callable, optional
+        See :func:`run_units`.
 
     Raises
     ------
@@ -91,14 +99,15 @@ def open_pool(execution: Execution) -> Pool:
 
         return ClusterPool(execution)
     if execution.processes == 1 and not execution.is_limited:
-        return ThisProcess()
-    return LocalPool(execution)
+        return ThisProcess(on_stage)
+    return LocalPool(execution, on_stage)
 
 
 def run_units(
     units: Iterable[Unit],
     execution: Execution,
     raises: tuple[type[Exception], ...] = (Exception,),
+    on_stage: Callable[[str, str], None] | None = None,
 ) -> Iterator[UnitOutcome]:
     """Yield the outcome of each unit as it finishes.
 
@@ -109,6 +118,9 @@ def run_units(
     execution : Execution
     raises : tuple of type
         Errors of a unit's function that end the run; after any other error the unit is lost.
+    on_stage : callable, optional
+        Called with the name of a unit of this machine and what it does now, see
+        :mod:`amlb_ext.core.progress`; from any thread.
 
     Yields
     ------
@@ -119,7 +131,7 @@ def run_units(
     ClusterError
         See :func:`open_pool`.
     """
-    pool = open_pool(execution)
+    pool = open_pool(execution, on_stage)
     running: dict[Future[UnitReport], _PendingUnit] = {}
     to_repeat: deque[_PendingUnit] = deque()
     queue = enumerate(units)
@@ -210,6 +222,7 @@ def run_jobs(
     function: Callable[..., Any],
     jobs: Iterable[tuple[Any, ...]],
     workers: int | Execution = 1,
+    on_stage: Callable[[str, str], None] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Yield ``(index, function(*job))`` as each job finishes.
 
@@ -221,6 +234,8 @@ def run_jobs(
         Arguments of each call; drawn as workers become free.
     workers : int or Execution
         Number of processes; with 1 the jobs run here, in order.
+    on_stage : callable, optional
+        As for :func:`run_units`; a job is called ``job``, and its index follows.
 
     Yields
     ------
@@ -239,7 +254,7 @@ def run_jobs(
     )
     if not isinstance(workers, Execution):
         workers = Execution(workers=max(1, workers), retries=1)
-    for outcome in run_units(units, workers):
+    for outcome in run_units(units, workers, on_stage=on_stage):
         if outcome.lost:
             raise HardsynthError(
                 f"a worker process was lost: {outcome.lost}",

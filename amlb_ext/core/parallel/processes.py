@@ -7,6 +7,7 @@ them, :class:`ThisProcess` a pool that starts none.
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import socket
@@ -25,6 +26,7 @@ from amlb_ext.core.parallel.child import (
     exit_with_parent,
     run_and_report,
     run_single_threaded,
+    stage_file,
 )
 from amlb_ext.core.parallel.execution import Execution
 from amlb_ext.core.parallel.units import (
@@ -34,6 +36,7 @@ from amlb_ext.core.parallel.units import (
     UnitReport,
     WorkerDied,
 )
+from amlb_ext.core.progress import Listener, listening
 
 #: Seconds between two looks at a process.
 POLL = 0.1
@@ -56,6 +59,7 @@ class WorkerProcess:
         arguments: tuple[Any, ...],
         timeout: float = 0.0,
         memory: int = 0,
+        on_stage: Listener | None = None,
     ) -> UnitReport:
         """Return what the function returns, computed in the process.
 
@@ -67,6 +71,8 @@ class WorkerProcess:
             Seconds of wall time; 0 for no limit.
         memory : int
             Bytes; 0 for no limit.
+        on_stage : callable, optional
+            Called with what the function does now, see :mod:`amlb_ext.core.progress`.
 
         Raises
         ------
@@ -81,7 +87,9 @@ class WorkerProcess:
             # The process creates the log when the unit begins.
             log = Path(folder, "log")
             future = self._submit(function, arguments, str(log))
-            seconds, peak = self._watch(future, timeout=timeout, memory=memory, log=log)
+            seconds, peak = self._watch(
+                future, timeout=timeout, memory=memory, log=log, on_stage=on_stage
+            )
             has_result, result, trace = self._take_result(future, log)
             if not has_result:
                 raise UnitFailed(result, trace, _read_end(log))
@@ -122,12 +130,19 @@ class WorkerProcess:
         raise WorkerDied("no process could be started")
 
     def _watch(
-        self, future: Future[Any], *, timeout: float, memory: int, log: Path
+        self,
+        future: Future[Any],
+        *,
+        timeout: float,
+        memory: int,
+        log: Path,
+        on_stage: Listener | None = None,
     ) -> tuple[float, int]:
         """Wait for the end; return the seconds since it began, and its largest memory in bytes."""
         began = time.monotonic()
         peak = 0
         suspension = _Suspension()
+        shown = ""
         while not wait([future], POLL).done:
             pid = self._process_id()
             if suspension.is_over_patience(pid):
@@ -139,6 +154,11 @@ class WorkerProcess:
             if not log.exists():
                 began = time.monotonic()
                 continue
+            stage = _read_end(stage_file(log)) if on_stage else ""
+            # the process may just be writing it
+            if on_stage and stage and stage != shown:
+                shown = stage
+                on_stage(stage)
             used = _memory_of(pid, with_children=bool(memory))
             peak = max(peak, used)
             excess = ""
@@ -275,17 +295,37 @@ def _read_end(log: Path, max_bytes: int = 100_000) -> str:
 # each. A process that dies loses one unit; the others do not notice.
 
 
+#: Takes the name of a unit and what it does now.
+OnStage = Callable[[str, str], None]
+
+
+def _stage_listener(unit: Unit, on_stage: OnStage | None) -> Listener | None:
+    if on_stage is None:
+        return None
+    return functools.partial(on_stage, unit.name)
+
+
 class ThisProcess:
-    """A pool of this process alone: a unit is done when ``submit`` returns."""
+    """A pool of this process alone: a unit is done when ``submit`` returns.
+
+    Parameters
+    ----------
+    on_stage : callable, optional
+        See :func:`amlb_ext.core.parallel.jobs.run_units`.
+    """
 
     slots = 1
+
+    def __init__(self, on_stage: OnStage | None = None) -> None:
+        self._on_stage = on_stage
 
     def submit(self, unit: Unit, index: int, attempt: int) -> Future[UnitReport]:
         """Run a unit."""
         future: Future[UnitReport] = Future()
         began = time.monotonic()
         try:
-            result = run_single_threaded(unit.function, unit.arguments)
+            with listening(_stage_listener(unit, self._on_stage)):
+                result = run_single_threaded(unit.function, unit.arguments)
             future.set_result(UnitReport(result, time.monotonic() - began))
         except Exception as error:
             future.set_exception(UnitFailed(error, traceback.format_exc()))
@@ -307,9 +347,12 @@ class LocalPool:
     Parameters
     ----------
     execution : Execution
+    on_stage : callable, optional
+        See :func:`amlb_ext.core.parallel.jobs.run_units`.
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: Execution, on_stage: OnStage | None = None) -> None:
+        self._on_stage = on_stage
         self.slots = execution.processes
         self._execution = execution
         self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="unit")
@@ -348,4 +391,5 @@ class LocalPool:
             unit.arguments,
             timeout=self._execution.timeout,
             memory=self._execution.memory,
+            on_stage=_stage_listener(unit, self._on_stage),
         )

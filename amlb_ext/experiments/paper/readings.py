@@ -1,4 +1,4 @@
-"""How the paper's text is read where it can be read in several ways; see ``docs/readings.md``."""
+"""How the paper's text is read where it is ambiguous; see ``docs/evidence/readings.md``."""
 
 from __future__ import annotations
 

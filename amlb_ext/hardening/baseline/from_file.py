@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.paths import PREDICTION_ENDINGS, check_model_file, has_model_ending
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline.clones import can_clone, fit_clone
@@ -31,12 +32,6 @@ from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-
-#: Ends of names of fitted models: those of pickles may be followed by that of a compressor.
-_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".sav")
-_COMPRESSED_SUFFIXES = (".z", ".gz", ".bz2", ".xz", ".lzma")
-#: Ends of names of files of predictions.
-_PREDICTION_SUFFIXES = (".csv", ".parquet")
 
 
 def make_baseline(
@@ -85,11 +80,7 @@ def is_model_file(model: str) -> bool:
     # a short name is no file, whatever stands in the folder
     if model in BASELINES:
         return False
-    suffixes = [suffix.lower() for suffix in Path(model).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED_SUFFIXES:
-        suffixes.pop()
-        return bool(suffixes) and suffixes[-1] in _PICKLE_SUFFIXES
-    return bool(suffixes) and suffixes[-1] in (".skops", *_PICKLE_SUFFIXES)
+    return has_model_ending(model)
 
 
 def is_predictions_file(model: str) -> bool:
@@ -102,7 +93,7 @@ def is_predictions_file(model: str) -> bool:
     """
     if model in BASELINES:
         return False
-    return Path(model).suffix.lower() in _PREDICTION_SUFFIXES
+    return Path(model).suffix.lower() in PREDICTION_ENDINGS
 
 
 class FittedBaseline(Baseline):
@@ -348,10 +339,7 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         :mod:`amlb_ext.hardening.baseline.skops_types`, or a pickle without
         ``--trust-pickle``: loading a pickle runs whatever code it holds.
     """
-    if not path.is_file():
-        raise ModelError(
-            f"there is no model file {path}", "check the path of the model"
-        )
+    check_model_file(path)
     check_pickle_trusted(path, trust_pickle)
     try:
         if path.suffix.lower() == ".skops":

@@ -1,7 +1,7 @@
 """The format of predictions, in a file or in memory; every command reads it here.
 
 One row for each row of the table, in its order. What its columns are is told in
-``docs/models.md``, section "The predictions file".
+``docs/how-to/models.md``, section "The predictions file".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A small test fold orders models by the luck of its few rows. More rows of the sa
 the target that the oracle T expects, say the same with less noise. Rows are moved a little from
 real *test* rows, which neither T nor any candidate was fitted on. Moved from training rows they
 lose the order of models, most of all in regression: there T and every flexible candidate remember
-the targets they have seen (docs/fidelity.md has the figures).
+the targets they have seen (docs/evidence/fidelity.md has the figures).
 
 Such rows carry what T does not know as an error that no number of rows removes. They rank beside
 real rows; they give no interval.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.progress import begin_stage
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
@@ -196,6 +197,7 @@ def make_side(
     for attempt in range(1, models.config.search.tries):
         search_seeds.append(derive_seed(seed, *key, "search", attempt))
 
+    begin_stage(f"searching for rows near the {side} rows on which F fails")
     augmented = augment_bad_rows(
         models,
         real,
@@ -204,6 +206,8 @@ def make_side(
         seed=augment_seed,
         search_seeds=search_seeds,
     )
+    if models.config.synthesizer.times:
+        begin_stage(f"learning the {side} failures, and sampling from them")
     synthetic = sample_synthetic_rows(
         models,
         real,

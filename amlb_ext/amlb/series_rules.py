@@ -1,0 +1,222 @@
+"""AMLB's rules for forecasting tasks, replayed without AMLB: what runs, and what it mis-scores.
+
+AMLB v2.1.7 (``amlb/datasets/file.py``, ``TimeSeriesDataset``) reads one long CSV, sorts it by id
+and time, and takes the last H rows of each item for the test. Each rule was tried on AMLB itself;
+``tests/amlb/test_series_rules.py`` has a crafted file for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+#: A placeholder of AMLB's configuration, which it expands in other paths.
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+#: Spellings of frequencies that pandas 1.5 lacks.
+_NEW_FREQUENCIES = re.compile(r"\d*(?:ME|BME|QE|BQE|YE|BYE)(?:-\w+)?")
+_NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
+
+
+def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
+    """Return what AMLB would fail on or mis-score, of a task of ``type: timeseries``.
+
+    Parameters
+    ----------
+    name : str
+        Of the task.
+    task : mapping
+        As the definition has it, defaults merged in.
+
+    Returns
+    -------
+    list of str
+        One sentence each; empty where AMLB's scores mean what they say. The file is looked at
+        where it is an absolute path.
+    """
+    dataset = task["dataset"]
+    problems = []
+    if name.lower() == "nan":
+        problems.append("the name 'nan' is read as missing in results.csv")
+    for key in _NEEDED:
+        if dataset.get(key) is None:
+            problems.append(f"'{key}' is missing: AMLB fails")
+    if _NEW_FREQUENCIES.fullmatch(str(dataset.get("freq"))):
+        problems.append(
+            f"the frequency {dataset['freq']!r} is unknown to pandas 1.5: AMLB fails"
+        )
+    folds = int(task.get("folds") or 1)
+    if folds > 1:
+        problems.append(
+            f"{folds} folds: fold 1 leaves out two horizons and not one, so one horizon is never "
+            "tested"
+        )
+    path = str(dataset["path"])
+    problems += _check_path(path)
+    has_needed = all(dataset.get(key) is not None for key in _NEEDED)
+    if has_needed and Path(path).is_absolute() and Path(path).is_file():
+        problems += check_series_table(pd.read_csv(path), dataset, folds=folds)
+    return problems
+
+
+def _check_path(path: str) -> list[str]:
+    if path.startswith(("http://", "https://")):
+        return []
+    if _PLACEHOLDER.search(path):
+        return [
+            f"the path {path} has a placeholder, which AMLB does not expand here: the job never "
+            "runs, with exit status 0"
+        ]
+    if not Path(path).is_absolute():
+        return [
+            f"the path {path} is relative to the folder that AMLB is started in, not to the suite"
+        ]
+    if not Path(path).is_file():
+        return [f"there is no file {path}: the job never runs, with exit status 0"]
+    return []
+
+
+def check_series_table(
+    table: pd.DataFrame, dataset: Mapping[str, Any], *, folds: int = 1
+) -> list[str]:
+    """Return what AMLB would fail on or mis-score, of a long table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As AMLB reads it.
+    dataset : mapping
+        With ``forecast_horizon_in_steps``, ``seasonality``, ``target``, and the columns of id and
+        time where they are not ``item_id`` and ``timestamp``.
+    folds : int
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"item_id": "a", "timestamp": pd.date_range("2020", periods=5),
+    ...                       "target": 1.0})
+    >>> dataset = {"forecast_horizon_in_steps": 2, "seasonality": 1, "target": "target"}
+    >>> check_series_table(table, dataset)
+    ["1 item repeats itself in training, 'a' the first: its error is infinite, and it is left out \
+of the mean in silence"]
+    """
+    item = dataset.get("id_column") or "item_id"
+    time = dataset.get("timestamp_column") or "timestamp"
+    target = dataset["target"]
+    missing = [name for name in (item, time, target) if name not in table.columns]
+    if missing:
+        return [f"the file has no column {missing[0]!r}: AMLB fails"]
+    problems = []
+    others = [str(name) for name in table.columns if name not in (item, time, target)]
+    if others:
+        problems.append(
+            f"the column {others[0]!r} is passed on to frameworks as a covariate"
+        )
+    if table[target].isna().any():
+        problems.append("the target is missing in some rows: predictions become NaN")
+    horizon = int(dataset["forecast_horizon_in_steps"])
+    season = int(dataset["seasonality"])
+    table = table.assign(**{time: pd.to_datetime(table[time])})
+    table = table.sort_values([item, time], kind="stable")
+    groups = dict(list(table.groupby(item, sort=True)))
+    for fold in range(folds):
+        problems += _check_scales(
+            groups, target, fold=fold, horizon=horizon, season=season
+        )
+    problems += _check_times(groups, time)
+    problems += _check_repeated_series(groups, time, target)
+    return problems
+
+
+def _check_scales(
+    groups: Mapping[Any, pd.DataFrame],
+    target: str,
+    *,
+    fold: int,
+    horizon: int,
+    season: int,
+) -> list[str]:
+    """Return problems of the items' seasonal errors, by which MASE and SQL divide."""
+    # NOTE: AMLB removes (k + 1) H rows in fold k >= 1, one horizon more than meant
+    removed = (fold + 1) * horizon if fold else 0
+    short, unscaled, constant = [], [], []
+    for name, rows in groups.items():
+        train = rows[target].to_numpy(dtype=float)[: len(rows) - removed - horizon]
+        if len(train) < 1:
+            short.append(name)
+        elif len(train) <= season:
+            unscaled.append(name)
+        elif not np.nanmean(np.abs(train[season:] - train[:-season])) > 0:
+            constant.append(name)
+    where = f" in fold {fold}" if fold else ""
+    problems = []
+    if short:
+        problems.append(
+            f"{_items(short)} empty in training{where}: AMLB or the framework fails"
+        )
+    if unscaled:
+        problems.append(
+            f"{_items(unscaled)} no longer than the season in training{where}: the scale becomes "
+            "1.0, so MASE and SQL are in the target's own unit"
+        )
+    if constant:
+        verb = "repeats" if len(constant) == 1 else "repeat"
+        count, first = len(constant), constant[0]
+        items = f"{count} item{'s' if count > 1 else ''}"
+        it = (
+            "its error is infinite, and it is"
+            if count == 1
+            else ("their errors are infinite, and they are")
+        )
+        itself = "itself" if count == 1 else "themselves"
+        problems.append(
+            f"{items} {verb} {itself} in training{where}, {first!r} the first: {it} left out of "
+            "the mean in silence"
+        )
+    return problems
+
+
+def _items(names: list[Any]) -> str:
+    if len(names) == 1:
+        return f"item {names[0]!r} is"
+    return f"{len(names)} items, {names[0]!r} the first, are"
+
+
+def _check_times(groups: Mapping[Any, pd.DataFrame], time: str) -> list[str]:
+    for name, rows in groups.items():
+        times = rows[time]
+        if times.duplicated().any():
+            return [
+                f"item {name!r} has a time twice: its last rows are not its last times"
+            ]
+        # months differ in length, a gap doubles a step at least
+        steps = np.diff(times.to_numpy().astype("datetime64[s]").astype(np.int64))
+        if len(steps) > 1 and steps.max() > 1.75 * np.median(steps):
+            return [f"item {name!r} has gaps: it is scored as if there were none"]
+    return []
+
+
+def _check_repeated_series(
+    groups: Mapping[Any, pd.DataFrame], time: str, target: str
+) -> list[str]:
+    """Find one series cut at several origins: a later cut holds an earlier one's test."""
+    by_start: dict[tuple[Any, ...], list[Any]] = {}
+    for name, rows in groups.items():
+        head = rows.head(8)
+        key = (*head[time], *head[target])
+        by_start.setdefault(key, []).append(name)
+    for names in by_start.values():
+        if len(names) < 2:
+            continue
+        first, second = (groups[name][target].to_numpy() for name in names[:2])
+        length = min(len(first), len(second))
+        is_cut = len(first) != len(second)
+        if is_cut and np.array_equal(first[:length], second[:length], equal_nan=True):
+            return [
+                f"items {names[0]!r} and {names[1]!r} are one series cut twice: the longer one's "
+                "past holds the test of the shorter"
+            ]
+    return []

@@ -1,0 +1,248 @@
+"""``hardsynth demo``: a first look, from data to an answer, with the commands that it runs.
+
+It runs the commands that a user would type, with small settings, and keeps what they print in a
+log, so that a first look shows one screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import format_percent
+from amlb_ext.core.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What the demo is about: real rows with categories, real rows of a regression, and a simulated
+#: table on which F, a linear model, is surely wrong.
+TASKS = ("titanic", "diabetes", "toy")
+#: F once more, with other seeds and rows: a control, which answers nothing.
+_CONTROLS = ("HardsynthBaseline", "HardsynthNull")
+_LOG = "demo.log"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "demo",
+        help="a first look: three tasks, from data to an answer, in a minute",
+        description="Make three small tasks from bundled data, check them, score two candidates "
+        "against a linear model F, run the AutoML Benchmark where it can be had, and write the "
+        "report. About a minute of work on two cores; every command is shown. Without AMLB in "
+        "the cache its first set-up takes some minutes more, which --no-amlb avoids.",
+        examples="hardsynth demo\nhardsynth demo --no-amlb -o /tmp/demo",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="DIR",
+        default="hardsynth_demo",
+        help="folder to write to (default: hardsynth_demo)",
+    )
+    parser.add_argument(
+        "--no-amlb",
+        action="store_true",
+        help="leave the AutoML Benchmark out",
+    )
+    parser.add_argument(
+        "--amlb",
+        metavar="DIR",
+        help="AMLB checkout (default: $AMLB_HOME, or else a new clone)",
+    )
+    parser.set_defaults(run_command=run_command)
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run the commands one after another, and print what came of them."""
+    out = Path(arguments.out)
+    _prepare_folder(out)
+    print(
+        f"hardsynth demo: about a minute of work on two cores, in {out}\n"
+        "It is small: 2 folds, a linear model F, few made rows, 2 candidates "
+        f"({out / 'settings.yaml'}).\n"
+        "For results that you rely on, use 'hardsynth generate' with its defaults.\n",
+        flush=True,
+    )
+    began = time.monotonic()
+    suite = str(out / "suite")
+    results = str(out / "results")
+    with (out / _LOG).open("w", encoding="utf-8") as log:
+        steps = _Steps(log)
+        sources = [f"bundled/{task}" for task in TASKS]
+        settings = ["--config", str(out / "settings.yaml"), "--certificate", "none"]
+        steps.run(
+            "find where F fails, and make three hard tasks",
+            ["generate", *sources, "-o", suite, *settings],
+        )
+        steps.run("check every file of the suite", ["verify", suite])
+        _add_framework(out / "suite")
+        zoo = ["--candidate", "hist_gradient_boosting", "--candidate", "random_forest"]
+        steps.run(
+            "measure what each task may be used for",
+            ["certify", suite, *zoo, "--refits", "3"],
+        )
+        steps.run(
+            "score F, F once more as a control, and two candidates",
+            ["score", suite, "-r", results],
+        )
+        if not arguments.no_amlb:
+            _run_amlb(steps, suite, results, arguments.amlb)
+        steps.run("write the report", ["report", suite, "-r", results], accepted=(0, 1))
+    print(f"\ndone in {time.monotonic() - began:.0f} s; all output: {out / _LOG}")
+    print(f"report: {out / 'suite' / 'hardsynth' / 'report.html'}\n")
+    print("\n".join(answer_lines(_read_contrasts(out))))
+    return 0
+
+
+def _prepare_folder(out: Path) -> None:
+    """Make the demo's folder, or empty that of an earlier demo.
+
+    Raises
+    ------
+    ConfigError
+        The folder holds something else.
+    """
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file", "choose a folder with -o")
+    # only the demo writes a log of this name, and only beside what it made
+    if out.is_dir() and any(out.iterdir()) and not (out / _LOG).is_file():
+        raise ConfigError(
+            f"{out} is not empty and holds no demo of ours", "choose a folder with -o"
+        )
+    for folder in (out / "suite", out / "results"):
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _LOG).touch()
+    shutil.copyfile(
+        asset_path("resources", "demo", "settings.yaml"), out / "settings.yaml"
+    )
+
+
+def _add_framework(suite: Path) -> None:
+    """Add a second candidate where users add their own frameworks."""
+    entry = asset_path("resources", "demo", "frameworks.yaml").read_text("utf-8")
+    with (suite / "frameworks.yaml").open("a", encoding="utf-8") as handle:
+        handle.write(entry)
+
+
+class _Steps:
+    """Runs commands in this process; their output goes to a log."""
+
+    def __init__(self, log: TextIO) -> None:
+        self._log = log
+        self._number = 0
+
+    def run(
+        self, title: str, words: Sequence[str], accepted: Sequence[int] = (0,)
+    ) -> str:
+        """Run a command, print how long it took, and return the end of its output.
+
+        Raises
+        ------
+        RunError
+            Its exit status is not among the accepted ones.
+        """
+        from amlb_ext.cli.main import main
+
+        self._number += 1
+        command = f"hardsynth {shlex.join(words)}"
+        print(f"{self._number}. {title}\n   $ {command}", flush=True)
+        self._log.write(f"$ {command}\n")
+        self._log.flush()
+        start = self._log.tell()
+        began = time.monotonic()
+        with self._redirected():
+            status = main(words)
+        self._log.flush()
+        printed = Path(self._log.name).read_text("utf-8", "replace")[start:]
+        last_line = (printed.strip().splitlines() or [""])[-1]
+        if status not in accepted:
+            raise RunError(
+                f"the demo stopped, exit status {status}: {last_line}",
+                f"its output: {self._log.name}",
+            )
+        print(f"   {time.monotonic() - began:.0f} s", flush=True)
+        return last_line
+
+    @contextlib.contextmanager
+    def _redirected(self) -> Iterator[None]:
+        with (
+            contextlib.redirect_stdout(self._log),
+            contextlib.redirect_stderr(self._log),
+        ):
+            yield
+
+
+def _run_amlb(steps: _Steps, suite: str, results: str, amlb: str | None) -> None:
+    """Run AMLB on the real rows of each task; in one line why not, where it cannot be had."""
+    words = ["run", "constantpredictor", "hardsynth_quick", "-u", suite, "-r", results]
+    for task in TASKS:
+        words += ["-t", f"{task}_full"]
+    if amlb:
+        words += ["--amlb", amlb]
+    last_line = steps.run(
+        "run the AutoML Benchmark itself, runbenchmark.py", words, accepted=(0, 2)
+    )
+    if "error:" in last_line:
+        reason = last_line.partition("error:")[2].strip()
+        print(f"   left out, AMLB cannot be had here: {reason}", flush=True)
+
+
+def _read_contrasts(out: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(
+        out / "suite" / "hardsynth" / "report" / "contrasts.csv", keep_default_na=True
+    )
+
+
+def answer_lines(contrasts: pd.DataFrame) -> list[str]:
+    """Return one line for each task, those with a better model than F first.
+
+    Parameters
+    ----------
+    contrasts : DataFrame
+        The report's table of that name.
+    """
+    better = []
+    undecided = []
+    for task, of_task in contrasts.groupby("task", sort=False):
+        of_task = of_task[~of_task["framework"].isin(_CONTROLS)]
+        overall = of_task[of_task["where"] == "all rows"].sort_values("relative")
+        if overall.empty:
+            continue
+        best = overall.iloc[0]
+        text = f"{best['framework']}'s loss is {_change_words(best['relative'])} F's"
+        region = of_task[
+            (of_task["where"] == "region") & (of_task["framework"] == best["framework"])
+        ]
+        if len(region) and region["verdict"].iloc[0] != "no claim":
+            where_f_fails = _change_words(region["relative"].iloc[0])
+            text += f", and {where_f_fails} it where F fails"
+        if best["verdict"] == "better":
+            better.append(f"{task}: a better model than F: {text}")
+        else:
+            undecided.append(f"{task}: none is shown to be better than F: {text}")
+    return better + undecided
+
+
+def _change_words(relative: float) -> str:
+    """Return how a loss differs from F's.
+
+    Examples
+    --------
+    >>> _change_words(-0.953), _change_words(0.05)
+    ('95 % below', '5.0 % above')
+    """
+    side = "below" if relative < 0 else "above"
+    return f"{format_percent(abs(relative))} {side}"

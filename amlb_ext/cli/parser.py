@@ -1,0 +1,180 @@
+"""The parser of a command: one-line errors, a help of one screen, and all flags on request.
+
+A command with many flags names the dozen that most users need, in groups of its own;
+``--help`` shows these and an example, ``--help-all`` all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports an error in one line, with the nearest flag or command.
+
+    Parameters
+    ----------
+    examples : str
+        Command lines to print below the help, one per line.
+    **options
+        Those of ``argparse.ArgumentParser``.
+    """
+
+    def __init__(self, *, examples: str = "", **options: Any) -> None:
+        super().__init__(add_help=False, **options)
+        self._examples = examples
+        self._common: Mapping[str, Sequence[str]] = {}
+        self.add_argument(
+            "-h", "--help", action=_PrintHelp, help="show this help and exit"
+        )
+        self.add_argument(
+            "--help-all",
+            action=_PrintHelp,
+            const="all",
+            help="show all flags of the command and exit",
+        )
+
+    def show_first(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Set which arguments ``--help`` shows, by the title of their group.
+
+        Parameters
+        ----------
+        groups : mapping of str to sequence of str
+            Flags such as ``--target``, or the name of a positional argument.
+        """
+        self._common = groups
+
+    def format_help(self, everything: bool = False) -> str:
+        """Return the text of ``--help``, or with ``everything`` of ``--help-all``.
+
+        Parameters
+        ----------
+        everything : bool
+        """
+        text = self._format_common() if self._common and not everything else None
+        if text is None:
+            text = super().format_help()
+        if self._examples:
+            title = "example" if "\n" not in self._examples.strip() else "examples"
+            lines = [f"  {line}" for line in self._examples.strip().splitlines()]
+            text += "\n".join(["", f"{title}:", *lines, ""])
+        n_hidden = self._count_hidden()
+        if n_hidden and not everything:
+            text += f"\n{n_hidden} more flags: {self.prog} --help-all\n"
+        return text
+
+    def common_actions(self) -> list[argparse.Action]:
+        """Return the arguments that ``--help`` shows, in its order."""
+        actions = []
+        for names in self._common.values():
+            actions += [self._find_action(name) for name in names]
+        return actions
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with status 2."""
+        self.exit(2, f"hardsynth: error: {message} (see {self.prog} --help)\n")
+
+    def refuse_unknown(self, words: Sequence[str], command: str = "") -> NoReturn:
+        """Refuse arguments that no flag accepts, and say what was probably meant.
+
+        Parameters
+        ----------
+        words : sequence of str
+            As ``parse_known_args`` returns them.
+        command : str
+            The command that was given them.
+        """
+        parser = self.subparsers().get(command, self)
+        word = words[0]
+        if word.startswith("-"):
+            hint = parser._flag_hint(word.split("=")[0])
+        else:
+            hint = parser._position_hint()
+        parser.error(f"unknown argument {word}{hint}")
+
+    def subparsers(self) -> dict[str, Parser]:
+        """Return the parsers of the commands below this one, by name."""
+        # argparse lists flags and subcommands in private attributes only
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def _flag_hint(self, flag: str) -> str:
+        """Return which flag was probably meant."""
+        similar = difflib.get_close_matches(flag, sorted(all_flags(self)), n=1)
+        return f"; did you mean {similar[0]}?" if similar else ""
+
+    def _position_hint(self) -> str:
+        """Return where an argument that may be given several times belongs."""
+        for action in self._actions:
+            if not action.option_strings and action.nargs in ("*", "+"):
+                # argparse takes the first run of words, and none after a flag
+                title = action.metavar or action.dest
+                return f"; put every {title} in one place, before the flags"
+        return ""
+
+    def _find_action(self, name: str) -> argparse.Action:
+        for action in self._actions:
+            if name in action.option_strings or name == action.dest:
+                return action
+        raise ValueError(f"{self.prog} has no argument {name}")
+
+    def _count_hidden(self) -> int:
+        if not self._common:
+            return 0
+        flags = [action for action in self._actions if action.option_strings]
+        shown = [action for action in self.common_actions() if action.option_strings]
+        # the two helps are no settings of the command
+        return len(flags) - len(shown) - 2
+
+    def _format_common(self) -> str:
+        shown = self.common_actions()
+        needed = []
+        for action in shown:
+            if action.required or not action.option_strings:
+                needed.append(action)
+        formatter = self._get_formatter()
+        formatter.add_usage(None, needed, [], prefix="")
+        usage = " ".join(formatter.format_help().split())
+
+        formatter = self._get_formatter()
+        # the formatter reads the text as a format
+        formatter.add_usage(f"{usage} [flags]".replace("%", "%%"), [], [])
+        formatter.add_text(self.description)
+        for title, names in self._common.items():
+            formatter.start_section(title)
+            formatter.add_arguments([self._find_action(name) for name in names])
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
+class _PrintHelp(argparse.Action):
+    """Print the short help, or all of it where ``const`` is ``"all"``, and exit."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any):
+        super().__init__(
+            option_strings, argparse.SUPPRESS, nargs=0, **_without_default(options)
+        )
+
+    def __call__(self, parser: Any, *_: Any) -> None:
+        """Print and exit."""
+        print(parser.format_help(everything=self.const == "all"), end="")
+        parser.exit()
+
+
+def _without_default(options: Mapping[str, Any]) -> dict[str, Any]:
+    # a value in the namespace would say nothing
+    return {**options, "default": argparse.SUPPRESS}
+
+
+def all_flags(parser: Parser) -> set[str]:
+    """Return the flags of a parser and of every command below it."""
+    flags = set(parser._option_string_actions)
+    for subparser in parser.subparsers().values():
+        flags |= all_flags(subparser)
+    return flags

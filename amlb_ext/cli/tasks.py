@@ -1,0 +1,122 @@
+"""``hardsynth tasks``: ready tasks, written as a folder that AMLB runs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.core.display import text_table
+from amlb_ext.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from amlb_ext.suite.task_folder import TaskFolder
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "tasks",
+        help="write the weird tasks as an AMLB user directory",
+        description="Write six tasks that a forest on the raw columns fails at and a little "
+        "thought solves, after WeirdML. Each fold is another draw, which is WeirdML's run. "
+        "Runs offline; data of your own take the place of the stand-ins with --data.",
+    )
+    parser.add_argument("collection", choices=("weird",), help="which tasks: weird")
+    parser.add_argument("-o", "--out", required=True, metavar="DIR", help="the folder")
+    parser.add_argument(
+        "--folds",
+        type=int,
+        default=2,
+        metavar="N",
+        help="draws of each task; WeirdML asks for 15 (default: 2)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the data (default: 0)"
+    )
+    parser.add_argument(
+        "--literal",
+        action="store_true",
+        help="one set of data for all folds, as in WeirdML: only frameworks vary",
+    )
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="TASK=FILE",
+        help="real data for a task: chess_winners (PGN), shuffle_easy, shuffle_hard (.npy); "
+        "repeat the flag for several",
+    )
+    parser.add_argument(
+        "--licence",
+        default="",
+        metavar="TEXT",
+        help="licence of the --data files, for the manifest",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="write a framework LLMCoder_NAME that runs this language model; repeat the flag for "
+        "several",
+    )
+    add_output_flags(parser)
+    parser.set_defaults(run_command=run_command)
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Write the tasks; see :func:`amlb_ext.pipeline.weird.write_weird_tasks`."""
+    from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
+    from amlb_ext.tasks import with_data_files
+
+    files = dict(_read_data_flag(word) for word in arguments.data)
+    request = WeirdRequest(
+        tasks=with_data_files(files, licence=arguments.licence),
+        folds=arguments.folds,
+        seed=arguments.seed,
+        literal=arguments.literal,
+        models=tuple(arguments.model),
+    )
+    folder = write_weird_tasks(Path(arguments.out), request)
+    if arguments.json:
+        entries = {task.name: task.origin for task in folder.tasks}
+        print_json({"out": arguments.out, "tasks": entries, "folds": folder.n_folds})
+    elif not is_quiet(arguments):
+        print(_folder_summary(folder, arguments.out))
+    return 0
+
+
+def _read_data_flag(word: str) -> tuple[str, Path]:
+    name, equals, file = word.partition("=")
+    if not equals or not file:
+        raise ConfigError(
+            f"--data is {word!r}", "write TASK=FILE, e.g. chess_winners=games.pgn"
+        )
+    return name, Path(file).expanduser()
+
+
+def _folder_summary(folder: TaskFolder, out: str) -> str:
+    """Return what was written, and the commands that check, run and report it."""
+    rows: list[list[Any]] = []
+    for task in folder.tasks:
+        fold = task.folds[0]
+        stands_for = f", stands for {task.stands_for}" if task.stands_for else ""
+        data = f"{task.origin}{stands_for}"
+        rows.append([task.name, fold.train_rows, fold.test_rows, data])
+    where = shlex.quote(out)
+    n_folds = folder.n_folds
+    sets = "one set of data for all" if folder.literal else "a draw each"
+    return "\n".join(
+        [
+            text_table(["task", "training rows", "test rows", "data"], rows),
+            f"{n_folds} folds, {sets}",
+            f"  check:   hardsynth verify {where}",
+            f"  run:     hardsynth run FRAMEWORK weirdml -u {where}",
+            f"           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml -u {where}",
+            f"  report:  hardsynth report {where} --results results",
+        ]
+    )

@@ -1,0 +1,138 @@
+"""Whether a path that a user typed leads anywhere, asked before anything heavy is imported.
+
+A command asks here first, so that a mistyped path is told at once; the readers ask the same
+functions, so that the error is the same whoever meets it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from amlb_ext.core.errors import ModelError, SourceError, SuiteError
+
+#: The folder of a suite that AMLB does not look at.
+OWN_FOLDER = "hardsynth"
+#: Files in it, one of which every suite has: the request is written first, and the manifest last;
+#: then the manifest of a suite of forecasts, and that of a folder of tasks.
+_SUITE_RECORDS = ("manifest.json", "request.json", "forecasting.json", "tasks.json")
+#: Endings of the tables that are read.
+TABLE_ENDINGS = (".csv", ".parquet", ".arff")
+#: Endings of AMLB's benchmark definitions.
+DEFINITION_ENDINGS = (".yaml", ".yml")
+
+#: Endings of fitted models: those of pickles may be followed by that of a compressor.
+_PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".sav")
+_COMPRESSED_ENDINGS = (".z", ".gz", ".bz2", ".xz", ".lzma")
+#: Endings of files of predictions.
+PREDICTION_ENDINGS = (".csv", ".parquet")
+
+
+def is_suite_folder(root: Path) -> bool:
+    """Whether a folder holds a suite, finished or not."""
+    own = root / OWN_FOLDER
+    return any((own / name).is_file() for name in _SUITE_RECORDS)
+
+
+def no_suite_error(root: Path) -> SuiteError:
+    """Return the error for a folder without a suite."""
+    return SuiteError(
+        f"{root} holds no suite of hardsynth",
+        f"make one: hardsynth generate SOURCE -o {shlex.quote(str(root))}",
+    )
+
+
+def check_suite_folder(root: Path) -> None:
+    """Raise where there is no suite.
+
+    Raises
+    ------
+    SuiteError
+
+    Examples
+    --------
+    >>> check_suite_folder(Path("nope"))
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.SuiteError: nope holds no suite of hardsynth (make one: hardsynth \
+generate SOURCE -o nope)
+    """
+    if not is_suite_folder(root):
+        raise no_suite_error(root)
+
+
+def check_file(path: Path) -> None:
+    """Raise where there is no such file.
+
+    Raises
+    ------
+    SourceError
+    """
+    if not path.exists():
+        raise SourceError(f"no such file: {path}", "check the path")
+
+
+def has_model_ending(word: str) -> bool:
+    """Whether a word ends as the file of a fitted model does.
+
+    Examples
+    --------
+    >>> [has_model_ending(word) for word in ("m.skops", "m.joblib.gz", "sklearn.svm.SVC")]
+    [True, True, False]
+    """
+    endings = [ending.lower() for ending in Path(word).suffixes]
+    if endings and endings[-1] in _COMPRESSED_ENDINGS:
+        endings.pop()
+        return bool(endings) and endings[-1] in _PICKLE_ENDINGS
+    return bool(endings) and endings[-1] in (".skops", *_PICKLE_ENDINGS)
+
+
+def check_model_file(path: Path) -> None:
+    """Raise where there is no such file of a model.
+
+    Raises
+    ------
+    ModelError
+    """
+    if not path.is_file():
+        raise ModelError(
+            f"there is no model file {path}", "check the path of the model"
+        )
+
+
+def missing_source_file(spec: str) -> Path | None:
+    """Return the file that a source names if it is not there, else None.
+
+    Examples
+    --------
+    >>> missing_source_file("nope.csv"), missing_source_file("bundled/toy")
+    (PosixPath('nope.csv'), None)
+    """
+    # an address is no path, whatever it ends in; after "#" stands a task of a definition
+    if "://" in spec:
+        return None
+    path = Path(spec).expanduser()
+    if path.suffix.lower() not in TABLE_ENDINGS:
+        path = Path(spec.partition("#")[0]).expanduser()
+        if path.suffix.lower() not in DEFINITION_ENDINGS:
+            return None
+    return None if path.exists() else path
+
+
+def check_sources(specs: tuple[str, ...]) -> None:
+    """Raise where every source is a file that is not there.
+
+    Where others can be read, a missing one is left out and reported with them.
+
+    Raises
+    ------
+    SourceError
+    """
+    missing = []
+    for spec in specs:
+        path = missing_source_file(spec)
+        if path is None:
+            return
+        missing.append(path)
+    if missing:
+        check_file(missing[0])

@@ -1,0 +1,246 @@
+"""F on the windows of all origins: which are bad, and what each counts where F fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.forecasting.forecasters import Forecaster
+from amlb_ext.forecasting.hardness import (
+    WindowRule,
+    check_rule,
+    reducible_hardness,
+    settle_window_rule,
+)
+from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
+from amlb_ext.forecasting.panel import LeftOut, Panel
+from amlb_ext.forecasting.past_features import past_features
+from amlb_ext.forecasting.region import WindowWeights, weigh_windows
+from amlb_ext.forecasting.rolling import (
+    RolledForecasts,
+    ensemble_means,
+    roll_forecaster,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingWindows:
+    """The windows of the test origins, and what F does on them.
+
+    Attributes
+    ----------
+    panel : Panel
+    origins : Origins
+    tests : tuple of Windows
+        One for each test origin.
+    forecasts : RolledForecasts
+        F's, at test origins.
+    rule : WindowRule
+    hardness : ndarray of shape (n,)
+    is_bad : ndarray of shape (n,), bool
+    weighting : WindowWeights
+    left_out : tuple of LeftOut
+        Series that take no part at some test origin, each once.
+    """
+
+    panel: Panel
+    origins: Origins
+    tests: tuple[Windows, ...]
+    forecasts: RolledForecasts
+    rule: WindowRule
+    hardness: np.ndarray
+    is_bad: np.ndarray
+    weighting: WindowWeights
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def items(self) -> np.ndarray:
+        """Series of each window, ``(n,)``, as positions in the panel."""
+        return np.concatenate([windows.items for windows in self.tests])
+
+    @property
+    def cutoffs(self) -> np.ndarray:
+        """Calendar position of each window's last seen value, ``(n,)``."""
+        parts = [np.full(len(windows), windows.cutoff) for windows in self.tests]
+        return np.concatenate(parts)
+
+    @property
+    def scale(self) -> np.ndarray:
+        """s of each window, ``(n,)``."""
+        return np.concatenate([windows.scale for windows in self.tests])
+
+    @property
+    def future(self) -> np.ndarray:
+        """The H values behind each cutoff, ``(n, H)``."""
+        return np.concatenate([windows.future for windows in self.tests])
+
+    def table(self) -> pd.DataFrame:
+        """Return one row for each window: series, cutoff, scale, hardness, bad, weight."""
+        names = np.array(self.panel.names, dtype=object)
+        weights = self.weighting.weights
+        if weights is None:
+            weights = np.full(len(self.items), np.nan)
+        return pd.DataFrame(
+            {
+                "series": names[self.items],
+                "cutoff": self.panel.calendar[self.cutoffs],
+                "scale": self.scale,
+                "hardness": self.hardness,
+                "bad": self.is_bad,
+                "weight": weights,
+            }
+        )
+
+
+def find_failing_windows(
+    forecaster: Forecaster,
+    panel: Panel,
+    origins: Origins,
+    *,
+    rule: str = "mase",
+    alpha: float | None = None,
+    seed: int = 0,
+    with_jackknife: bool = True,
+) -> FailingWindows:
+    """Roll F over all origins, call windows bad, and learn where bad windows are.
+
+    Threshold and weights rest on windows whose futures end at or before the cutoff that they are
+    used at, so nothing behind a test origin decides what is asked there.
+
+    Raises
+    ------
+    DataError
+        No window at a test origin, or F fails on none or on all.
+    ModelError
+        F fails.
+    """
+    check_rule(rule, alpha)
+    learning = [cut_windows(panel, cutoff) for cutoff in origins.learning]
+    learning = [windows for windows in learning if len(windows)]
+    tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
+    for windows in tests:
+        if not len(windows):
+            raise DataError(
+                f"no series has a window at {panel.time_text(windows.cutoff)}: "
+                f"{_count_reasons(windows.left_out)}",
+                "ask for fewer test origins, a shorter horizon or season, or another cutoff",
+            )
+    every = [*learning, *tests]
+    rolled = roll_forecaster(forecaster, panel, every, seed)
+    hardness = _hardness(rule, rolled, panel, every, seed)
+    n_learning = sum(len(windows) for windows in learning)
+    settled = settle_window_rule(rule, alpha, hardness[:n_learning])
+    is_bad = settled.select(hardness)
+    cutoffs = np.concatenate([np.full(len(w), w.cutoff) for w in every])
+    items = np.concatenate([windows.items for windows in every])
+    features = [_window_features(panel, windows) for windows in every]
+    weighting = weigh_windows(
+        np.concatenate(features),
+        items,
+        cutoffs,
+        is_bad,
+        test_cutoffs=origins.test,
+        horizon=panel.horizon,
+        seed=seed,
+        with_jackknife=with_jackknife,
+    )
+    test = slice(n_learning, None)
+    _check_bad(is_bad[test], settled, hardness[test])
+    return FailingWindows(
+        panel=panel,
+        origins=origins,
+        tests=tests,
+        forecasts=_part_of(rolled, test),
+        rule=settled,
+        hardness=hardness[test],
+        is_bad=is_bad[test],
+        weighting=weighting,
+        left_out=_left_out_once(panel, tests),
+    )
+
+
+def _hardness(
+    rule: str,
+    rolled: RolledForecasts,
+    panel: Panel,
+    origins: Sequence[Windows],
+    seed: int,
+) -> np.ndarray:
+    if rule == "reducible":
+        scale = np.concatenate([windows.scale for windows in origins])
+        teacher = ensemble_means(panel, origins, seed)
+        return reducible_hardness(rolled.mean, teacher, scale)
+    if rule == "sql":
+        if rolled.sql is None:
+            raise DataError(
+                "the rule sql needs quantiles, and F forecasts none",
+                "give F's quantiles (columns 0.1 to 0.9), or --rule mase",
+            )
+        return rolled.sql
+    return rolled.mase
+
+
+def _window_features(panel: Panel, windows: Windows) -> np.ndarray:
+    pasts = [panel.past(item, windows.cutoff) for item in windows.items]
+    return past_features(pasts, panel.season, windows.scale)
+
+
+def _part_of(rolled: RolledForecasts, part: slice) -> RolledForecasts:
+    return RolledForecasts(
+        mean=rolled.mean[part],
+        quantiles=None if rolled.quantiles is None else rolled.quantiles[part],
+        mase=rolled.mase[part],
+        sql=None if rolled.sql is None else rolled.sql[part],
+    )
+
+
+def _check_bad(is_bad: np.ndarray, rule: WindowRule, hardness: np.ndarray) -> None:
+    if is_bad.any() and not is_bad.all():
+        return
+    how_many = "every window" if is_bad.all() else "no window"
+    wanted = max(1, len(hardness) // 10)
+    alpha = float(np.sort(hardness)[-wanted])
+    raise DataError(
+        f"F fails on {how_many} of {len(hardness)} at the test origins under the rule "
+        f"{rule.rule!r} with alpha {rule.alpha:.3g}",
+        f"--rule {rule.rule if rule.rule != 'quantile' else 'mase'} --alpha {alpha:.4g} would "
+        f"give {wanted}",
+    )
+
+
+def _left_out_once(panel: Panel, tests: Sequence[Windows]) -> tuple[LeftOut, ...]:
+    """Return each series that lacks a window, with its first reason."""
+    reasons = {entry.series: entry.reason for entry in panel.left_out}
+    for windows in tests:
+        for entry in windows.left_out:
+            reasons.setdefault(entry.series, entry.reason)
+    return tuple(LeftOut(series=name, reason=why) for name, why in reasons.items())
+
+
+def _count_reasons(left_out: Sequence[LeftOut]) -> str:
+    counts = Counter(entry.reason for entry in left_out)
+    parts = [f"{count} {reason}" for reason, count in counts.most_common(3)]
+    return "; ".join(parts)
+
+
+def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
+    """Return a sentence on the series that take no part, none where all do.
+
+    Examples
+    --------
+    >>> describe_left_out([LeftOut(series="a", reason="too short")])
+    ["1 series is left out at a test origin, 'a' the first: too short"]
+    """
+    if not left_out:
+        return []
+    first = left_out[0]
+    verb = "is" if len(left_out) == 1 else "are"
+    return [
+        f"{len(left_out)} series {verb} left out at a test origin, {first.series!r} the first: "
+        f"{first.reason}"
+    ]

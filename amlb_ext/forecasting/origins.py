@@ -1,0 +1,207 @@
+"""Origins: calendar cutoffs that are the same for all series, H steps apart.
+
+A *window* is a series at an origin: its past up to the cutoff, and the H values behind it. Test
+origins are the latest; learning origins lie before them, so that what is learnt from their windows
+has *futures* that end at or before the cutoff of every test origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.forecasting.losses import seasonal_scale
+from amlb_ext.forecasting.panel import LeftOut, Panel
+
+#: The latest cutoff is taken that keeps this share of the most series that any cutoff keeps.
+_KEPT_SHARE = 0.9
+#: A scale below this share of the values' size is rounding.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origins:
+    """Calendar positions of the last values that are seen.
+
+    Attributes
+    ----------
+    test, learning : tuple of int
+        Ascending; each of ``learning`` is H or more steps before the first of ``test``.
+    step : int
+        Between two test origins.
+    """
+
+    test: tuple[int, ...]
+    learning: tuple[int, ...]
+    step: int
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Learning origins, then test origins."""
+        return (*self.learning, *self.test)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """The windows of one origin.
+
+    Attributes
+    ----------
+    cutoff : int
+        Calendar position.
+    items : ndarray of shape (n,), int
+        Positions of their series in the panel.
+    scale : ndarray of shape (n,)
+        s of each window, positive.
+    future : ndarray of shape (n, H)
+    left_out : tuple of LeftOut
+        Series without a window here.
+    """
+
+    cutoff: int
+    items: np.ndarray
+    scale: np.ndarray
+    future: np.ndarray
+    left_out: tuple[LeftOut, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def plan_origins(
+    panel: Panel,
+    *,
+    test: int = 1,
+    learning: int = 3,
+    step: int | None = None,
+    cutoff: str | None = None,
+) -> Origins:
+    """Choose the origins of a panel.
+
+    Parameters
+    ----------
+    panel : Panel
+    test : int
+        Test origins.
+    learning : int
+        Origins before them, H apart, on which F's failures are learnt.
+    step : int, optional
+        Steps between two test origins; H when omitted.
+    cutoff : str, optional
+        Time of the last test origin, the last value that forecasters see. When omitted, the latest
+        at which at least 90 % as many series have a window as at any other.
+
+    Raises
+    ------
+    ConfigError
+        A number of origins below its bound, or a cutoff that is no time of the calendar.
+    DataError
+        No cutoff leaves a window at every origin.
+    """
+    if test < 1 or learning < 0:
+        raise ConfigError(
+            f"{test} test origins and {learning} learning origins",
+            "give at least 1 test origin, and 0 or more learning origins",
+        )
+    horizon = panel.horizon
+    step = horizon if step is None else step
+    if step < 1:
+        raise ConfigError(f"origins {step} steps apart", "give 1 step or more")
+    reach = (test - 1) * step + learning * horizon
+    last = _named_cutoff(panel, cutoff) if cutoff else _latest_cutoff(panel, reach)
+    tests = tuple(last - k * step for k in reversed(range(test)))
+    learnt = tuple(tests[0] - k * horizon for k in reversed(range(1, learning + 1)))
+    if tests[0] < 0:
+        raise DataError(
+            f"{test} test origins {step} steps apart reach before the first time of the table",
+            "ask for fewer test origins",
+        )
+    return Origins(test=tests, learning=tuple(c for c in learnt if c >= 0), step=step)
+
+
+def _named_cutoff(panel: Panel, cutoff: str) -> int:
+    try:
+        time = pd.Timestamp(cutoff)
+    except ValueError:
+        raise ConfigError(
+            f"the cutoff {cutoff!r} is no time", "write 2024-01-31"
+        ) from None
+    position = int(panel.calendar.get_indexer([time])[0])
+    last = len(panel.calendar) - 1 - panel.horizon
+    if position < 0 or position > last:
+        raise ConfigError(
+            f"the cutoff {cutoff} is not a time of the table that has {panel.horizon} others "
+            "behind it",
+            f"give one of frequency {panel.frequency} up to "
+            f"{panel.time_text(max(last, 0))}",
+        )
+    return position
+
+
+def _latest_cutoff(panel: Panel, reach: int) -> int:
+    """Return the latest cutoff that keeps nearly the most series at the last origin."""
+    horizon, season = panel.horizon, panel.season
+    if len(panel) == 0:
+        raise DataError(
+            "no series is left", "every series holds missing values; fill them"
+        )
+    first = panel.starts + season  # m + 1 values are seen
+    last = panel.ends - horizon
+    size = len(panel.calendar)
+    has_window = first <= last
+    if not has_window.any():
+        lengths = panel.ends - panel.starts + 1
+        longest = int(np.argmax(lengths))
+        raise DataError(
+            f"a window needs season + 1 + horizon = {season} + 1 + {horizon} values, the longest "
+            f"series {panel.names[longest]!r} has {lengths[longest]}",
+            "give a shorter --horizon or --season, or longer series",
+        )
+    # +1 where a series begins to have windows, -1 behind its last
+    changes = np.zeros(size + 1, dtype=int)
+    np.add.at(changes, first[has_window], 1)
+    np.add.at(changes, last[has_window] + 1, -1)
+    counts = np.cumsum(changes)[:size]
+    enough = np.flatnonzero(counts >= _KEPT_SHARE * counts.max())
+    return int(enough[-1])
+
+
+def cut_windows(panel: Panel, cutoff: int) -> Windows:
+    """Return the windows at one origin, and why other series have none.
+
+    A series needs more values up to the cutoff than a season has, not all of them alike a season
+    apart, and H values behind it. So AMLB's scale is that of the formula, not its stand-in 1.0.
+    """
+    items, scales, futures = [], [], []
+    left_out = []
+    horizon, season = panel.horizon, panel.season
+    ends = panel.ends
+    for item, name in enumerate(panel.names):
+        seen = cutoff - panel.starts[item] + 1
+        behind = ends[item] - cutoff
+        if behind < horizon:
+            reason = f"ends before the horizon of {horizon} steps does"
+        elif seen <= season:
+            reason = (
+                f"{max(seen, 0)} values up to the cutoff, season {season}: no scale"
+            )
+        else:
+            past = panel.past(item, cutoff)
+            scale = seasonal_scale(past, season)
+            if scale > _ROUNDING * float(np.abs(past).max()):
+                items.append(item)
+                scales.append(scale)
+                futures.append(panel.future(item, cutoff))
+                continue
+            reason = "the past repeats itself from season to season: no scale"
+        left_out.append(LeftOut(series=name, reason=reason))
+    return Windows(
+        cutoff=cutoff,
+        items=np.array(items, dtype=int),
+        scale=np.array(scales),
+        future=np.array(futures).reshape(-1, horizon),
+        left_out=tuple(left_out),
+    )

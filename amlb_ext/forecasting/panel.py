@@ -1,0 +1,454 @@
+"""A long table as series on one calendar: read, checked, and what was left out.
+
+Notation
+--------
+y_1 .. y_n : one series; H : horizon, steps to forecast; m : season, steps of a period
+calendar : all times of the panel, a step apart; a position is an index into it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.tseries.offsets import BaseOffset
+
+from amlb_ext.core.dates import AmbiguousDateError, parse_dates
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.forecasting.frequency import (
+    default_season,
+    infer_frequency,
+    old_spelling,
+    parse_frequency,
+)
+
+#: A time that says its zone: ``Z`` or an offset behind a time of day.
+_ZONE = r"\d\d:?\d\d.*?(Z|[+-]\d\d:?\d\d)\s*$"
+#: Longest calendar, so that a mistyped year does not fill the memory.
+MAX_STEPS = 5_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelRoles:
+    """Which columns of a long table hold what, and how far to forecast.
+
+    Attributes
+    ----------
+    series, time, target : str
+        Columns: which series a row belongs to, when it was measured, and the value.
+    horizon : int
+        H.
+    season : int, optional
+        m; what is usual for the frequency when omitted.
+    frequency : str, optional
+        Spelled as pandas does; seen from the times when omitted.
+    """
+
+    series: str
+    time: str
+    target: str
+    horizon: int
+    season: int | None = None
+    frequency: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1:
+            raise ConfigError(f"horizon {self.horizon}", "give 1 step or more")
+        if self.season is not None and self.season < 1:
+            raise ConfigError(
+                f"season {self.season}", "give 1 (no season) or more steps"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A series that takes part in nothing, and why."""
+
+    series: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Series on one calendar.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the series, in text order.
+    values : tuple of ndarray
+        y of each series, without gaps.
+    starts : ndarray of int
+        Calendar position of each series' first value.
+    calendar : DatetimeIndex
+    frequency : str
+        As pandas 1.5 spells it.
+    horizon, season : int
+        H and m, in steps.
+    left_out : tuple of LeftOut
+    notes : tuple of str
+        What a user should know of how the table was read.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[np.ndarray, ...]
+    starts: np.ndarray
+    calendar: pd.DatetimeIndex
+    frequency: str
+    horizon: int
+    season: int
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Calendar position of each series' last value."""
+        lengths = np.array([len(y) for y in self.values], dtype=int)
+        return self.starts + lengths - 1
+
+    def past(self, item: int, cutoff: int) -> np.ndarray:
+        """Return the values of a series up to and with a calendar position."""
+        return self.values[item][: cutoff - self.starts[item] + 1]
+
+    def future(self, item: int, cutoff: int) -> np.ndarray:
+        """Return the H values of a series behind a calendar position."""
+        first = cutoff - self.starts[item] + 1
+        return self.values[item][first : first + self.horizon]
+
+    def time_text(self, position: int) -> str:
+        """Return a time of the calendar, without hours where no time of it has any."""
+        has_hours = bool((self.calendar != self.calendar.normalize()).any())
+        time = self.calendar[position]
+        return str(time) if has_hours else str(time.date())
+
+    def future_times(self, cutoff: int) -> pd.DatetimeIndex:
+        """Return the H times behind a calendar position."""
+        return self.calendar[cutoff + 1 : cutoff + 1 + self.horizon]
+
+
+def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> Panel:
+    """Read a long table, one row for each series and time.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    roles : PanelRoles
+    name : str
+        Of the table, for messages.
+
+    Returns
+    -------
+    Panel
+        Without the series that hold missing values; these are in ``left_out``.
+
+    Raises
+    ------
+    DataError
+        A column is missing; a time cannot be read, occurs twice in a series, or is off the
+        calendar; a series has a gap; a target is no number. Messages name series and row, counted
+        from 1 without the header.
+    ConfigError
+        The frequency is unknown, or has no usual season and none is given.
+
+    Examples
+    --------
+    >>> times = pd.date_range("2020-01-01", periods=30, freq="MS")
+    >>> frame = pd.DataFrame({"id": "a", "time": times, "y": range(30)})
+    >>> panel = read_panel(frame, PanelRoles(series="id", time="time", target="y", horizon=6))
+    >>> panel.frequency, panel.season, len(panel.values[0])
+    ('MS', 12, 30)
+    """
+    _check_columns(frame, roles, name)
+    times, zone_notes = read_times(frame[roles.time], name)
+    target = _read_target(frame[roles.target], name)
+    series = frame[roles.series]
+    if series.isna().any():
+        row = int(np.flatnonzero(series.isna())[0]) + 1
+        raise DataError(f"{name}, row {row}: no series", "fill the column, or drop it")
+    names, codes = np.unique(series.astype(str).to_numpy(), return_inverse=True)
+    codes = codes.reshape(-1)
+    rows = np.lexsort((times.asi8, codes))
+    codes, times, target = codes[rows], times[rows], target[rows]
+    table = _SortedTable(name=name, names=names, codes=codes, times=times, rows=rows)
+    _check_repeated(table)
+    offset = _settle_frequency(table, roles.frequency)
+    calendar, positions = _place_on_calendar(table, offset)
+    _check_gaps(table, positions, offset)
+    panel = Panel(
+        names=(),
+        values=(),
+        starts=np.empty(0, dtype=int),
+        calendar=calendar,
+        frequency=old_spelling(offset),
+        horizon=roles.horizon,
+        season=_settle_season(roles.season, offset),
+        notes=tuple(zone_notes),
+    )
+    return _split_series(panel, table, positions, target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SortedTable:
+    """The rows of a long table by series and time.
+
+    Attributes
+    ----------
+    name : str
+    names : ndarray of str
+        Of the series.
+    codes : ndarray of shape (n,), int
+        Series of each row.
+    times : DatetimeIndex of shape (n,)
+    rows : ndarray of shape (n,), int
+        Where each row stands in the table as it was given.
+    """
+
+    name: str
+    names: np.ndarray
+    codes: np.ndarray
+    times: pd.DatetimeIndex
+    rows: np.ndarray
+
+    def place(self, position: int) -> str:
+        """Return how a message names a row."""
+        series = self.names[self.codes[position]]
+        row = int(self.rows[position]) + 1
+        return f"{self.name}, series {series!r}, row {row} ({self.times[position]})"
+
+    def within_series(self) -> np.ndarray:
+        """Return which neighbours, k and k + 1, belong to one series."""
+        return self.codes[1:] == self.codes[:-1]
+
+
+def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
+    columns = [str(column) for column in frame.columns]
+    for flag in ("series", "time", "target"):
+        column = getattr(roles, flag)
+        if column not in columns:
+            raise DataError(
+                f"{name} has no column {column!r}, named by --{flag}",
+                suggest_nearest(column, columns),
+            )
+    if len({roles.series, roles.time, roles.target}) < 3:
+        raise ConfigError(
+            "series, time and target name one column twice", "name three columns"
+        )
+    if frame.empty:
+        raise DataError(f"{name} has no rows", "give a table with series")
+
+
+def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str]]:
+    """Return times without a zone, and a note where they had one."""
+    if pd.api.types.is_numeric_dtype(values):
+        raise DataError(
+            f"{name}: the times are numbers, e.g. {values.iloc[0]}",
+            "write dates, e.g. 2024-01-31, so that AMLB and forecasters can read them",
+        )
+    if pd.api.types.is_datetime64_any_dtype(values):
+        index = pd.DatetimeIndex(values)
+        notes = []
+        if index.tz is not None:
+            index, notes = _without_zone(index)
+    else:
+        texts = values.astype("string").astype(object)
+        texts = pd.Series(texts.to_numpy(), dtype="str")
+        try:
+            index = pd.DatetimeIndex(parse_dates(texts))
+        except AmbiguousDateError as error:
+            raise DataError(
+                f"{name}: the time {str(error)!r} may be read in two ways",
+                "write times as 2024-01-31",
+            ) from None
+        index, notes = _zone_of_texts(texts, index)
+    missing = np.flatnonzero(index.isna())
+    if len(missing):
+        row = int(missing[0])
+        raise DataError(
+            f"{name}, row {row + 1}: {str(values.iloc[row])[:60]!r} is no time",
+            "write times as 2024-01-31 or 2024-01-31 13:00",
+        )
+    return index.as_unit("ns"), notes
+
+
+def _without_zone(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, list[str]]:
+    """Return local times where their offset never changes, and UTC otherwise."""
+    local = index.tz_localize(None)
+    universal = index.tz_convert("UTC").tz_localize(None)
+    offsets = np.unique(local.asi8 - universal.asi8)
+    if len(offsets) == 1:
+        return local, ["times are taken as their zone's clock shows them, without zone"]
+    return universal, [_UTC_NOTE]
+
+
+_UTC_NOTE = (
+    "times are written in UTC, since their offset changes within the table; days may begin at "
+    "another hour then"
+)
+
+
+def _zone_of_texts(
+    texts: pd.Series, index: pd.DatetimeIndex
+) -> tuple[pd.DatetimeIndex, list[str]]:
+    """Return times as the texts' clock shows them where all say one offset, else in UTC."""
+    plain = index.tz_localize(None)
+    zones = texts.str.extract(_ZONE, expand=False)
+    distinct = zones.unique()
+    if zones.isna().all():
+        return plain, []
+    if len(distinct) > 1:
+        return plain, [_UTC_NOTE]
+    found = re.fullmatch(r"([+-])(\d\d):?(\d\d)", str(distinct[0]))
+    if found is None:  # Z
+        return plain, []
+    sign = 1 if found[1] == "+" else -1
+    shift = pd.Timedelta(hours=int(found[2]), minutes=int(found[3])) * sign
+    note = "times are taken as their zone's clock shows them, without zone"
+    return plain + shift, [note]
+
+
+def _read_target(values: pd.Series, name: str) -> np.ndarray:
+    numbers = pd.to_numeric(values, errors="coerce")
+    broken = np.flatnonzero(numbers.isna() & values.notna())
+    if len(broken):
+        row = int(broken[0])
+        raise DataError(
+            f"{name}, row {row + 1}: the target {str(values.iloc[row])[:60]!r} is no number",
+            "give numbers, and leave a missing one empty",
+        )
+    return np.asarray(numbers, dtype=float)
+
+
+def _check_repeated(table: _SortedTable) -> None:
+    same_time = table.times.asi8[1:] == table.times.asi8[:-1]
+    repeated = np.flatnonzero(table.within_series() & same_time)
+    if len(repeated):
+        raise DataError(
+            f"{table.place(repeated[0] + 1)}: this time occurs twice in the series",
+            "keep one row for each series and time; name another --series column if several "
+            "series share a name",
+        )
+
+
+def _settle_frequency(table: _SortedTable, text: str | None) -> BaseOffset:
+    if text is not None:
+        return parse_frequency(text)
+    lengths = np.bincount(table.codes)
+    # the longest series knows best; a broken one must not decide for all others
+    for code in np.argsort(-lengths, kind="stable")[:20]:
+        offset = infer_frequency(table.times[table.codes == code])
+        if offset is not None:
+            return offset
+    longest = table.names[int(np.argmax(lengths))]
+    raise DataError(
+        f"{table.name}: the times of series {longest!r} are not a step apart",
+        "give --frequency, e.g. MS, D or H; fill gaps first",
+    )
+
+
+def _place_on_calendar(
+    table: _SortedTable, offset: BaseOffset
+) -> tuple[pd.DatetimeIndex, np.ndarray]:
+    """Return the calendar of all series, and the position of each row in it."""
+    first, last = table.times.min(), table.times.max()
+    spelling = old_spelling(offset)
+    steps_per_row = (last - first) / max(offset + first - first, pd.Timedelta(1))
+    if steps_per_row > MAX_STEPS:
+        raise DataError(
+            f"{table.name}: from {first} to {last} there are {steps_per_row:,.0f} steps of "
+            f"{spelling}",
+            "is a year mistyped? Otherwise give another --frequency",
+        )
+    calendar = pd.date_range(first, last, freq=offset).as_unit("ns")
+    if len(calendar) == 0 or calendar[0] != first:
+        position = int(np.argmin(table.times.asi8))
+        raise DataError(
+            f"{table.place(position)}: not a time of frequency {spelling}",
+            "give the frequency that the times have with --frequency",
+        )
+    positions = calendar.get_indexer(table.times)
+    off = np.flatnonzero(positions < 0)
+    if len(off):
+        code = table.codes[off[0]]
+        own = infer_frequency(table.times[table.codes == code])
+        if own is None or old_spelling(own) == spelling:
+            problem = f"not a step of {spelling} from the others"
+            remedy = "move the time to the series' steps, or give another --frequency"
+        else:
+            problem = (
+                f"this series has frequency {old_spelling(own)}, others {spelling}"
+            )
+            remedy = "give each frequency as a table of its own"
+        raise DataError(f"{table.place(off[0])}: {problem}", remedy)
+    return calendar, positions
+
+
+def _check_gaps(table: _SortedTable, positions: np.ndarray, offset: BaseOffset) -> None:
+    gaps = np.flatnonzero(table.within_series() & (np.diff(positions) != 1))
+    if not len(gaps):
+        return
+    code = table.codes[gaps[0]]
+    own = infer_frequency(table.times[table.codes == code])
+    if own is not None and old_spelling(own) != old_spelling(offset):
+        raise DataError(
+            f"{table.place(gaps[0] + 1)}: this series has frequency {old_spelling(own)}, "
+            f"others {old_spelling(offset)}",
+            "give each frequency as a table of its own",
+        )
+    missing = int(positions[gaps[0] + 1] - positions[gaps[0]]) - 1
+    raise DataError(
+        f"{table.place(gaps[0] + 1)}: {missing} step{'s' if missing > 1 else ''} missing before "
+        "it; AMLB would score such a series as if there were no gap",
+        "fill the gap, e.g. with 0 or the last value, or leave the series out",
+    )
+
+
+def _settle_season(season: int | None, offset: BaseOffset) -> int:
+    if season is not None:
+        return season
+    usual = default_season(offset)
+    if usual is None:
+        raise ConfigError(
+            f"no season is usual for the frequency {old_spelling(offset)}",
+            "give --season, the steps of a period; 1 for none",
+        )
+    return usual
+
+
+def _split_series(
+    panel: Panel, table: _SortedTable, positions: np.ndarray, target: np.ndarray
+) -> Panel:
+    """Return the panel with its series, without those that hold missing values."""
+    bounds = np.flatnonzero(np.diff(table.codes)) + 1
+    parts: Sequence[np.ndarray] = np.split(target, bounds)
+    first_rows = np.r_[0, bounds]
+    kept: list[int] = []
+    left_out = []
+    for code, y in enumerate(parts):
+        missing = np.flatnonzero(~np.isfinite(y))
+        if not len(missing):
+            kept.append(code)
+            continue
+        row = int(table.rows[first_rows[code] + missing[0]]) + 1
+        reason = f"{len(missing)} missing or infinite values, the first in row {row}"
+        left_out.append(LeftOut(series=str(table.names[code]), reason=reason))
+    fields: dict[str, Any] = {
+        "names": tuple(str(table.names[code]) for code in kept),
+        "values": tuple(np.ascontiguousarray(parts[code]) for code in kept),
+        "starts": positions[first_rows[kept]].astype(int),
+        "left_out": tuple(left_out),
+    }
+    return Panel(
+        calendar=panel.calendar,
+        frequency=panel.frequency,
+        horizon=panel.horizon,
+        season=panel.season,
+        notes=panel.notes,
+        **fields,
+    )

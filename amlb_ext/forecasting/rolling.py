@@ -1,0 +1,137 @@
+"""A forecaster rolled over origins: its forecasts and losses, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from amlb_ext.core.rng import random_stream
+from amlb_ext.forecasting.forecasters import (
+    LEVELS,
+    Forecaster,
+    ForecastRequest,
+    Forecasts,
+    checked_forecasts,
+    make_forecaster,
+)
+from amlb_ext.forecasting.lag_models import LagModel
+from amlb_ext.forecasting.losses import scaled_errors, scaled_quantile_losses
+from amlb_ext.forecasting.origins import Windows
+from amlb_ext.forecasting.panel import Panel
+
+#: What the ensemble T is made of: methods of one series, and a model that learns from others.
+_ENSEMBLE_LOCAL = ("theta", "ets")
+_ENSEMBLE_GLOBAL = "ridge"
+#: Groups of series that T's global model is cross-fitted over.
+_ENSEMBLE_GROUPS = 2
+
+
+def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest:
+    """Return what forecasters are asked at one origin: pasts alone, nothing behind the cutoff."""
+    pasts = []
+    for item in windows.items:
+        # a copy: whoever holds a view of a series could look behind its end
+        pasts.append(panel.past(item, windows.cutoff).copy())
+    return ForecastRequest(
+        names=tuple(panel.names[item] for item in windows.items),
+        pasts=tuple(pasts),
+        times=panel.future_times(windows.cutoff),
+        season=panel.season,
+        levels=LEVELS,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolledForecasts:
+    """Forecasts of one forecaster at some origins, windows in their order.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n, H)
+    quantiles : ndarray of shape (n, H, Q) or None
+    mase : ndarray of shape (n,)
+    sql : ndarray of shape (n,) or None
+        None where the forecaster has no quantiles.
+    """
+
+    mean: np.ndarray
+    quantiles: np.ndarray | None
+    mase: np.ndarray
+    sql: np.ndarray | None
+
+    def loss(self, name: str) -> np.ndarray | None:
+        """Return ``mase`` or ``sql``; None where it is not known."""
+        return self.mase if name == "mase" else self.sql
+
+
+def roll_forecaster(
+    forecaster: Forecaster, panel: Panel, origins: Sequence[Windows], seed: int = 0
+) -> RolledForecasts:
+    """Forecast the windows of some origins, and score them.
+
+    Raises
+    ------
+    ModelError
+        The forecaster fails; the message names it.
+    """
+    answers = []
+    for windows in origins:
+        request = request_at(panel, windows, seed)
+        answers.append(checked_forecasts(forecaster, request))
+    return score_forecasts(answers, origins)
+
+
+def score_forecasts(
+    answers: Sequence[Forecasts], origins: Sequence[Windows]
+) -> RolledForecasts:
+    """Return the losses of forecasts that are known, an answer for each origin."""
+    mean = np.concatenate([answer.mean for answer in answers])
+    future = np.concatenate([windows.future for windows in origins])
+    scale = np.concatenate([windows.scale for windows in origins])
+    quantiles, sql = None, None
+    parts = [answer.quantiles for answer in answers if answer.quantiles is not None]
+    if len(parts) == len(answers):
+        quantiles = np.concatenate(parts)
+        levels = np.array(LEVELS)
+        sql = scaled_quantile_losses(future, quantiles, levels, scale)
+    return RolledForecasts(
+        mean=mean,
+        quantiles=quantiles,
+        mase=scaled_errors(future, mean, scale),
+        sql=sql,
+    )
+
+
+def ensemble_means(
+    panel: Panel, origins: Sequence[Windows], seed: int = 0
+) -> np.ndarray:
+    """Return the forecasts of T, ``(n, H)``: the mean of Theta, smoothing and ridge on lags.
+
+    The first two see a series' own past alone; ridge is learnt from other series than it forecasts.
+    """
+    means = []
+    for windows in origins:
+        request = request_at(panel, windows, seed)
+        parts = [
+            make_forecaster(word).forecast(request).mean for word in _ENSEMBLE_LOCAL
+        ]
+        parts.append(_cross_fitted(request))
+        means.append(np.mean(parts, axis=0))
+    return np.concatenate(means)
+
+
+def _cross_fitted(request: ForecastRequest) -> np.ndarray:
+    n = len(request.pasts)
+    rng = random_stream(request.seed, "forecasting", "ensemble")
+    group = rng.permutation(n) % _ENSEMBLE_GROUPS
+    mean = np.empty((n, request.horizon))
+    for own in range(_ENSEMBLE_GROUPS):
+        others = [request.pasts[k] for k in np.flatnonzero(group != own)]
+        mine = np.flatnonzero(group == own)
+        model = LagModel(_ENSEMBLE_GLOBAL, season=request.season, seed=request.seed)
+        model.fit(others, request.horizon, request.levels)
+        mean[mine] = model.predict([request.pasts[k] for k in mine])[0]
+    return mean

@@ -1,0 +1,292 @@
+"""A suite of forecasting tasks on disk: where its files stand, and what they say.
+
+A suite is an AMLB user directory. Beside AMLB's own files it has, in ``hardsynth/``, which AMLB
+does not look at: the manifest ``forecasting.json``, written last; the series, ``series.parquet``;
+and the windows of the test origins with F's forecasts, ``windows.parquet``.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
+from amlb_ext.forecasting.frequency import parse_frequency
+from amlb_ext.forecasting.hardness import WindowRule
+from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
+from amlb_ext.forecasting.panel import LeftOut, Panel
+from amlb_ext.forecasting.region import WindowWeights
+from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
+from amlb_ext.suite.definition import yaml_text
+from amlb_ext.suite.layout import FORECAST_MANIFEST, Layout
+from amlb_ext.suite.sealed_json import open_sealed
+
+#: Of the manifest's form.
+FORMAT = 1
+#: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
+ITEM, TIME, TARGET = "item_id", "timestamp", "target"
+#: Metrics that AMLB reports, the first of which counts.
+METRICS = ("mase", "sql", "wql")
+#: What stands in the main definition; the other kinds only in the one of all tasks.
+MAIN_KIND = "full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastTask:
+    """One AMLB task of a suite.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``full``: all series of an origin. ``bad``, ``region``: some of them, which is another
+        problem to learn.
+    origin : int
+        Number of the test origin.
+    path : str
+        Of the data file, relative to the suite.
+    items : tuple of int
+        Positions of its series in the panel.
+    """
+
+    name: str
+    kind: str
+    origin: int
+    path: str
+    items: tuple[int, ...]
+
+
+def item_id(item: int) -> str:
+    """Return the id of a series in data files: in text order as in the panel.
+
+    Examples
+    --------
+    >>> item_id(7)
+    'w00007'
+    """
+    return f"w{item:05d}"
+
+
+def manifest_path(root: Path) -> Path:
+    """Return where the manifest of a suite of forecasting tasks stands."""
+    return Layout(root).own / FORECAST_MANIFEST
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastSuite:
+    """A finished suite of forecasting tasks; open one with :meth:`load`.
+
+    Attributes
+    ----------
+    layout : Layout
+    manifest : dict
+    tasks : tuple of ForecastTask
+    """
+
+    layout: Layout
+    manifest: dict[str, Any]
+    tasks: tuple[ForecastTask, ...]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> ForecastSuite:
+        """Open the suite in a folder.
+
+        Raises
+        ------
+        SuiteError
+            There is none, or its manifest is damaged or of another version.
+        """
+        root = Path(folder)
+        path = manifest_path(root)
+        if not path.is_file():
+            raise SuiteError(
+                f"{root} holds no suite of forecasting tasks",
+                f"make one: hardsynth generate TABLE --series ... -o {shlex.quote(str(root))}",
+            )
+        content, _ = open_sealed(path, ())
+        if content is None:
+            raise SuiteError(
+                f"{path} is damaged",
+                "make the suite again: the same command with --force",
+            )
+        if content.get("format") != FORMAT:
+            raise SuiteError(
+                f"{path} has the form {content.get('format')}, this version reads {FORMAT}",
+                "use the version that made the suite",
+            )
+        tasks = []
+        for entry in content["tasks"]:
+            tasks.append(ForecastTask(**{**entry, "items": tuple(entry["items"])}))
+        return cls(layout=Layout(root), manifest=content, tasks=tuple(tasks))
+
+    @property
+    def name(self) -> str:
+        """Of the main benchmark definition."""
+        return str(self.manifest["name"])
+
+    def read_failing_windows(self) -> FailingWindows:
+        """Return the windows with F's forecasts, as they were when the suite was made.
+
+        Raises
+        ------
+        SuiteError
+            A file is missing or does not fit the manifest.
+        """
+        own = self.layout.own
+        try:
+            series = pd.read_parquet(own / "series.parquet")
+            windows = pd.read_parquet(own / "windows.parquet")
+        except (OSError, ValueError) as error:
+            raise SuiteError(
+                f"cannot read the series of {self.layout.root}: {error}",
+                "hardsynth verify says what is missing",
+            ) from None
+        panel = self._panel(series)
+        entry = self.manifest["origins"]
+        origins = Origins(
+            test=tuple(entry["test"]),
+            learning=tuple(entry["learning"]),
+            step=entry["step"],
+        )
+        tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
+        items = np.concatenate([windows_at.items for windows_at in tests])
+        if not np.array_equal(items, windows["item"].to_numpy()):
+            raise SuiteError(
+                f"the windows of {self.layout.root} do not fit its series",
+                "make the suite again: the same command with --force",
+            )
+        weights, reweighted = None, None
+        if not self.manifest["weighting"]:
+            weights = windows["weight"].to_numpy()
+            reweighted = np.stack(windows["reweighted"].to_list()).T
+        rule = self.manifest["rule"]
+        return FailingWindows(
+            panel=panel,
+            origins=origins,
+            tests=tests,
+            forecasts=_read_forecasts(windows, tests),
+            rule=WindowRule(
+                rule=rule["rule"], alpha=rule["alpha"], reason=rule["reason"]
+            ),
+            hardness=windows["hardness"].to_numpy(),
+            is_bad=windows["bad"].to_numpy(dtype=bool),
+            weighting=WindowWeights(
+                weights=weights,
+                reweighted=reweighted,
+                reason=self.manifest["weighting"],
+            ),
+            left_out=tuple(LeftOut(**entry) for entry in self.manifest["left_out"]),
+        )
+
+    def read_twins(self) -> list[RolledForecasts]:
+        """Return the losses of F's twins; their forecasts are not kept."""
+        windows = pd.read_parquet(self.layout.own / "windows.parquet")
+        mase = np.stack(windows["twin_mase"].to_list())
+        sql = np.stack(windows["twin_sql"].to_list())
+        empty = np.empty((len(windows), 0))
+        twins = []
+        for number in range(mase.shape[1]):
+            twins.append(
+                RolledForecasts(
+                    mean=empty,
+                    quantiles=None,
+                    mase=mase[:, number],
+                    sql=sql[:, number] if sql.shape[1] else None,
+                )
+            )
+        return twins
+
+    def _panel(self, series: pd.DataFrame) -> Panel:
+        entry = self.manifest["panel"]
+        calendar = pd.date_range(
+            entry["first"],
+            periods=entry["steps"],
+            freq=parse_frequency(entry["frequency"]),
+        )
+        return Panel(
+            names=tuple(series["series"]),
+            values=tuple(
+                np.asarray(values, dtype=float) for values in series["values"]
+            ),
+            starts=series["start"].to_numpy(dtype=int),
+            calendar=calendar,
+            frequency=entry["frequency"],
+            horizon=entry["horizon"],
+            season=entry["season"],
+            notes=tuple(self.manifest["notes"]),
+        )
+
+
+def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledForecasts:
+    mean = np.stack(windows["f_mean"].to_list())
+    flat = np.stack(windows["f_quantiles"].to_list())
+    quantiles = flat.reshape(*mean.shape, -1) if flat.shape[1] else None
+    answers = []
+    start = 0
+    tests = list(tests)
+    for windows_at in tests:
+        part = slice(start, start + len(windows_at))
+        start += len(windows_at)
+        part_quantiles = None if quantiles is None else quantiles[part]
+        answers.append(Forecasts(mean=mean[part], quantiles=part_quantiles))
+    return score_forecasts(answers, tests)
+
+
+def definition_text(
+    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path
+) -> str:
+    """Return the text of a benchmark definition of a suite that stands at ``root``.
+
+    AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute.
+    """
+    panel = manifest["panel"]
+    entries = []
+    for task in tasks:
+        entries.append(
+            {
+                "name": task.name,
+                "description": _DESCRIPTIONS[task.kind],
+                "folds": 1,
+                "dataset": {
+                    "path": str(root.absolute().joinpath(*task.path.split("/"))),
+                    "type": "timeseries",
+                    "freq": panel["frequency"],
+                    "forecast_horizon_in_steps": panel["horizon"],
+                    "seasonality": panel["season"],
+                    "id_column": ITEM,
+                    "timestamp_column": TIME,
+                    "target": TARGET,
+                },
+                "metric": list(METRICS),
+                "quantile_levels": list(LEVELS),
+            }
+        )
+    return yaml_text(entries)
+
+
+_DESCRIPTIONS = {
+    "full": "all series at one origin; claims rest on this task alone",
+    "bad": "series on which F fails; fewer series to learn from: another problem",
+    "region": "series drawn by their chance of failure; fewer to learn from: another problem",
+}
+
+
+def definitions(suite: ForecastSuite, root: Path) -> dict[Path, str]:
+    """Return the text of each definition of a suite that stands at ``root``, by its file."""
+    main = [task for task in suite.tasks if task.kind == MAIN_KIND]
+    return {
+        suite.layout.definition(suite.name): definition_text(
+            main, suite.manifest, root
+        ),
+        suite.layout.definition_all(suite.name): definition_text(
+            suite.tasks, suite.manifest, root
+        ),
+    }

@@ -1,0 +1,110 @@
+"""Check a suite of forecasting tasks, and put its paths right where it was moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from amlb_ext.amlb.definition import read_definition
+from amlb_ext.amlb.series_rules import check_series_task
+from amlb_ext.core.errors import DefinitionError
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.forecasting.suite_files import ForecastSuite, definitions
+from amlb_ext.suite.own_frameworks import is_suite_part_whole
+
+#: What a finding says of a definition that names another place.
+STALE = "names files where the suite no longer stands"
+
+
+def verify_forecasts(folder: str | Path) -> list[str]:
+    """Return what is wrong with a suite: changed files, stale paths, what AMLB would mis-score.
+
+    Raises
+    ------
+    SuiteError
+        There is no such suite, or its manifest is damaged.
+    """
+    suite = ForecastSuite.load(folder)
+    layout = suite.layout
+    findings = []
+    for relative, digest in suite.manifest["files"].items():
+        path = layout.at(relative)
+        if not path.is_file():
+            findings.append(f"{relative} is missing")
+        elif path == layout.frameworks:
+            # entries of the user's own may stand behind those of the suite
+            if not is_suite_part_whole(path, digest):
+                findings.append(f"{relative} has changed")
+        elif sha256_file(path) != digest:
+            findings.append(f"{relative} has changed")
+    for path, text in definitions(suite, layout.root).items():
+        relative = layout.relative(path)
+        if not path.is_file():
+            findings.append(
+                f"{relative} is missing; hardsynth verify --repair writes it"
+            )
+        elif path.read_text(encoding="utf-8") != text:
+            findings.append(
+                f"{relative} {STALE}, or has changed; hardsynth run works all the same, "
+                "hardsynth verify --repair writes it anew"
+            )
+    if findings:
+        return findings
+    return check_definition(layout.definition_all(suite.name))
+
+
+def check_definition(path: Path) -> list[str]:
+    """Return what AMLB would fail on or mis-score, of all forecasting tasks of a definition.
+
+    Raises
+    ------
+    DefinitionError
+        The definition cannot be read.
+    """
+    findings = []
+    for name, task in read_definition(path):
+        dataset = task.get("dataset")
+        if not isinstance(dataset, dict) or dataset.get("type") != "timeseries":
+            continue
+        if "path" not in dataset or "target" not in dataset:
+            raise DefinitionError(
+                f"{path.name}: task {name!r} has no path or no target",
+                "add 'path: ...' and 'target: ...' to its dataset",
+            )
+        for problem in check_series_task(name, task):
+            findings.append(f"task {name}: {problem}")
+    return findings
+
+
+def repair_forecasts(folder: str | Path) -> list[str]:
+    """Write the definitions anew for the place where the suite stands; return which changed."""
+    suite = ForecastSuite.load(folder)
+    changed = []
+    for path, text in definitions(suite, suite.layout.root).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+            changed.append(suite.layout.relative(path))
+    return changed
+
+
+def runnable_definition(suite: ForecastSuite, benchmark: str, results: Path) -> str:
+    """Return a definition of a suite that AMLB can run where the suite stands.
+
+    That is the suite's own where its paths are right, else a copy beside the results, of the same
+    name: a suite may stand on a disk that cannot be written.
+
+    Parameters
+    ----------
+    suite : ForecastSuite
+    benchmark : str
+        A name; that of another definition is returned as it is.
+    results : Path
+    """
+    for path, text in definitions(suite, suite.layout.root).items():
+        if path.stem != benchmark:
+            continue
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            return benchmark
+        copy = results / "definitions" / path.name
+        write_text(copy, text)
+        return str(copy)
+    return benchmark

@@ -1,0 +1,306 @@
+"""Write a suite of forecasting tasks that AMLB v2.1.7 runs unchanged."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.version import __version__
+from amlb_ext.forecasting import local_methods
+from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.rolling import RolledForecasts
+from amlb_ext.forecasting.suite_files import (
+    FORMAT,
+    ITEM,
+    MAIN_KIND,
+    TARGET,
+    TIME,
+    ForecastTask,
+    definition_text,
+    item_id,
+    manifest_path,
+)
+from amlb_ext.hardening.weights import draw_region
+from amlb_ext.suite.definition import amlb_configuration, yaml_text
+from amlb_ext.suite.layout import (
+    FORECAST_INTEGRATION,
+    Layout,
+    amlb_name,
+    is_fresh,
+    safe_names,
+)
+from amlb_ext.suite.sealed_json import sealed_text
+
+#: Frameworks that every suite has, by name, with their method.
+FRAMEWORKS = {
+    "HardsynthForecast": "theta",
+    "HardsynthSeasonalNaive": "seasonal_naive",
+    "HardsynthDrift": "drift",
+    "HardsynthETS": "ets",
+}
+#: Fewer series make no task.
+FEWEST_ITEMS = 2
+
+
+def write_suite(
+    out: Path,
+    failing: FailingWindows,
+    twins: Sequence[RolledForecasts],
+    *,
+    name: str,
+    task: str,
+    about: Mapping[str, Any],
+    seed: int,
+    force: bool = False,
+) -> list[ForecastTask]:
+    """Write the suite; the manifest last, so that an interrupted one is no suite.
+
+    Parameters
+    ----------
+    out : Path
+    failing : FailingWindows
+    twins : sequence of RolledForecasts
+        F's null twins, at the test origins.
+    name, task : str
+        Of the benchmark definition, and of the table.
+    about : mapping
+        Source and settings, for the manifest.
+    seed : int
+    force : bool
+        Replace a suite of forecasting tasks.
+
+    Returns
+    -------
+    list of ForecastTask
+
+    Raises
+    ------
+    SuiteError
+        The folder holds something else, or a suite and ``force`` is not given; or the disk cannot
+        be written.
+    """
+    layout = Layout(out)
+    with lock_folder(layout.lock, layout.root):
+        _check_folder(layout, force)
+        write_text(_started_path(layout), "")
+        manifest_path(out).unlink(missing_ok=True)
+        shutil.rmtree(layout.root / "data", ignore_errors=True)
+        tasks = plan_tasks(failing, task, seed)
+        manifest = _manifest(failing, tasks, name=name, about=about)
+        files = _write_data(layout, failing, tasks)
+        files |= _write_own(layout, failing, twins)
+        files |= _write_amlb_files(layout, seed)
+        main = [entry for entry in tasks if entry.kind == MAIN_KIND]
+        for path, chosen in (
+            (layout.definition(name), main),
+            (layout.definition_all(name), tasks),
+        ):
+            # paths follow the suite's place, so its bytes are in no checksum
+            write_text(path, definition_text(chosen, manifest, out))
+        manifest["files"] = dict(sorted(files.items()))
+        write_text(manifest_path(out), sealed_text(manifest))
+        _started_path(layout).unlink()
+    return tasks
+
+
+def plan_tasks(failing: FailingWindows, task: str, seed: int) -> list[ForecastTask]:
+    """Return the AMLB tasks of a suite: for each origin all series, bad ones, and a region's.
+
+    Tasks of fewer than two series are left out, and so is the region where failures are not
+    foreseen or its series would repeat.
+    """
+    (safe_task,) = safe_names([task])
+    tasks = []
+    weights = failing.weighting.weights
+    several = len(failing.tests) > 1
+    for origin, windows in enumerate(failing.tests):
+        here = failing.cutoffs == windows.cutoff
+        parts = {MAIN_KIND: windows.items, "bad": windows.items[failing.is_bad[here]]}
+        if weights is not None:
+            rng = random_stream(seed, "forecasting", "region task", origin)
+            drawn, repeats = draw_region(weights[here], rng)
+            if not repeats:
+                parts["region"] = windows.items[drawn]
+        base = f"{safe_task}_o{origin}" if several else safe_task
+        for kind, items in parts.items():
+            if len(items) < FEWEST_ITEMS:
+                continue
+            own = amlb_name(base, kind)
+            tasks.append(
+                ForecastTask(
+                    name=own,
+                    kind=kind,
+                    origin=origin,
+                    path=f"data/{own}/{own}.csv",
+                    items=tuple(int(item) for item in items),
+                )
+            )
+    return tasks
+
+
+def _check_folder(layout: Layout, force: bool) -> None:
+    """Refuse a folder that holds a suite, unless it may be replaced, or anything else."""
+    if manifest_path(layout.root).is_file():
+        if not force:
+            raise SuiteError(
+                f"{layout.root} holds a suite of forecasting tasks already",
+                "give another -o, or --force to replace it",
+            )
+        return
+    # what an interrupted generation left is written again
+    if not is_fresh(layout.root) and not _started_path(layout).is_file():
+        raise SuiteError(
+            f"{layout.root} is not empty and holds no suite of forecasting tasks",
+            "give another -o",
+        )
+
+
+def _started_path(layout: Layout) -> Path:
+    """Return the mark of a suite that is being written."""
+    return layout.own / "forecasting.started"
+
+
+def _manifest(
+    failing: FailingWindows,
+    tasks: Sequence[ForecastTask],
+    *,
+    name: str,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    panel, origins = failing.panel, failing.origins
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "name": name,
+        **about,
+        "panel": {
+            "first": str(panel.calendar[0]),
+            "steps": len(panel.calendar),
+            "frequency": panel.frequency,
+            "horizon": panel.horizon,
+            "season": panel.season,
+        },
+        "origins": {
+            "test": list(origins.test),
+            "learning": list(origins.learning),
+            "step": origins.step,
+            "last_seen": [panel.time_text(cutoff) for cutoff in origins.test],
+        },
+        "rule": vars(failing.rule),
+        "weighting": failing.weighting.reason,
+        "left_out": [vars(entry) for entry in failing.left_out],
+        "notes": list(panel.notes),
+        "tasks": [vars(task) for task in tasks],
+    }
+
+
+def _write_data(
+    layout: Layout, failing: FailingWindows, tasks: Sequence[ForecastTask]
+) -> dict[str, str]:
+    """Write one long table for each task: every series cut behind the horizon of its origin."""
+    panel = failing.panel
+    files = {}
+    for task in tasks:
+        last = failing.origins.test[task.origin] + panel.horizon
+        parts = []
+        for item in task.items:
+            start = panel.starts[item]
+            columns = {
+                ITEM: item_id(item),
+                TIME: panel.calendar[start : last + 1],
+                TARGET: panel.values[item][: last + 1 - start],
+            }
+            parts.append(pd.DataFrame(columns))
+        table = pd.concat(parts, ignore_index=True)
+        write = partial(table.to_csv, index=False, lineterminator="\n")
+        files[task.path] = write_file(layout.at(task.path), write)
+    return files
+
+
+def _write_own(
+    layout: Layout, failing: FailingWindows, twins: Sequence[RolledForecasts]
+) -> dict[str, str]:
+    """Write what the report needs: the series, and the windows with F's forecasts."""
+    panel = failing.panel
+    series = pa.table(
+        {
+            "series": list(panel.names),
+            "start": panel.starts,
+            "values": [list(values) for values in panel.values],
+        }
+    )
+    n = len(failing.items)
+    weights, reweighted = failing.weighting.weights, failing.weighting.reweighted
+    empty = np.empty((n, 0))
+    quantiles = failing.forecasts.quantiles
+    flat = empty if quantiles is None else quantiles.reshape(n, -1)
+    mase = [twin.mase for twin in twins]
+    sql = [twin.sql for twin in twins if twin.sql is not None]
+    windows = pa.table(
+        {
+            "item": failing.items,
+            "cutoff": failing.cutoffs,
+            "scale": failing.scale,
+            "hardness": failing.hardness,
+            "bad": failing.is_bad,
+            "weight": np.full(n, np.nan) if weights is None else weights,
+            "reweighted": _rows(empty if reweighted is None else reweighted.T),
+            "f_mean": _rows(failing.forecasts.mean),
+            "f_quantiles": _rows(flat),
+            "twin_mase": _rows(np.column_stack(mase) if mase else empty),
+            "twin_sql": _rows(
+                np.column_stack(sql) if sql and len(sql) == len(mase) else empty
+            ),
+        }
+    )
+    files = {}
+    for name, table in (("series", series), ("windows", windows)):
+        path = layout.own / f"{name}.parquet"
+        files[layout.relative(path)] = write_parquet(table, path)
+    return files
+
+
+def _rows(values: np.ndarray) -> pa.Array:
+    return pa.array([row.tolist() for row in values], type=pa.list_(pa.float64()))
+
+
+def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
+    """Write configuration, frameworks, constraints, and the integration with its methods."""
+    frameworks = {}
+    for name, method in FRAMEWORKS.items():
+        frameworks[name] = {
+            "version": "1",
+            "module": f"extensions.{FORECAST_INTEGRATION}",
+            "project": "https://pypi.org/project/hardsynth",
+            "params": {"method": method},
+        }
+    constraints = asset_path("resources", "constraints.yaml").read_text("utf-8")
+    texts = {
+        layout.config: yaml_text(amlb_configuration(seed, constraints=True)),
+        layout.frameworks: yaml_text(frameworks),
+        layout.constraints: constraints,
+    }
+    files = {}
+    for path, text in texts.items():
+        files[layout.relative(path)] = write_text(path, text)
+    folder = layout.extensions / FORECAST_INTEGRATION
+    code = asset_path("frameworks") / FORECAST_INTEGRATION
+    sources = [code / "__init__.py", code / "exec.py", Path(local_methods.__file__)]
+    for source in sources:
+        target = folder / source.name
+        copy = partial(shutil.copyfile, source)
+        files[layout.relative(target)] = write_file(target, copy)
+    return files

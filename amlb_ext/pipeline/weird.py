@@ -1,0 +1,191 @@
+"""Weird tasks, fold by fold, into a folder that AMLB runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.core.errors import ConfigError, SuiteError
+from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.task import Kind
+from amlb_ext.core.version import __version__
+from amlb_ext.suite.layout import Layout, is_fresh
+from amlb_ext.suite.task_folder import (
+    FolderFold,
+    FolderTask,
+    TaskFolder,
+    finish_task_folder,
+    is_task_folder,
+)
+from amlb_ext.tasks import WeirdTask, draw_fold
+from amlb_ext.tasks.record import TARGET
+
+#: Name of the definition.
+NAME = "weird"
+#: WeirdML's number of runs.
+MOST_FOLDS = 999
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeirdRequest:
+    """What to write.
+
+    Attributes
+    ----------
+    tasks : sequence of WeirdTask
+    folds : int
+        Draws of each task; WeirdML asks for 15.
+    seed : int
+    literal : bool
+        The same draw in every fold.
+    models : sequence of str
+        Language models to write a framework ``LLMCoder_...`` for.
+    """
+
+    tasks: Sequence[WeirdTask]
+    folds: int = 2
+    seed: int = 0
+    literal: bool = False
+    models: Sequence[str] = ()
+
+
+def write_weird_tasks(
+    out: Path,
+    request: WeirdRequest,
+    when_written: Callable[[str, int], None] = lambda task, fold: None,
+) -> TaskFolder:
+    """Write weird tasks as an AMLB user directory.
+
+    The same request gives the same bytes; a folder of another request is replaced file by file.
+
+    Parameters
+    ----------
+    out : Path
+    request : WeirdRequest
+    when_written : callable
+        Called with task and fold, for a progress bar.
+
+    Returns
+    -------
+    TaskFolder
+
+    Raises
+    ------
+    ConfigError, SuiteError
+    """
+    if not 1 <= request.folds <= MOST_FOLDS:
+        raise ConfigError(
+            f"--folds is {request.folds}", f"choose a number from 1 to {MOST_FOLDS}"
+        )
+    if out.exists() and not is_task_folder(out) and not is_fresh(out):
+        raise SuiteError(
+            f"{out} holds something else", "name an empty folder, or remove it first"
+        )
+    layout = Layout(out)
+    files: dict[str, str] = {}
+    tasks = []
+    for task in request.tasks:
+        folds = []
+        for fold in range(request.folds):
+            written, digests = _write_fold(layout, task, fold, request)
+            folds.append(written)
+            files |= digests
+            when_written(task.name, fold)
+        tasks.append(_folder_task(task, tuple(folds)))
+    return finish_task_folder(
+        out,
+        name=NAME,
+        version=__version__,
+        seed=request.seed,
+        literal=request.literal,
+        tasks=tasks,
+        frameworks=weird_frameworks(request.models),
+        files=files,
+    )
+
+
+def weird_frameworks(models: Sequence[str] = ()) -> dict[str, Any]:
+    """Return ``frameworks.yaml``: the reader of each task, and a coder for each model.
+
+    Examples
+    --------
+    >>> list(weird_frameworks(["some/model-1"]))
+    ['HardsynthReader', 'LLMCoder_some_model_1']
+    """
+    frameworks: dict[str, Any] = {
+        "HardsynthReader": {
+            "module": "extensions.WeirdReader",
+            "version": "stable",
+            "description": "for each weird task a reader that knows what it is: a reference",
+        }
+    }
+    for model in models:
+        plain = "".join(c if c.isalnum() else "_" for c in model)
+        frameworks[f"LLMCoder_{plain}"] = {
+            "module": "extensions.LLMCoder",
+            "version": "1",
+            "description": f"{model} writes the program, five submissions a run",
+            "params": {"model": model},
+        }
+    return frameworks
+
+
+def _write_fold(
+    layout: Layout, task: WeirdTask, fold: int, request: WeirdRequest
+) -> tuple[FolderFold, dict[str, str]]:
+    """Write one fold; return its files, and the sha256 of each."""
+    draw = draw_fold(task, fold, seed=request.seed, literal=request.literal)
+    train = layout.train(task.name, fold)
+    test = layout.test(task.name, fold)
+    files = {
+        layout.relative(train): _write_table(train, draw.train.frame),
+        layout.relative(test): _write_table(test, draw.test.frame),
+    }
+    side: dict[str, str] = {}
+    for part, path, rows in (("train", train, draw.train), ("test", test, draw.test)):
+        if rows.texts:
+            text_path = path.with_suffix(".txt")
+            lines = "".join(f"{text}\n" for text in rows.texts)
+            files[layout.relative(text_path)] = write_text(text_path, lines)
+            side[f"{part}_text"] = layout.relative(text_path)
+    if draw.unlabelled is not None:
+        spare = train.with_name(f"{task.name}_unlabelled_{fold}.csv")
+        files[layout.relative(spare)] = _write_table(spare, draw.unlabelled)
+        side["unlabelled"] = layout.relative(spare)
+    written = FolderFold(
+        train=layout.relative(train),
+        test=layout.relative(test),
+        train_rows=len(draw.train),
+        test_rows=len(draw.test),
+        **side,
+    )
+    return written, files
+
+
+def _write_table(path: Path, frame: pd.DataFrame) -> str:
+    # AMLB would reuse what it made of an older file
+    for derived in (".parquet", ".arff"):
+        path.with_suffix(derived).unlink(missing_ok=True)
+    return write_file(path, lambda part: frame.to_csv(part, index=False))
+
+
+def _folder_task(task: WeirdTask, folds: tuple[FolderFold, ...]) -> FolderTask:
+    return FolderTask(
+        name=task.name,
+        title=task.title,
+        statement=task.statement,
+        target=TARGET,
+        type=Kind.MULTICLASS,
+        labels=task.labels,
+        origin=task.origin,
+        licence=task.licence,
+        citation=task.citation,
+        stands_for=task.stands_for,
+        row_shape=task.row_shape,
+        group=task.group,
+        folds=folds,
+    )

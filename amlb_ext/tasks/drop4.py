@@ -1,0 +1,102 @@
+"""Who wins four in a row, from the moves: the offline stand-in for games of chess.
+
+The last zero to three moves are taken away, so that replaying the board does not show the winner
+every time. A board is two integers of 49 bits, 7 for each column, the seventh of which stays 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.tasks.record import Draw, Rows, name_labels
+
+LABELS = ("c0_draw", "c1_first", "c2_second")
+COLUMNS, HEIGHT = 7, 6
+PLIES = COLUMNS * HEIGHT
+#: How far a bit is from its neighbour: up, across, and along both diagonals.
+_STEPS = (1, 7, 6, 8)
+#: Players prefer the middle: weights of the columns.
+_WEIGHTS = np.exp(-0.4 * np.abs(np.arange(COLUMNS) - 3))
+#: How many last moves are taken away, at most.
+MAX_HIDDEN = 3
+
+
+def has_four(board: int) -> bool:
+    """Whether a player's stones hold four in a row.
+
+    Examples
+    --------
+    >>> has_four(0b1111), has_four(0b10111)
+    (True, False)
+    """
+    for step in _STEPS:
+        pairs = board & (board >> step)
+        if pairs & (pairs >> 2 * step):
+            return True
+    return False
+
+
+def play_game(rng: np.random.Generator) -> tuple[list[int], int]:
+    """Return the columns of the moves, and who won: 0 nobody, 1 the first, 2 the second.
+
+    A player sees a win, and the other's, with the probability that is the player's skill.
+    """
+    skill = rng.uniform(0.1, 0.9, 2)
+    chances = rng.random((PLIES, 2))
+    boards = [0, 0]
+    heights = [0] * COLUMNS
+    moves: list[int] = []
+    for ply in range(PLIES):
+        player = ply % 2
+        free = [column for column in range(COLUMNS) if heights[column] < HEIGHT]
+        column = None
+        if chances[ply, 0] < skill[player]:
+            column = _winning_column(boards[player], heights, free)
+            if column is None:
+                column = _winning_column(boards[1 - player], heights, free)
+        if column is None:
+            column = _likely_column(free, chances[ply, 1])
+        boards[player] |= 1 << (7 * column + heights[column])
+        heights[column] += 1
+        moves.append(column)
+        if has_four(boards[player]):
+            return moves, player + 1
+    return moves, 0
+
+
+def draw_games(rng: np.random.Generator, *, rows: int = 1000) -> Draw:
+    """Return 1,000 training and 1,000 test games."""
+    return Draw(train=_games(rng, rows), test=_games(rng, rows))
+
+
+def _games(rng: np.random.Generator, rows: int) -> Rows:
+    values = np.zeros((rows, PLIES + 1), dtype=np.int64)
+    winners = np.empty(rows, dtype=np.int64)
+    texts = []
+    for row in range(rows):
+        moves, winners[row] = play_game(rng)
+        hidden = int(rng.integers(0, MAX_HIDDEN + 1))
+        kept = moves[: len(moves) - hidden]
+        # columns count from 1, so that 0 says that there was no such move
+        values[row, : len(kept)] = np.array(kept) + 1
+        values[row, PLIES] = len(kept)
+        texts.append(" ".join(str(column + 1) for column in kept))
+    names = [f"move{ply:02d}" for ply in range(PLIES)] + ["moves"]
+    return Rows(
+        features=pd.DataFrame(values, columns=names),
+        labels=name_labels(winners, LABELS),
+        texts=tuple(texts),
+    )
+
+
+def _winning_column(board: int, heights: list[int], free: list[int]) -> int | None:
+    for column in free:
+        if has_four(board | 1 << (7 * column + heights[column])):
+            return column
+    return None
+
+
+def _likely_column(free: list[int], chance: float) -> int:
+    shares = np.cumsum(_WEIGHTS[free])
+    return free[int(np.searchsorted(shares, chance * shares[-1]))]

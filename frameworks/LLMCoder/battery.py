@@ -1,0 +1,228 @@
+"""Attacks on a confinement, and what shows that one succeeded.
+
+The self-test runs them all before a model's first program: what stopped them a minute ago on this
+machine is trusted, not what should. A program that must work is among them, so that a confinement
+that stops everything does not pass.
+
+``{...}`` in a program is replaced by facts of the test: a file outside, ports, process ids.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from .sandbox import Limits, new_work_folder, read_result, remove_work_folder
+
+#: Small limits, so that the test takes seconds; a program of the model has others.
+LIMITS = Limits(
+    seconds=1.5, memory_mb=768, work_mb=16, output_mb=1, files=300, processes=24
+)
+SECRET = "SECRET-OF-THE-TEST"
+KEY = "KEY-OF-THE-TEST"
+
+#: Name: the program. Printing GOT means that the attack succeeded.
+PROGRAMS = {
+    "good": (
+        "import ctypes, json, math, subprocess, threading\n"
+        "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
+        "open('results/predictions.txt', 'w').write('1\\n2\\n')\n"
+    ),
+    "read a file outside": "print('GOT', open('{secret}').read())",
+    "write outside": "open('{outside}/written', 'w').write('x')",
+    "list a folder outside": "import os; print('GOT', os.listdir('{outside}'))",
+    "link a result to a file outside": "import os; os.symlink('{secret}', 'results/predictions.txt')",
+    "key in the environment": (
+        "import os\n"
+        "if any('{key}' in value for value in os.environ.values()): print('GOT')\n"
+    ),
+    "environment of the harness": (
+        "print('GOT' if b'{key}' in open('/proc/{harness}/environ', 'rb').read() else '')"
+    ),
+    "memory of another process": (
+        "import os\n"
+        "f = os.open('/proc/{victim}/mem', os.O_RDONLY)\nprint('GOT')\n"
+    ),
+    "kill another process": "import os; os.kill({victim}, 9)",
+    "limits of another process": (
+        "import resource\n"
+        "resource.prlimit({victim}, resource.RLIMIT_CPU, (0, 0)); print('GOT')\n"
+    ),
+    "TCP": "import socket; socket.create_connection(('127.0.0.1', {tcp}), 1)",
+    "UDP": "import socket; socket.socket(2, 2).sendto(b'x', ('127.0.0.1', {udp}))",
+    "unix socket": "import socket; socket.socket(socket.AF_UNIX).connect('{unix}')",
+    "endless loop": "while True: pass",
+    "sleep": "import time; time.sleep(60)",
+    "memory": "b = [bytearray(1 << 26) for _ in range(40)]; print('GOT')",
+    "forks": (
+        "import os, time\nn = 0\n"
+        "for _ in range(200):\n"
+        "    try:\n"
+        "        if os.fork() == 0: time.sleep(1); os._exit(0)\n"
+        "        n += 1\n"
+        "    except OSError: break\n"
+        "if n >= 190: print('GOT', n)\n"
+    ),
+    "output without end": "while True: print('x' * 10000)",
+    "one large file": (
+        "f = open('big', 'wb')\n"
+        "for _ in range(64): f.write(b'0' * (1 << 20))\nprint('GOT')\n"
+    ),
+    "many files": (
+        "for i in range(64): open('f%d' % i, 'wb').write(b'0' * (1 << 20))\n"
+        "import time; time.sleep(1); print('GOT')\n"
+    ),
+    "many empty files": (
+        "for i in range(20000): open('f%d' % i, 'wb').close()\n"
+        "import time; time.sleep(1); print('GOT')\n"
+    ),
+    "outlives the run": (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        os.closerange(0, 9)\n"
+        "        time.sleep(1.2); open('late', 'w').write('x')\n"
+        "    os._exit(0)\n"
+    ),
+}
+
+
+class Target:
+    """What the attacks aim at: files, ports and a process of the harness's user."""
+
+    def __init__(self):
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="coder-target-"))
+        # whatever its user: only the confinement is to keep it out
+        os.chmod(self.folder, 0o777)
+        self.secret = os.path.join(self.folder, "secret")
+        with open(self.secret, "w") as file:
+            file.write(SECRET)
+        os.chmod(self.secret, 0o666)
+        self.tcp = self._socket(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+        self.udp = self._socket(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+        unix = os.path.join(self.folder, "socket")
+        self.unix = self._socket(socket.AF_UNIX, socket.SOCK_STREAM, unix)
+        os.chmod(unix, 0o777)
+        self.lock = threading.Lock()
+
+    def _socket(self, family, kind, address):
+        bound = socket.socket(family, kind)
+        bound.bind(address)
+        if kind == socket.SOCK_STREAM:
+            bound.listen(8)
+        bound.settimeout(0.01)
+        return bound
+
+    def facts(self, victim):
+        """Return what the programs are told."""
+        return {
+            "secret": self.secret,
+            "outside": self.folder,
+            "key": KEY,
+            "harness": os.getpid(),
+            "victim": victim,
+            "tcp": self.tcp.getsockname()[1],
+            "udp": self.udp.getsockname()[1],
+            "unix": self.unix.getsockname(),
+        }
+
+    def was_reached(self, bound):
+        """Whether something came in at a socket."""
+        try:
+            if bound.type == socket.SOCK_DGRAM:
+                bound.recv(8)
+            else:
+                bound.accept()[0].close()
+        except OSError:
+            return False
+        return True
+
+    def close(self):
+        """Close the ports and remove the files."""
+        for bound in (self.tcp, self.udp, self.unix):
+            bound.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def attack(sandbox, name, target):
+    """Run one attack; return why it counts as succeeded, nothing where it was stopped."""
+    user = {}
+    if os.getuid() == 0 and sandbox.tier != "none":
+        # of the same user as the program, which is what only the confinement keeps it from
+        from .sandbox import FIRST_UID, UIDS
+
+        uid = FIRST_UID + os.getpid() % UIDS
+        user = {"preexec_fn": lambda: (os.setgid(uid), os.setuid(uid))}
+    victim = subprocess.Popen(["/bin/sleep", "30"], env={"SECRET": KEY}, **user)
+    # in two halves: the line that failed stands in the traceback
+    program = PROGRAMS[name].replace("'GOT'", "'G' 'OT'")
+    for fact, value in target.facts(victim.pid).items():
+        program = program.replace("{%s}" % fact, str(value))
+    work = new_work_folder(program)
+    old = os.environ.get("CODER_BATTERY_KEY")
+    os.environ["CODER_BATTERY_KEY"] = KEY
+    try:
+        outcome = sandbox.run(work, LIMITS, flags=("-I", "-S", "-u"))
+        if outcome.reason == "harness":
+            return f"did not run: {outcome.output[-200:]}"
+        if name == "good":
+            is_whole = read_result(work, "predictions.txt", 100) == b"1\n2\n"
+            return "" if is_whole else f"did not work: {outcome.reason} {outcome.output[-200:]}"
+        if "GOT" in outcome.output or SECRET in outcome.output:
+            return "succeeded"
+        if name == "write outside" and os.path.exists(os.path.join(target.folder, "written")):
+            os.remove(os.path.join(target.folder, "written"))
+            return "succeeded"
+        if name == "link a result to a file outside":
+            try:
+                return "succeeded" if read_result(work, "predictions.txt", 100) else ""
+            except ValueError:
+                return ""
+        if name in ("kill another process", "limits of another process"):
+            time.sleep(0.02)
+            return "succeeded" if victim.poll() is not None else ""
+        for kind, bound in (("TCP", target.tcp), ("UDP", target.udp), ("unix socket", target.unix)):
+            if name == kind and target.was_reached(bound):
+                return "succeeded"
+        if name in ("endless loop", "sleep") and outcome.reason not in ("timeout", "error"):
+            return f"ended by {outcome.reason or 'itself'}"
+        if name == "output without end" and len(outcome.output) > 9000:
+            return "succeeded"
+        if name == "outlives the run":
+            time.sleep(1.3)
+            return "succeeded" if os.path.exists(os.path.join(work, "late")) else ""
+        return ""
+    finally:
+        if old is None:
+            os.environ.pop("CODER_BATTERY_KEY", None)
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        remove_work_folder(work)
+
+
+def failed_attacks(sandbox, names=tuple(PROGRAMS)):
+    """Return one short text for each attack that the confinement did not stop."""
+    target = Target()
+    try:
+        works = attack(sandbox, "good", target)
+        if works:
+            return [f"a harmless program {works}"]
+        # four at a time: most of them wait for a limit
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(lambda name: attack(sandbox, name, target), names))
+    finally:
+        target.close()
+    return [f"{name}: {why}" for name, why in zip(names, results) if why]
+
+
+if __name__ == "__main__":
+    sys.exit("run it by tests/llm, or by choose_sandbox")

@@ -1,0 +1,333 @@
+"""Ask an OpenAI-compatible endpoint: retries, a cache, a budget, and no secret in any text.
+
+The standard library alone: AMLB's environment may be of Python 3.9 and must stay as it is pinned.
+Address and key come from the environment and go into no file, log or result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import http.client
+import json
+import os
+import re
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Dict, List, Optional
+
+#: First those of this project, then those that other programs use.
+URL_VARIABLES = ("HARDSYNTH_LLM_URL", "OPENAI_BASE_URL")
+KEY_VARIABLES = ("HARDSYNTH_LLM_KEY", "OPENAI_API_KEY")
+CACHE_VARIABLE = "HARDSYNTH_LLM_CACHE"
+#: Answers of a server that may be another one a moment later.
+RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+MAX_ANSWER = 8 << 20
+#: Where a price is known and the server does not count, this many bytes are taken for a token,
+#: so that a limit on the cost still ends the run.
+BYTES_OF_TOKEN = 3
+_SECRETS = re.compile(r"sk-[A-Za-z0-9_\-]{8,}|(?<=Bearer )\S+", re.IGNORECASE)
+
+
+class LLMError(RuntimeError):
+    """The endpoint gave no answer that serves."""
+
+
+class BudgetError(LLMError):
+    """The next request could cost more than is allowed; it was not sent."""
+
+
+@dataclasses.dataclass
+class Answer:
+    """What the model said.
+
+    Attributes
+    ----------
+    text : str
+    is_refusal : bool
+        The endpoint held the answer back.
+    tokens_in, tokens_out : int or None
+        None where the server did not count.
+    is_cached : bool
+    """
+
+    text: str
+    is_refusal: bool = False
+    tokens_in: Optional[int] = None
+    tokens_out: Optional[int] = None
+    is_cached: bool = False
+
+
+#: What this process has spent, over all its jobs: AMLB runs all folds in one.
+_SPENT = {"process": 0.0}
+
+
+class Client:
+    """An endpoint, a model, and what they may cost.
+
+    Parameters
+    ----------
+    model : str
+    settings : dict
+        Sent with every request, e.g. ``temperature``; nothing by default, since models differ in
+        what they take.
+    price : dict
+        ``input`` and ``output``, of one token; empty where unknown.
+    max_cost : float, optional
+        Of this job, and of all jobs of this process; in the price's unit.
+    cache : str
+        Folder of the answers.
+    tries : int
+        Requests for one answer, at most.
+    request_seconds, wait_seconds : float
+        For one request; before the second one, twice as long before each further one.
+    environ : mapping
+        Where address and key stand.
+
+    Attributes
+    ----------
+    cost : float or None
+        What the answers are worth, cached ones too; None where a price or a count is unknown.
+    spent : float or None
+        The part that was sent today.
+    sent, cached : int
+        Requests that were sent, retries included; answers that came from the cache.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        cache: str,
+        settings: Optional[Dict[str, Any]] = None,
+        price: Optional[Dict[str, float]] = None,
+        max_cost: Optional[float] = None,
+        tries: int = 5,
+        request_seconds: float = 600.0,
+        wait_seconds: float = 0.5,
+        environ: Any = os.environ,
+    ) -> None:
+        self.model = model
+        self.cache = cache
+        self.settings = dict(settings or {})
+        self.price = dict(price or {})
+        self.max_cost = max_cost
+        self.tries = tries
+        self.request_seconds = request_seconds
+        self.wait_seconds = wait_seconds
+        self._url = _first(environ, URL_VARIABLES).rstrip("/")
+        self._key = _first(environ, KEY_VARIABLES)
+        self.cost: Optional[float] = 0.0
+        self.spent: Optional[float] = 0.0
+        self._charged = 0.0
+        self.sent = self.cached = 0
+        if max_cost is not None and not {"input", "output"} <= set(self.price):
+            raise LLMError(
+                "max_cost needs a price; write params price: {input: 1.0e-6, output: 4.0e-6}, of "
+                "one token each"
+            )
+
+    def redact(self, text: str) -> str:
+        """Return a text without the key, the address, and what looks like a key."""
+        for secret in (self._key, self._url):
+            if secret:
+                text = text.replace(secret, "***")
+        return _SECRETS.sub("***", text)
+
+    def ask(
+        self, messages: List[Dict[str, str]], run_key: List[Any], seconds: float
+    ) -> Answer:
+        """Return the model's next answer, from the cache where it was given before.
+
+        The cache knows a request by address, model, settings, the task as it is put, all earlier
+        *answers*, and ``run_key``. What programs printed is left out of it: a program that prints
+        the time would make every repetition another one.
+
+        Raises
+        ------
+        LLMError
+        """
+        said = [m for m in messages if m["role"] != "user"] + messages[1:2]
+        # without user, password and query
+        address = re.sub(r"//[^/]*@|\?.*", "//", self._url)
+        known = [address, self.model, self.settings, said, run_key]
+        name = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+        path = os.path.join(self.cache, name[:2], name + ".json")
+        content = _read_json(path)
+        is_cached = content is not None
+        if content is None:
+            self._check_budget(messages)
+            content = self._send(messages, seconds)
+            _write_json(path, content)
+        else:
+            self.cached += 1
+        answer = _read_answer(content)
+        answer.is_cached = is_cached
+        self._count(answer, messages)
+        return answer
+
+    def _check_budget(self, messages: List[Dict[str, str]]) -> None:
+        if self.max_cost is None:
+            return
+        # the question is known before it is asked; the answer is not
+        size = sum(len(m["content"].encode()) for m in messages)
+        least = size / BYTES_OF_TOKEN * self.price["input"]
+        for spent, whose in ((self._charged, "job"), (_SPENT["process"], "process")):
+            if self.max_cost <= 0 or spent + least > self.max_cost:
+                raise BudgetError(
+                    f"max_cost is {self.max_cost:g}, this {whose} has spent {spent:.4g} and the "
+                    f"next question alone would cost {least:.2g}: it was not sent"
+                )
+
+    def _count(self, answer: Answer, messages: List[Dict[str, str]]) -> None:
+        amount = None
+        if self.price and answer.tokens_in is not None and answer.tokens_out is not None:
+            amount = answer.tokens_in * self.price.get("input", 0.0)
+            amount += answer.tokens_out * self.price.get("output", 0.0)
+        # unknown is not nothing: one unknown part makes the sum unknown
+        self.cost = None if amount is None or self.cost is None else self.cost + amount
+        if answer.is_cached:
+            return
+        self.spent = None if amount is None or self.spent is None else self.spent + amount
+        if amount is None and self.price:
+            size = sum(len(m["content"].encode()) for m in messages)
+            amount = size / BYTES_OF_TOKEN * self.price.get("input", 0.0)
+            amount += len(answer.text.encode()) / BYTES_OF_TOKEN * self.price.get("output", 0.0)
+        self._charged += amount or 0.0
+        _SPENT["process"] += amount or 0.0
+
+    def _send(self, messages: List[Dict[str, str]], seconds: float) -> Dict[str, Any]:
+        if not self._url:
+            raise LLMError(
+                f"no endpoint: set {URL_VARIABLES[0]} to its address, such as "
+                "http://127.0.0.1:8000/v1"
+            )
+        if not self._key:
+            raise LLMError(
+                f"no key: set {KEY_VARIABLES[0]}; for an endpoint without keys any text does"
+            )
+        body = {"model": self.model, "messages": messages, **self.settings}
+        deadline = time.monotonic() + seconds
+        last = ""
+        for number in range(self.tries):
+            left = min(self.request_seconds, deadline - time.monotonic())
+            if left <= 0:
+                break
+            self.sent += 1
+            wait = self.wait_seconds * 2**number
+            try:
+                content = _in_time(left, lambda: self._post(body, left))
+                _read_answer(content)
+                return content
+            except urllib.error.HTTPError as error:
+                with error:
+                    said = error.read(500).decode("utf-8", "replace")
+                last = f"HTTP {error.code} {said}"
+                if error.code not in RETRIED:
+                    raise LLMError(self.redact(f"the endpoint refused: {last}")) from None
+                wait = _retry_after(error.headers.get("Retry-After"), wait)
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                last = f"{type(error).__name__}: {error}"
+            time.sleep(max(0.0, min(wait, 60.0, deadline - time.monotonic())))
+        raise LLMError(self.redact(f"no answer after {self.sent} requests; the last: {last}"))
+
+    def _post(self, body: Dict[str, Any], seconds: float) -> Dict[str, Any]:
+        request = urllib.request.Request(
+            self._url + "/chat/completions",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
+        )
+        with _OPENER.open(request, timeout=min(seconds, 120.0)) as reply:
+            raw = reply.read(MAX_ANSWER + 1)
+        if len(raw) > MAX_ANSWER:
+            raise ValueError(f"the answer is longer than {MAX_ANSWER >> 20} MiB")
+        try:
+            return json.loads(raw)
+        except ValueError:
+            raise ValueError(f"the answer is no JSON: {raw[:100]!r}") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the key to another address."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        """Follow none."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def _in_time(seconds: float, call: Any) -> Any:
+    """Return what a call returns, within a time that no drip of bytes can stretch."""
+    box: List[Any] = []
+
+    def work() -> None:
+        try:
+            box.append((call(), None))
+        except BaseException as error:
+            box.append((None, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not box:
+        raise TimeoutError(f"no answer in {seconds:.0f} s")
+    value, error = box[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def _read_answer(content: Any) -> Answer:
+    """Return the answer in a reply; ``ValueError`` where it has another form."""
+    try:
+        choice = content["choices"][0]
+        message = choice["message"]
+        text = message.get("content") or ""
+        if not isinstance(text, str):
+            # a list of parts, as some servers give it
+            text = "".join(part.get("text", "") for part in text)
+        is_refusal = bool(message.get("refusal")) or (
+            choice.get("finish_reason") == "content_filter"
+        )
+        usage = content.get("usage") or {}
+        counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+        tokens = [c if isinstance(c, int) and c >= 0 else None for c in counts]
+    except (KeyError, IndexError, TypeError, AttributeError):
+        shown = json.dumps(content)[:100]
+        raise ValueError(f"the answer has no choices[0].message: {shown}") from None
+    return Answer(text, is_refusal, tokens[0], tokens[1])
+
+
+def _retry_after(header: Optional[str], otherwise: float) -> float:
+    try:
+        return max(0.0, float(header or otherwise))
+    except ValueError:
+        return otherwise
+
+
+def _first(environ: Any, names: Any) -> str:
+    for name in names:
+        if environ.get(name):
+            return str(environ[name])
+    return ""
+
+
+def _read_json(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+        _read_answer(content)
+        return content
+    except (OSError, ValueError):
+        return None
+
+
+def _write_json(path: str, content: Any) -> None:
+    """Write a file whole or not at all; several jobs may write the same one."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+    os.replace(part, path)

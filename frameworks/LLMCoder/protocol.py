@@ -1,0 +1,422 @@
+"""One run: five submissions with feedback, one of them chosen, and one last run on all rows.
+
+What judges a submission are training rows hidden among the test rows. The labels of the test rows
+are unknown here, so nothing can be chosen by them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import tempfile
+import time
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from .client import Client, LLMError
+from .fold_data import FoldData, plan_final, plan_rounds, write_round
+from .sandbox import Limits, Sandbox, new_work_folder, read_result, remove_work_folder
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+#: Larger scripts could hold weights that were trained elsewhere.
+MAX_SCRIPT, MAX_LINES = 64 << 10, 1000
+_BLOCK = re.compile(r"```[ \t]*([A-Za-z0-9]*)[ \t]*\r?\n(.*?)```", re.DOTALL)
+#: Where only labels were predicted, what the other classes share. Log loss then says little.
+SPREAD = 0.02
+#: Reasons that say nothing of the model.
+NOT_THE_MODELS = ("harness", "llm")
+
+
+class PredictionError(ValueError):
+    """A program's predictions are missing or do not serve; ``reason`` says which."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclasses.dataclass
+class Submission:
+    """One submission and what came of it.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    reason : str
+        Why it failed: ``no code``, ``error``, ``timeout``, ``memory``, ``output``, ``disk``,
+        ``no predictions``, ``bad predictions``, ``refused``, ``llm`` or ``harness``; empty where
+        its predictions are valid.
+    held_out : float or None
+        Accuracy on the hidden rows; None where there are none, or no valid predictions.
+    seconds : float
+        Of the program.
+    memory_mb : int
+    tokens_in, tokens_out : int or None
+    code, answer, output : str
+    codes : ndarray or None
+        Predictions of the test rows.
+    probabilities : ndarray or None
+    """
+
+    number: int
+    reason: str = ""
+    held_out: Optional[float] = None
+    seconds: float = 0.0
+    memory_mb: int = 0
+    tokens_in: Optional[int] = None
+    tokens_out: Optional[int] = None
+    code: str = ""
+    answer: str = ""
+    output: str = ""
+    codes: Any = None
+    probabilities: Any = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it predicted the test rows."""
+        return self.codes is not None
+
+    def to_json(self) -> Dict[str, Any]:
+        """Return the figures, without code, texts and predictions."""
+        kept = ("number", "reason", "held_out", "seconds", "memory_mb", "tokens_in", "tokens_out")
+        entry = {name: getattr(self, name) for name in kept}
+        entry["seconds"] = round(self.seconds, 3)
+        return entry
+
+
+@dataclasses.dataclass
+class Run:
+    """A run: its submissions, the chosen one, what is predicted in the end, and the talk.
+
+    Attributes
+    ----------
+    submissions : list of Submission
+    selected : Submission or None
+        Chosen on the hidden rows; None where none is valid.
+    final : Submission or None
+        The chosen program on all training rows; None where that failed, or was not needed.
+    messages : list of dict
+    ended_by : str
+        Why the run ended before all submissions; empty otherwise.
+    """
+
+    submissions: List[Submission]
+    selected: Optional[Submission]
+    final: Optional[Submission]
+    messages: List[Dict[str, str]]
+    ended_by: str = ""
+
+    @property
+    def predicted(self) -> Optional[Submission]:
+        """Return the submission whose predictions count."""
+        return self.final if self.final is not None else self.selected
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The ``params`` of a framework definition that concern the protocol.
+
+    Attributes
+    ----------
+    submissions : int
+    iteration_seconds : float
+        At most, for one program.
+    memory_mb, work_mb, cores : int
+    """
+
+    submissions: int = 5
+    iteration_seconds: float = 600.0
+    memory_mb: int = 4096
+    work_mb: int = 512
+    cores: int = 1
+
+    def limits(self, seconds: float) -> Limits:
+        """Return what a program may use."""
+        return Limits(
+            seconds=seconds, memory_mb=self.memory_mb, work_mb=self.work_mb, cores=self.cores
+        )
+
+
+def carry_out(
+    data: FoldData,
+    *,
+    client: Client,
+    sandbox: Sandbox,
+    settings: Settings,
+    seed: int,
+    run_key: List[Any],
+    seconds: float,
+    packages: str = "",
+) -> Run:
+    """Let the model solve a fold.
+
+    Parameters
+    ----------
+    data : FoldData
+    client : Client
+    sandbox : Sandbox
+    settings : Settings
+    seed : int
+        Of the rows that are held out; another one for every fold.
+    run_key : list
+        What makes this run another one than that of the next fold, for the cache.
+    seconds : float
+        For the whole run. A quarter is kept for the final program.
+    packages : str
+        What the environment of the programs has, for the prompt.
+
+    Returns
+    -------
+    Run
+    """
+    started = time.monotonic()
+    rng = np.random.default_rng(seed)
+    rounds = plan_rounds(data, rng)
+    final_round = plan_final(data, rng)
+    base = tempfile.mkdtemp(prefix="coder-data-")
+    os.chmod(base, 0o755)
+    try:
+        folders = []
+        for number, chosen in enumerate(rounds):
+            folders.append(os.path.join(base, str(number)))
+            lines = write_round(data, chosen, folders[-1])
+        judged = [(chosen, folder) for chosen, folder in zip(rounds, folders)]
+        messages = opening(data, rounds, lines, settings, packages)
+        submissions: List[Submission] = []
+        ended_by = ""
+        for number in range(1, settings.submissions + 1):
+            left = 0.75 * seconds - (time.monotonic() - started)
+            # a first submission always has its chance
+            if left < 1 and submissions:
+                ended_by = "no time left"
+                break
+            submission = Submission(number)
+            try:
+                answer = client.ask(messages, [*run_key, number], max(left, 30.0))
+            except LLMError as error:
+                ended_by = client.redact(str(error))
+                break
+            submission.answer = answer.text
+            submission.tokens_in, submission.tokens_out = answer.tokens_in, answer.tokens_out
+            allowed = min(settings.iteration_seconds, max(left, 5.0)) / len(rounds)
+            if answer.is_refusal and not answer.text:
+                submission.reason = "refused"
+            else:
+                judge(submission, data, judged, sandbox, settings.limits(allowed))
+            submissions.append(submission)
+            messages.append({"role": "assistant", "content": answer.text})
+            remaining = settings.submissions - number
+            if remaining:
+                messages.append(
+                    {"role": "user", "content": feedback(submission, data, remaining)}
+                )
+        selected = choose(submissions)
+        final = None
+        # where nothing was hidden, the chosen program has seen all rows already
+        if selected is not None and (len(rounds) > 1 or len(rounds[0].train) < len(data.train)):
+            folder = os.path.join(base, "final")
+            write_round(data, final_round, folder)
+            left = max(5.0, seconds - (time.monotonic() - started))
+            final = Submission(selected.number, code=selected.code)
+            allowed = min(settings.iteration_seconds, left)
+            run_program(final, data, [(final_round, folder)], sandbox, settings.limits(allowed))
+            if not final.is_valid:
+                final = None
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return Run(submissions, selected, final, messages, ended_by)
+
+
+def choose(submissions: List[Submission]) -> Optional[Submission]:
+    """Return the submission with the best accuracy on the hidden rows, the latest of equals.
+
+    Where no accuracy is known, the latest valid one.
+    """
+    valid = [submission for submission in submissions if submission.is_valid]
+    if not valid:
+        return None
+    return max(
+        valid, key=lambda s: (-1.0 if s.held_out is None else s.held_out, s.number)
+    )
+
+
+def extract_code(answer: str) -> str:
+    """Return the longest block between triple backticks; nothing where there is none.
+
+    Examples
+    --------
+    >>> extract_code("So:\\n```python\\nprint(1)\\n```")
+    'print(1)\\n'
+    """
+    blocks = [body for _, body in _BLOCK.findall(answer)]
+    return max(blocks, key=len) if blocks else ""
+
+
+def judge(
+    submission: Submission, data: FoldData, judged: List[Any], sandbox: Sandbox, limits: Limits
+) -> None:
+    """Take the program out of the answer and run it; fill in what came of it."""
+    submission.code = extract_code(submission.answer)
+    if not submission.code.strip():
+        submission.reason = "no code"
+        return
+    lines = submission.code.count("\n") + 1
+    if len(submission.code.encode()) > MAX_SCRIPT or lines > MAX_LINES:
+        submission.reason = "error"
+        submission.output = (
+            f"The script is too long: at most {MAX_SCRIPT >> 10} KiB and {MAX_LINES} lines."
+        )
+        return
+    run_program(submission, data, judged, sandbox, limits)
+
+
+def run_program(
+    submission: Submission, data: FoldData, judged: List[Any], sandbox: Sandbox, limits: Limits
+) -> None:
+    """Run a program on each round; keep the test predictions of the first."""
+    hits = []
+    for chosen, folder in judged:
+        work = new_work_folder(submission.code)
+        try:
+            outcome = sandbox.run(work, limits, data=folder)
+            submission.seconds += outcome.seconds
+            submission.memory_mb = max(submission.memory_mb, outcome.memory_mb)
+            submission.output = outcome.output
+            submission.reason = outcome.reason
+            if outcome.reason:
+                submission.codes = submission.probabilities = None
+                return
+            try:
+                codes, probabilities = read_predictions(work, len(chosen.asked), data.labels)
+            except PredictionError as error:
+                submission.reason = error.reason
+                submission.output += f"\n{error}"
+                submission.codes = submission.probabilities = None
+                return
+        finally:
+            remove_work_folder(work)
+        hidden, rows, test = chosen.split(codes, len(data.test))
+        hits.append(hidden == data.codes[rows])
+        if submission.codes is None:
+            submission.codes = test
+            if probabilities is not None:
+                submission.probabilities = chosen.split(probabilities, len(data.test))[2]
+    all_hits = np.concatenate(hits)
+    submission.held_out = float(all_hits.mean()) if len(all_hits) else None
+
+
+def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
+    """Return codes ``(n,)`` and probabilities ``(n, k)`` or None, as a program wrote them.
+
+    Raises
+    ------
+    PredictionError
+        Whose text is for the model to read.
+    """
+    try:
+        raw = read_result(work, "predictions.txt", 256 * n_rows + 1024)
+        extra = read_result(work, "probabilities.csv", 64 * n_rows * len(labels) + 1024)
+    except ValueError as error:
+        raise PredictionError("bad predictions", str(error)) from None
+    if raw is None:
+        raise PredictionError("no predictions", "The script wrote no results/predictions.txt.")
+    lines = raw.decode("utf-8", "replace").split("\n")
+    texts = [line.strip() for line in lines if line.strip()]
+    if len(texts) != n_rows:
+        raise PredictionError(
+            "bad predictions", f"There are {len(texts)} predictions, {n_rows} are wanted."
+        )
+    known = {label: code for code, label in enumerate(labels)}
+    for code in range(len(labels)):
+        known.setdefault(str(code), code)
+    unknown = sorted({text for text in texts if text not in known})
+    if unknown:
+        shown = ", ".join(repr(text[:40]) for text in unknown[:5])
+        raise PredictionError(
+            "bad predictions",
+            f"{shown} are no labels; write one of {', '.join(labels)}, or its code from 0 to "
+            f"{len(labels) - 1}.",
+        )
+    codes = np.array([known[text] for text in texts])
+    return codes, _read_probabilities(extra, n_rows, len(labels))
+
+
+def with_probabilities(submission: Submission, n_labels: int) -> np.ndarray:
+    """Return the probabilities of the test rows, made of the labels where there are none."""
+    if submission.probabilities is not None:
+        return submission.probabilities
+    spread = np.full((len(submission.codes), n_labels), SPREAD / max(1, n_labels - 1))
+    spread[np.arange(len(submission.codes)), submission.codes] = 1 - SPREAD
+    return spread
+
+
+def opening(
+    data: FoldData, rounds: List[Any], lines: List[str], settings: Settings, packages: str
+) -> List[Dict[str, str]]:
+    """Return the first two messages: the rules, and the task."""
+    n = len(data.train)
+    judged = "A fifth of" if len(rounds) == 1 else "Each of"
+    if len(rounds[0].train) == n:
+        how = "There are too few labelled rows for a score: you are told whether predictions serve."
+    else:
+        how = (
+            f"{judged} the labelled rows were held out and stand among the rows of the test files; "
+            "your score is the accuracy on them."
+        )
+    labels = ", ".join(f"{code} = {label}" for code, label in enumerate(data.labels))
+    statement = data.about.get("statement") or "A table: predict the label of each test row."
+    system = _prompt("system.md").format(
+        submissions=settings.submissions,
+        seconds=f"{settings.iteration_seconds:g}",
+        memory=settings.memory_mb,
+        packages=packages or "numpy, scipy, pandas, scikit-learn",
+        cores=settings.cores,
+        lines=MAX_LINES,
+    )
+    task = _prompt("task.md").format(
+        statement=statement, files="\n".join(f"- {line}" for line in lines), labels=labels, how=how
+    )
+    return [{"role": "system", "content": system}, {"role": "user", "content": task}]
+
+
+def feedback(submission: Submission, data: FoldData, remaining: int) -> str:
+    """Return what the model is told of a submission."""
+    if submission.is_valid and submission.held_out is None:
+        verdict = "Your predictions are valid."
+    elif submission.is_valid:
+        verdict = f"Your accuracy on the held-out rows: {submission.held_out:.4f}."
+    else:
+        verdict = f"No valid predictions ({submission.reason}), which counts as accuracy 0."
+    return _prompt("feedback.md").format(
+        output=submission.output or "(nothing)", verdict=verdict, remaining=remaining
+    )
+
+
+def _read_probabilities(raw: Optional[bytes], n_rows: int, n_labels: int) -> Any:
+    """Return probabilities that are some; None otherwise: only labels are demanded."""
+    if raw is None:
+        return None
+    try:
+        rows = [
+            [float(cell) for cell in line.split(",")]
+            for line in raw.decode().split("\n")
+            if line.strip()
+        ]
+        values = np.array(rows, dtype=float)
+    except (ValueError, UnicodeDecodeError):
+        return None
+    if values.shape != (n_rows, n_labels) or not np.isfinite(values).all():
+        return None
+    sums = values.sum(axis=1)
+    if values.min() < 0 or np.abs(sums - 1).max() > 0.01:
+        return None
+    return values / sums[:, None]
+
+
+def _prompt(name: str) -> str:
+    with open(os.path.join(HERE, "prompts", name), encoding="utf-8") as file:
+        return file.read().strip()

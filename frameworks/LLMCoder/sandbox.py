@@ -1,0 +1,341 @@
+"""Where the model's programs run: a confinement that stopped every attack in this session, or none.
+
+==========  =====================================================================================
+``bwrap``   bubblewrap: namespaces of its own for files, processes and the network
+``builtin`` Landlock and seccomp, which need no program and no privilege, on Linux 6.2 or later
+``none``    limits alone; has to be written, and stands in AMLB's column of parameters
+==========  =====================================================================================
+
+Each tier is supervised by ``confine.py``, which keeps time, memory, disk and output, and ends what
+a program leaves behind. Started as root, programs run as an unprivileged user.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from typing import Dict, List, Optional, Tuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TIERS = ("bwrap", "builtin")
+#: What the dynamic loader and Python read, beside the environment itself.
+SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+#: The work folder as programs of bwrap see it, and as all outputs name it.
+INSIDE = "/coder"
+#: A range that systemd sets aside for short-lived users; each process of ours takes another.
+FIRST_UID, UIDS = 61184, 4000
+
+
+class SandboxError(RuntimeError):
+    """No confinement holds here, or the one that was asked for does not."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a program may use.
+
+    Attributes
+    ----------
+    seconds : float
+        Of wall time; as much again of processor time for each of ``cores``.
+    memory_mb, work_mb, output_mb : int
+        Of address space, of its work folder, of what it prints.
+    files, processes, cores : int
+    """
+
+    seconds: float = 600.0
+    memory_mb: int = 4096
+    work_mb: int = 512
+    output_mb: int = 16
+    files: int = 10_000
+    processes: int = 64
+    cores: int = 1
+
+    def to_json(self):
+        """Return the limits as ``confine.py`` reads them."""
+        return {**dataclasses.asdict(self), "cpu_seconds": self.seconds * self.cores + 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What came of a program.
+
+    Attributes
+    ----------
+    reason : str
+        Empty where it ended by itself with status 0; else ``error``, ``timeout``, ``memory``,
+        ``output``, ``disk``, or ``harness`` where the confinement itself failed.
+    output : str
+        The first and the last 4,000 characters of what it printed.
+    seconds : float
+    memory_mb : int
+    """
+
+    reason: str
+    output: str
+    seconds: float
+    memory_mb: int
+
+
+class Sandbox:
+    """A tier with an interpreter.
+
+    Parameters
+    ----------
+    tier : {'bwrap', 'builtin', 'none'}
+    python : str
+        The interpreter that runs the programs; its environment is readable, nothing else.
+    """
+
+    def __init__(self, tier, python=sys.executable):
+        self.tier = tier
+        self.python = os.path.abspath(python)
+        self.readable = environment_folders(self.python)
+
+    def run(self, work, limits=Limits(), data=None, flags=("-I", "-u")):
+        """Run ``main.py`` of a work folder.
+
+        Parameters
+        ----------
+        work : str
+            A folder of :func:`new_work_folder`.
+        limits : Limits
+        data : str, optional
+            A folder that the program finds as ``data``, to read only.
+        flags : sequence of str
+            For the interpreter.
+
+        Returns
+        -------
+        Outcome
+        """
+        inside = INSIDE if self.tier == "bwrap" else work
+        place = os.path.join(work, "data")
+        if data is not None and not os.path.lexists(place):
+            if self.tier == "bwrap":
+                os.mkdir(place)
+            else:
+                os.symlink(data, place)
+        uid = give_away(work) if os.getuid() == 0 and self.tier != "none" else 0
+        command = [self.python, *flags, "main.py"]
+        env = program_environment(inside, limits)
+        if self.tier == "bwrap":
+            command = self._bwrap(work, data, env) + command
+        spec = {
+            "tier": self.tier,
+            "command": command,
+            "folder": work,
+            "work": work,
+            "env": env,
+            "uid": uid,
+            "limits": limits.to_json(),
+            "readable": [*SYSTEM, *DEVICES, *self.readable, *([data] if data else [])],
+            "writable": [work, "/dev/null"],
+        }
+        supervisor = [sys.executable, "-I", "-S", os.path.join(HERE, "confine.py")]
+        try:
+            done = subprocess.run(
+                supervisor,
+                input=json.dumps(spec).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=limits.seconds + 30,
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+            )
+            report = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            return Outcome("harness", f"{type(error).__name__}: {error}", 0.0, 0)
+        return self._outcome(report, work)
+
+    def _outcome(self, report, work):
+        output = report["output"]
+        left_out = report["output_bytes"] - len(output) - len(report["tail"])
+        if report["tail"]:
+            middle = f"\n[... {left_out} characters ...]\n" if left_out > 0 else ""
+            output += middle + report["tail"]
+        # the folder's random name would make every answer of the model another one
+        output = output.replace(work, INSIDE)
+        reason = report["reason"]
+        if not reason and report["code"]:
+            reason = "error"
+            if report["code"] == 126 and output.startswith("confinement failed"):
+                reason = "harness"
+            elif report["code"] == 1 and output.startswith("bwrap: "):
+                reason = "harness"
+            elif "MemoryError" in output[-400:] or "std::bad_alloc" in output[-400:]:
+                reason = "memory"
+        return Outcome(reason, output, report["seconds"], report["memory_mb"])
+
+    def _bwrap(self, work, data, env):
+        program = shutil.which("bwrap")
+        if program is None:
+            raise SandboxError("bubblewrap is not installed (bwrap)")
+        command = [program, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+        for name, value in env.items():
+            command += ["--setenv", name, value]
+        command += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
+        # before what lies below it is bound, which it would hide
+        command += ["--size", str(64 << 20), "--tmpfs", "/tmp"]
+        for name in ("lib", "lib64", "bin"):
+            if os.path.islink("/" + name):
+                command += ["--symlink", os.readlink("/" + name), "/" + name]
+            elif os.path.isdir("/" + name):
+                command += ["--ro-bind", "/" + name, "/" + name]
+        for path in ("/etc/ld.so.cache", "/etc/localtime", *self.readable):
+            if os.path.exists(path) and not path.startswith("/usr/"):
+                command += ["--ro-bind", path, path]
+        command += ["--bind", work, INSIDE]
+        if data:
+            command += ["--ro-bind", data, INSIDE + "/data"]
+        return command + ["--chdir", INSIDE, "--"]
+
+
+def environment_folders(python):
+    """Return the folders that an interpreter reads: its own, and that of the one it stands on."""
+    code = "import sys; print(sys.prefix); print(sys.base_prefix)"
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    if done.returncode:
+        raise SandboxError(f"{python} does not start: {done.stderr.decode()[-300:]}")
+    folders = done.stdout.decode().split("\n")[:2]
+    # the folder of a virtual environment holds bin/python, a link into the other one
+    outside = os.path.dirname(os.path.dirname(python))
+    folders += [outside, os.path.dirname(os.path.dirname(os.path.realpath(python)))]
+    kept = [os.path.realpath(folder) for folder in folders] + folders
+    return sorted({folder for folder in kept if folder not in ("/", "/usr", "")})
+
+
+def program_environment(work, limits):
+    """Return the environment of a program: nothing of ours."""
+    threads = str(limits.cores)
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": work,
+        "TMPDIR": work,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLCONFIGDIR": work,
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "JOBLIB_MULTIPROCESSING": "0",
+        "LOKY_MAX_CPU_COUNT": threads,
+    }
+
+
+def new_work_folder(code, parent=None):
+    """Make a folder with ``main.py`` and an empty ``results``; return its path."""
+    work = os.path.realpath(tempfile.mkdtemp(prefix="coder-", dir=parent))
+    os.mkdir(os.path.join(work, "results"))
+    with open(os.path.join(work, "main.py"), "w", encoding="utf-8", newline="\n") as file:
+        file.write(code)
+    return work
+
+
+def remove_work_folder(work):
+    """Remove a work folder, also one whose program took away its own rights."""
+    for folder, names, _ in os.walk(work):
+        for name in names:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def give_away(work):
+    """Give a work folder to an unprivileged user; return the user's number."""
+    uid = FIRST_UID + os.getpid() % UIDS
+    for path in (work, os.path.join(work, "results"), os.path.join(work, "main.py")):
+        os.chown(path, uid, uid)
+    return uid
+
+
+def read_result(work, name, max_bytes):
+    """Return the bytes of a file in ``results``, None where there is none.
+
+    A link, a device, or a file with another name elsewhere is refused: it may stand for a file
+    that the program could not read itself.
+
+    Raises
+    ------
+    ValueError
+        It is no plain file, or larger than ``max_bytes``.
+    """
+    nofollow = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    folder = None
+    try:
+        folder = os.open(os.path.join(work, "results"), os.O_RDONLY | os.O_DIRECTORY | nofollow)
+        handle = os.open(name, os.O_RDONLY | nofollow, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ValueError(f"results/{name} cannot be read: {error.strerror}") from None
+    finally:
+        if folder is not None:
+            os.close(folder)
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+            raise ValueError(f"results/{name} is a link or no plain file")
+        if about.st_size > max_bytes:
+            raise ValueError(f"results/{name} has {about.st_size} bytes, at most {max_bytes} serve")
+        return file.read(max_bytes)
+
+
+_CHOSEN: Dict[Tuple[str, str], Tuple[Sandbox, dict]] = {}
+
+
+def choose_sandbox(wanted="auto", python=sys.executable):
+    """Return the best confinement that stops every attack now, and what each one did.
+
+    Parameters
+    ----------
+    wanted : {'auto', 'bwrap', 'builtin', 'none'}
+    python : str
+
+    Returns
+    -------
+    sandbox : Sandbox
+    tests : dict
+        By tier: what failed, empty where nothing did.
+
+    Raises
+    ------
+    SandboxError
+        Nothing holds, and ``none`` was not written.
+    """
+    if wanted not in ("auto", "none", *TIERS):
+        raise SandboxError(
+            f"sandbox is {wanted!r}; choose auto, {', '.join(TIERS)}, or none, which confines nothing"
+        )
+    if wanted == "none":
+        return Sandbox("none", python), {}
+    # tested once in a process: AMLB runs all folds in one
+    if (wanted, python) in _CHOSEN:
+        return _CHOSEN[wanted, python]
+    from .battery import failed_attacks
+
+    tests: Dict[str, List[str]] = {}
+    for tier in TIERS if wanted == "auto" else (wanted,):
+        if tier == "bwrap" and shutil.which("bwrap") is None:
+            tests[tier] = ["bubblewrap is not installed"]
+            continue
+        sandbox = Sandbox(tier, python)
+        tests[tier] = failed_attacks(sandbox)
+        if not tests[tier]:
+            _CHOSEN[wanted, python] = (sandbox, tests)
+            return sandbox, tests
+    said = "; ".join(f"{tier}: {', '.join(failed)}" for tier, failed in tests.items())
+    raise SandboxError(
+        f"no confinement for the model's programs holds on this machine ({said}); install "
+        "bubblewrap, use Linux 6.2 or later, or write params sandbox: none on a machine that you "
+        "can lose"
+    )

@@ -1,0 +1,86 @@
+"""The commands that take series: what they need, and what they refuse."""
+
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.forecasting.simulator import simulate_series
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("series") / "sales.csv"
+    simulate_series(24, 96).to_csv(path, index=False)
+    return str(path)
+
+
+COLUMNS = ["--series", "item_id", "--time", "timestamp", "--target", "target"]
+
+
+def test_few_series_are_compared_over_time(table, capsys):
+    flags = ["--horizon", "2", "--origins", "30", "--step", "1", "--alpha", "1"]
+    models = ["--baseline", "drift", "--candidate", "naive=seasonal_naive"]
+    assert main(["compare", table, *COLUMNS, *flags, *models]) == 0
+    text = capsys.readouterr().out
+    assert "naive is better than F" in text
+    assert "24 series are too few to learn where F fails" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--series", "item_id"], "series need --time and --horizon"),
+        (["--season", "12"], "--season is for series"),
+        (
+            [*COLUMNS, "--horizon", "12", "--synthesizer", "vae"],
+            "has no effect on series",
+        ),
+        ([*COLUMNS, "--horizon", "12", "--baseline", "tetha"], "did you mean 'theta'"),
+        ([*COLUMNS, "--horizon", "60"], "the longest series"),
+        (
+            [
+                "--series",
+                "shop",
+                "--time",
+                "timestamp",
+                "--target",
+                "target",
+                "--horizon",
+                "3",
+            ],
+            "no column 'shop', named by --series",
+        ),
+        ([*COLUMNS, "--horizon", "12", "--frequency", "moonly"], "'moonly' is unknown"),
+        ([*COLUMNS, "--horizon", "12", "--rule", "band"], "no rule is called 'band'"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    words, message, table, tmp_path, capsys
+):
+    out = tmp_path / "hard"
+    assert main(["generate", table, *words, "-o", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+def test_a_definition_says_what_the_flags_would(table, tmp_path, capsys):
+    definition = tmp_path / "mine.yaml"
+    dataset = (
+        f"{{path: {table}, type: timeseries, freq: MS, forecast_horizon_in_steps: 2, "
+        "seasonality: 12, target: target}"
+    )
+    definition.write_text(f"- name: shops\n  dataset: {dataset}\n  folds: 30\n")
+    words = ["--step", "1", "--alpha", "1", "--baseline", "drift"]
+    assert main(["compare", f"{definition}#shops", *words, "--candidate", "theta"]) == 0
+    assert "30 test origins" in capsys.readouterr().out
+
+
+def test_a_definition_of_several_tasks_asks_for_one(tmp_path, capsys):
+    definition = tmp_path / "mine.yaml"
+    dataset = "{path: x.csv, type: timeseries}"
+    definition.write_text(
+        f"- name: a\n  dataset: {dataset}\n- name: b\n  dataset: {dataset}\n"
+    )
+    assert main(["generate", str(definition), "-o", str(tmp_path / "hard")]) == 2
+    assert "has 2 forecasting tasks" in capsys.readouterr().err

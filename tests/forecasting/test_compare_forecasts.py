@@ -1,0 +1,236 @@
+"""Which forecaster is better, where F fails; and nothing of the future is looked at."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.forecasting import Forecaster, Forecasts, compare_forecasts
+from amlb_ext.forecasting.compare import answer_comparison
+from amlb_ext.forecasting.failing_windows import find_failing_windows
+from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
+from amlb_ext.forecasting.hardness import settle_window_rule
+from amlb_ext.forecasting.origins import plan_origins
+from amlb_ext.forecasting.panel import read_panel
+from amlb_ext.forecasting.region import weigh_windows
+from amlb_ext.forecasting.rolling import request_at, roll_forecaster
+from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
+from amlb_ext.stats.contrasts import ComparedRows
+
+COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_series(150, 108)
+
+
+@pytest.fixture(scope="module")
+def failing(table):
+    panel = read_panel(table, SIMULATED_ROLES)
+    return find(panel)
+
+
+def find(panel, rule="mase"):
+    """Return the failing windows of a cheap F, without the jackknife's forests."""
+    return find_failing_windows(
+        make_forecaster("seasonal_naive"),
+        panel,
+        plan_origins(panel),
+        rule=rule,
+        with_jackknife=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def result(failing):
+    rolled = {}
+    for name, word in (("theta", "theta"), ("same", "seasonal_naive")):
+        forecaster = make_forecaster(word)
+        rolled[name] = roll_forecaster(forecaster, failing.panel, failing.tests)
+    twins = []
+    for twin in make_forecaster("seasonal_naive").twins(2, 12):
+        twins.append(roll_forecaster(twin, failing.panel, failing.tests))
+    return answer_comparison(failing, rolled, twins)
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Return a panel of too few series to learn a region from, which costs no forests."""
+    return read_panel(simulate_series(24, 96), SIMULATED_ROLES)
+
+
+def test_planted_failures_are_found_and_foreseen(failing):
+    windows = failing.table()
+    unstable = windows["series"].str.startswith("unstable")
+    assert (
+        windows.loc[unstable, "bad"].mean() > 3 * windows.loc[~unstable, "bad"].mean()
+    )
+    weights = windows.groupby(unstable)["weight"].mean()
+    assert weights[True] > 2 * weights[False]
+
+
+def test_the_answer_names_what_is_better_and_what_is_f_again(result):
+    assert result.table.loc["theta", "overall"] == "better"
+    assert result.table.loc["same", "overall"] == "undecided"
+    assert result.contrasts["effective_size"].min() > 30
+    assert "over all windows" in result.text()
+    assert "rows" not in result.text()
+    assert result.scores.loc["theta", "mase"] < result.scores.loc["F", "mase"]
+
+
+def test_the_page_holds_the_windows_and_loads_nothing(result, tmp_path):
+    page = result.to_html(tmp_path / "answer.html")
+    assert page.count("<svg") == 2
+    assert "http-equiv" in page
+    assert "<script" not in page
+    worst = result.windows.sort_values("hardness").iloc[-1]
+    assert f"{worst['series']}: MASE of F" in page
+
+
+def with_spike(table, from_position):
+    """Return the table with absurd values of every other series from one time on."""
+    times = np.sort(table["timestamp"].unique())
+    spiked = table.copy()
+    is_late = spiked["timestamp"] >= times[from_position]
+    is_even = spiked["item_id"].str[-1].isin(list("02468"))
+    spiked.loc[is_late & is_even, "target"] *= 1e3
+    return spiked
+
+
+def test_nothing_behind_the_cutoff_moves_forecasts_rule_or_weights(table, failing):
+    panel = read_panel(with_spike(table, failing.origins.test[0] + 1), SIMULATED_ROLES)
+    assert plan_origins(panel) == failing.origins
+    again = find(panel)
+    assert not np.array_equal(again.is_bad, failing.is_bad)
+    assert np.array_equal(again.forecasts.mean, failing.forecasts.mean)
+    assert again.rule == failing.rule
+    assert np.array_equal(again.weighting.weights, failing.weighting.weights)
+
+
+def test_pasts_that_forecasters_see_end_at_the_cutoff(few):
+    seen = {}
+
+    class Witness(Forecaster):
+        name = "witness"
+
+        def forecast(self, request):
+            lengths = {len(past) for past in request.pasts}
+            seen[request.times[0]] = lengths
+            # a view would let a forecaster look behind its end
+            assert all(past.base is None for past in request.pasts)
+            return Forecasts(mean=make_forecaster("drift").forecast(request).mean)
+
+    panel = few
+    origins = plan_origins(panel, test=2, learning=2)
+    find_failing_windows(Witness(), panel, origins, with_jackknife=False)
+    wanted = {panel.calendar[c + 1]: {c + 1} for c in origins.all}
+    assert seen == wanted
+
+
+def test_weights_of_a_series_do_not_come_from_its_own_windows():
+    rng = np.random.default_rng(0)
+    n = 120
+    features = np.tile(rng.random((n, 2)), (2, 1))
+    series = np.tile(np.arange(n), 2)
+    cutoffs = np.repeat([0, 10], n)
+    is_bad = np.r_[features[:n, 0] > 0.7, np.zeros(n, dtype=bool)]
+    how = {"test_cutoffs": (10,), "horizon": 10, "with_jackknife": False}
+    plain = weigh_windows(features, series, cutoffs, is_bad, **how).weights
+    # neither its own earlier window, nor anything behind the test cutoff, is looked at
+    flipped = is_bad.copy()
+    flipped[0] = not flipped[0]
+    flipped[n:] = True
+    moved = weigh_windows(features, series, cutoffs, flipped, **how).weights
+    assert plain[0] == moved[0]
+    assert not np.array_equal(plain, moved)
+
+
+def test_thresholds_are_those_computed_by_hand():
+    earlier = np.arange(1.0, 101.0)
+    assert settle_window_rule("mase", None, earlier).alpha == pytest.approx(90.1)
+    assert settle_window_rule("quantile", 0.5, earlier).alpha == pytest.approx(50.5)
+    assert settle_window_rule("mase", 1.4, earlier).alpha == 1.4
+    with pytest.raises(DataError, match="3 windows of earlier origins"):
+        settle_window_rule("mase", None, earlier[:3])
+    with pytest.raises(ConfigError, match="alpha 2 is no share"):
+        settle_window_rule("quantile", 2.0, earlier)
+
+
+@pytest.mark.parametrize("rule", ["sql", "quantile", "reducible"])
+def test_every_rule_finds_windows(rule, few):
+    found = find(few, rule)
+    assert 0 < found.is_bad.sum() < len(found.is_bad)
+
+
+def few_series(n_series, origins, step):
+    table = simulate_series(n_series, 160)
+    return compare_forecasts(
+        table,
+        "drift",
+        {"theta": "theta"},
+        horizon=4,
+        season=12,
+        origins=origins,
+        step=step,
+        learning=5,
+        **COLUMNS,
+    )
+
+
+def test_few_series_are_compared_over_time_or_refused():
+    with pytest.raises(DataError, match="4 series at 3 origins: nothing valid"):
+        few_series(4, 3, 1)
+    result = few_series(4, 40, 1)
+    assert result.table.loc["theta", "overall"] == "better"
+    assert result.table.loc["theta", "where_f_fails"] == "no claim"
+    assert "too few to learn where F fails" in result.weighting
+
+
+def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
+    panel = failing.panel
+    request = request_at(panel, failing.tests[0])
+    mean = make_forecaster("theta").forecast(request).mean
+    index = pd.MultiIndex.from_product([request.names, request.times])
+    table = pd.DataFrame({"mean": mean.ravel()}, index=index)
+    table = table.reset_index(names=["item_id", "timestamp"])
+    file = forecasts_from_table(table, "file", series="item_id", time="timestamp")
+    rolled = {}
+    for forecaster in (file, make_forecaster("theta")):
+        rolled[forecaster.name] = roll_forecaster(forecaster, panel, failing.tests)
+    result = answer_comparison(failing, rolled, [])
+    named, from_file = result.row("theta", "overall"), result.row("file", "overall")
+    assert named["difference"] == from_file["difference"]
+    # F has no twin here
+    assert result.row("file", "where F fails")["verdict"] == "no claim"
+
+
+def test_intervals_hold_their_truth_where_series_repeat_themselves():
+    """Differences of one series are alike at all origins, and its interval counts that."""
+    rng = np.random.default_rng(0)
+    series = np.repeat(np.arange(40), 5)
+    held = {"series": 0, "windows": 0}
+    for _ in range(300):
+        effect = np.repeat(rng.normal(0, 1, 40), 5)
+        losses = effect + rng.normal(0, 0.7, 200)
+        for name, clusters in (("series", series), ("windows", None)):
+            rows = ComparedRows(loss_f=np.zeros(200), clusters=clusters)
+            estimate = rows.contrast(losses, np.zeros(200))
+            held[name] += estimate.low <= 0 <= estimate.high
+    assert held["series"] > 0.91 * 300
+    assert held["windows"] < 0.8 * 300
+
+
+def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on():
+    rng = np.random.default_rng(0)
+    series, origin = np.repeat(np.arange(40), 12), np.tile(np.arange(12), 40)
+    losses = rng.normal(0, 1, 480) + rng.normal(0, 1, 12)[origin]
+    rows = ComparedRows(loss_f=np.zeros(480), clusters=series, calendar=origin)
+    one_way = replace(rows, calendar=None).contrast(losses, np.zeros(480))
+    two_way = rows.contrast(losses, np.zeros(480))
+    assert two_way.width > 2 * one_way.width
+    assert two_way.df <= 11
+    few = replace(rows, calendar=origin // 2).contrast(losses, np.zeros(480))
+    assert few == one_way

@@ -1,0 +1,191 @@
+"""Every forecaster keeps the protocol; scores are those of the formulas and of AMLB."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import ModelError
+from amlb_ext.forecasting.forecasters import (
+    GLOBAL_NAMES,
+    LEVELS,
+    ForecastRequest,
+    ImportedForecaster,
+    checked_forecasts,
+    forecasts_from_table,
+    make_forecaster,
+)
+from amlb_ext.forecasting.local_methods import METHODS, theta
+from amlb_ext.forecasting.losses import (
+    scaled_errors,
+    scaled_quantile_losses,
+    seasonal_scale,
+)
+
+HORIZON, SEASON = 3, 4
+TIMES = pd.date_range("2020-01-01", periods=HORIZON, freq="QS")
+
+
+def pasts(n=12, length=41):
+    rng = np.random.default_rng(0)
+    waves = 10 + np.arange(length) % SEASON + 0.05 * np.arange(length)
+    return tuple(waves + rng.normal(0, 0.2, length) for _ in range(n))
+
+
+def request(values=None, names=None):
+    values = pasts() if values is None else values
+    names = tuple(f"s{k}" for k in range(len(values))) if names is None else names
+    return ForecastRequest(names=names, pasts=values, times=TIMES, season=SEASON)
+
+
+class Repeat:
+    """A forecaster as a user writes it."""
+
+    def fit(self, past):
+        self.last = past[-1]
+        past[:] = 0  # must not reach the series
+
+    def predict(self, horizon):
+        return np.full(horizon, self.last)
+
+
+def forecaster(word):
+    if word == "imported":
+        return ImportedForecaster("repeat", Repeat)
+    if word == "file":
+        index = pd.MultiIndex.from_product([[f"s{k}" for k in range(12)], TIMES])
+        table = pd.DataFrame(index=index).reset_index(names=["id", "when"])
+        table["prediction"] = 1.0
+        table[[str(level) for level in LEVELS]] = 1.0
+        return forecasts_from_table(table, "mine", series="id", time="when")
+    return make_forecaster(word)
+
+
+EVERY = [*METHODS, *GLOBAL_NAMES, "imported", "file"]
+
+
+@pytest.mark.parametrize("word", EVERY)
+def test_a_forecaster_keeps_the_protocol(word):
+    values = pasts()
+    before = [past.copy() for past in values]
+    answer = checked_forecasts(forecaster(word), request(values))
+    again = checked_forecasts(forecaster(word), request(values))
+    assert np.array_equal(answer.mean, again.mean)
+    assert all(map(np.array_equal, values, before))
+    if answer.quantiles is not None:
+        # the file's forecasts are all alike, so its quantiles may be
+        assert (np.diff(answer.quantiles, axis=2) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("word", [*METHODS, *GLOBAL_NAMES])
+def test_forecasts_move_with_the_unit(word):
+    plain = make_forecaster(word).forecast(request())
+    scaled = make_forecaster(word).forecast(request(tuple(7 * p for p in pasts())))
+    assert scaled.mean == pytest.approx(7 * plain.mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("word", METHODS)
+def test_local_methods_see_one_series_alone(word):
+    values = list(pasts())
+    plain = make_forecaster(word).forecast(request(tuple(values)))
+    values[1] = values[1] * 100
+    moved = make_forecaster(word).forecast(request(tuple(values)))
+    assert np.array_equal(plain.mean[0], moved.mean[0])
+
+
+@pytest.mark.parametrize("word", [*METHODS, *GLOBAL_NAMES])
+def test_a_season_is_forecast_better_than_by_the_last_value(word):
+    values = pasts(length=45)
+    shown = tuple(past[:-HORIZON] for past in values)
+    future = np.array([past[-HORIZON:] for past in values])
+    answer = make_forecaster(word).forecast(request(shown))
+    error = np.abs(answer.mean - future).mean()
+    last = np.array([past[-1] for past in shown])[:, None]
+    if word != "drift":  # which knows no season
+        assert error < np.abs(last - future).mean() / 2
+
+
+@pytest.mark.parametrize("word", METHODS)
+@pytest.mark.parametrize("length", [5, 6, 9, 13])
+def test_short_pasts_have_finite_forecasts(word, length):
+    short = tuple(past[:length] for past in pasts())
+    checked_forecasts(make_forecaster(word), request(short))
+
+
+def test_theta_goes_on_with_half_the_slope_of_a_straight_line():
+    mean, _ = theta(np.arange(30.0), 3, 1)
+    assert np.diff(mean) == pytest.approx([0.5, 0.5])
+    assert mean[0] == pytest.approx(29.5, abs=0.1)
+
+
+def test_twins_differ_from_f_and_from_each_other():
+    values = request(pasts(length=41))
+    for word in ("ets", "ridge"):
+        own = make_forecaster(word)
+        twins = own.twins(2, SEASON)
+        means = [twin.forecast(values).mean for twin in [own, *twins]]
+        assert not np.allclose(means[0], means[1])
+        assert not np.allclose(means[1], means[2])
+
+
+def test_a_forecast_that_is_missing_is_named():
+    with pytest.raises(ModelError, match="mine has no forecast of series 'x'"):
+        forecaster("file").forecast(request(pasts(1), names=("x",)))
+
+
+class Broken(Repeat):
+    def predict(self, horizon):
+        return np.full(horizon, np.nan)
+
+
+def test_a_forecast_that_is_not_finite_is_refused_with_its_series():
+    with pytest.raises(ModelError, match="forecasts NaN or infinity for series 's0'"):
+        checked_forecasts(ImportedForecaster("broken", Broken), request())
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ModelError, match="did you mean 'theta'"):
+        make_forecaster("tetha")
+    with pytest.raises(ModelError, match="cannot import no_such_module:Model"):
+        make_forecaster("no_such_module:Model")
+
+
+def test_losses_are_those_computed_by_hand():
+    past = np.array([1.0, 2.0, 4.0, 7.0])
+    scale = np.array([seasonal_scale(past, 2)])  # (3 + 5) / 2
+    y = np.array([[3.0, 5.0]])
+    assert scaled_errors(y, np.array([[2.0, 8.0]]), scale) == pytest.approx(
+        [(1 + 3) / 2 / 4]
+    )
+    quantiles = np.array([[[2.0, 4.0], [8.0, 5.0]]])  # levels .1 and .9
+    # 2 x (.1, .1; .9 x 3, 0) / 4 entries / scale 4
+    wanted = 2 * (0.1 * 1 + 0.1 * 1 + 0.9 * 3 + 0) / 4 / 4
+    got = scaled_quantile_losses(y, quantiles, np.array([0.1, 0.9]), scale)
+    assert got == pytest.approx([wanted])
+
+
+def amlb_scores(y, mean, quantiles, past):
+    """MASE and SQL as ``amlb/results.py`` of v2.1.7 computes them, a row for each step."""
+    n, horizon = y.shape
+    items = np.repeat(np.arange(n), horizon)
+    error = pd.concat(
+        [pd.Series(p).diff(SEASON).abs().groupby(lambda _: 0).mean() for p in past]
+    ).fillna(1.0)
+    error = np.repeat(error.to_numpy(), horizon)
+    truth, quantile = y.ravel(), quantiles.reshape(n * horizon, -1)
+    mase = pd.Series(np.abs(truth - mean.ravel()) / error).groupby(items).mean()
+    gap = (quantile >= truth[:, None]) - np.array(LEVELS)
+    losses = 2 * np.abs((quantile - truth[:, None]) * gap)
+    sql = pd.Series(losses.mean(axis=1) / error).groupby(items).mean()
+    return mase.to_numpy(), sql.to_numpy()
+
+
+def test_losses_equal_amlbs_per_item():
+    values = pasts(length=45)
+    shown = tuple(past[:-HORIZON] for past in values)
+    y = np.array([past[-HORIZON:] for past in values])
+    answer = make_forecaster("theta").forecast(request(shown))
+    mase, sql = amlb_scores(y, answer.mean, answer.quantiles, shown)
+    scale = np.array([seasonal_scale(past, SEASON) for past in shown])
+    assert scaled_errors(y, answer.mean, scale) == pytest.approx(mase, abs=1e-12)
+    got = scaled_quantile_losses(y, answer.quantiles, np.array(LEVELS), scale)
+    assert got == pytest.approx(sql, abs=1e-12)

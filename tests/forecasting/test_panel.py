@@ -1,0 +1,148 @@
+"""A long table becomes series on one calendar, or a line that names series and row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.forecasting.frequency import old_spelling, parse_frequency
+from amlb_ext.forecasting.origins import cut_windows, plan_origins
+from amlb_ext.forecasting.panel import PanelRoles, read_panel
+
+ROLES = PanelRoles(series="id", time="when", target="y", horizon=3, season=4)
+
+
+def long_table(lengths=(20, 20), freq="QS", start="2010-01-01"):
+    parts = []
+    for number, length in enumerate(lengths):
+        times = pd.date_range(start, periods=length, freq=freq)
+        values = np.arange(length) % 4 + np.sin(np.arange(length) * (number + 1))
+        parts.append(pd.DataFrame({"id": f"s{number}", "when": times, "y": values}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def with_text_times(frame):
+    return frame.assign(when=frame["when"].astype(str))
+
+
+def broken(kind):
+    """Return a table with one fault, and what its message must say."""
+    frame = long_table()
+    if kind == "duplicate":
+        frame.loc[7, "when"] = frame.loc[6, "when"]
+        return frame, "series 's0', row 8 .*occurs twice"
+    if kind == "gap":
+        return frame.drop(index=5), "series 's0', row 6 .*1 step missing"
+    if kind == "off the calendar":
+        frame.loc[30, "when"] += pd.Timedelta(days=3)
+        return frame, "series 's1', row 31 .*not a step of QS"
+    if kind == "mixed":
+        monthly = long_table(lengths=(20,), freq="MS").assign(id="m")
+        message = "series '.*this series has frequency .* others"
+        return pd.concat([frame, monthly]), message
+    if kind == "text":
+        return frame.assign(y=["oops", *frame["y"][1:]]), "row 1: the target 'oops'"
+    if kind == "no time":
+        frame = with_text_times(frame)
+        frame.loc[2, "when"] = "soon"
+        return frame, "row 3: 'soon' is no time"
+    if kind == "numbers for times":
+        return frame.assign(when=range(len(frame))), "times are numbers"
+    if kind == "no series":
+        return frame.assign(id=[None, *frame["id"][1:]]), "row 1: no series"
+    return frame.drop(columns="y"), "no column 'y', named by --target"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "duplicate",
+        "gap",
+        "off the calendar",
+        "mixed",
+        "text",
+        "no time",
+        "numbers for times",
+        "no series",
+        "no column",
+    ],
+)
+def test_a_fault_is_refused_with_series_and_row(kind):
+    frame, message = broken(kind)
+    with pytest.raises(DataError, match=message):
+        read_panel(frame, ROLES)
+
+
+def test_rows_may_stand_in_any_order():
+    frame = long_table()
+    shuffled = frame.sample(frac=1, random_state=0)
+    for got, wanted in zip(
+        read_panel(shuffled, ROLES).values, read_panel(frame, ROLES).values, strict=True
+    ):
+        assert np.array_equal(got, wanted)
+
+
+def test_missing_values_leave_their_series_out_and_say_so():
+    frame = long_table()
+    frame.loc[25, "y"] = np.nan
+    panel = read_panel(frame, ROLES)
+    assert panel.names == ("s0",)
+    assert panel.left_out[0].series == "s1"
+    assert "row 26" in panel.left_out[0].reason
+
+
+def test_a_zone_that_never_changes_keeps_its_clock():
+    frame = long_table()
+    zoned = frame.assign(when=frame["when"].astype(str) + " 00:00:00+02:00")
+    panel = read_panel(zoned, ROLES)
+    assert panel.calendar.equals(read_panel(frame, ROLES).calendar)
+    assert "without zone" in panel.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["H", "h", "T", "min", "M", "ME", "QS", "W-MON", "15T"]
+)
+def test_old_and_new_spellings_of_a_frequency_are_one(text):
+    offset = parse_frequency(text)
+    assert parse_frequency(old_spelling(offset)) == offset
+    assert old_spelling(offset) not in ("h", "min", "ME")
+
+
+def test_an_unknown_frequency_is_refused():
+    with pytest.raises(ConfigError, match="'fortnightly' is unknown"):
+        parse_frequency("fortnightly")
+
+
+def test_windows_without_a_scale_take_part_in_nothing():
+    frame = long_table(lengths=(20, 20, 6, 20))
+    # past repeats itself from season to season, future does not
+    frame.loc[frame["id"] == "s1", "y"] = [1.0, 2.0, 3.0, 4.0] * 4 + [1, 9, 9, 9]
+    frame.loc[frame["id"] == "s2", "when"] = pd.date_range(
+        "2013-07-01", periods=6, freq="QS"
+    )
+    panel = read_panel(frame, ROLES)
+    windows = cut_windows(panel, plan_origins(panel, learning=0).test[0])
+    assert [panel.names[item] for item in windows.items] == ["s0", "s3"]
+    reasons = {entry.series: entry.reason for entry in windows.left_out}
+    assert "repeats itself" in reasons["s1"]
+    assert "3 values" in reasons["s2"]
+
+
+def test_one_series_that_ended_long_ago_does_not_move_the_cutoff():
+    frame = long_table(lengths=(40,) * 20 + (15,))
+    panel = read_panel(frame, ROLES)
+    assert plan_origins(panel, learning=1).test == (40 - 1 - 3,)
+
+
+def test_learning_futures_end_before_every_test_cutoff():
+    panel = read_panel(long_table(lengths=(60, 60)), ROLES)
+    origins = plan_origins(panel, test=3, learning=2, step=1)
+    assert origins.test == (54, 55, 56)
+    assert origins.learning == (48, 51)
+    assert max(origins.learning) + panel.horizon <= min(origins.test)
+
+
+def test_a_horizon_longer_than_every_series_is_refused():
+    roles = PanelRoles(series="id", time="when", target="y", horizon=30, season=4)
+    with pytest.raises(DataError, match="longest series 's0' has 20"):
+        plan_origins(read_panel(long_table(), roles))

@@ -1,0 +1,204 @@
+"""A suite of forecasting tasks: written whole, checked, moved, reported."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.amlb.definition import read_definition
+from amlb_ext.cli import main
+from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.forecasting.failing_windows import find_failing_windows
+from amlb_ext.forecasting.forecasters import LEVELS, make_forecaster
+from amlb_ext.forecasting.origins import plan_origins
+from amlb_ext.forecasting.panel import read_panel
+from amlb_ext.forecasting.rolling import request_at, roll_forecaster
+from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_report import report_forecasts
+from amlb_ext.forecasting.suite_verify import (
+    repair_forecasts,
+    runnable_definition,
+    verify_forecasts,
+)
+from amlb_ext.forecasting.suite_writer import write_suite
+from amlb_ext.suite import SuiteFiles
+
+
+@pytest.fixture(scope="module")
+def failing():
+    panel = read_panel(simulate_series(120, 96), SIMULATED_ROLES)
+    return find_failing_windows(
+        make_forecaster("seasonal_naive"), panel, plan_origins(panel, test=2)
+    )
+
+
+@pytest.fixture(scope="module")
+def made(failing, tmp_path_factory):
+    out = tmp_path_factory.mktemp("suite") / "hard"
+    twins = [
+        roll_forecaster(twin, failing.panel, failing.tests)
+        for twin in make_forecaster("seasonal_naive").twins(2, 12)
+    ]
+    about = {"source": "simulated", "baseline": "seasonal_naive"}
+    write_suite(
+        out, failing, twins, name="hardsynth", task="my series", about=about, seed=0
+    )
+    return out
+
+
+@pytest.fixture
+def suite(made, tmp_path):
+    """Return a copy that a test may change, its paths put right."""
+    copy = tmp_path / "copy"
+    shutil.copytree(made, copy)
+    repair_forecasts(copy)
+    return copy
+
+
+def test_each_origin_is_a_task_of_all_series_cut_behind_its_horizon(made, failing):
+    tasks = dict(read_definition(made / "benchmarks" / "hardsynth.yaml"))
+    assert list(tasks) == ["my_series_o0_full", "my_series_o1_full"]
+    for task, windows in zip(tasks.values(), failing.tests, strict=True):
+        table = pd.read_csv(task["dataset"]["path"])
+        assert list(table) == ["item_id", "timestamp", "target"]
+        assert table["item_id"].is_monotonic_increasing
+        last = table.groupby("item_id").tail(12)["target"].to_numpy()
+        assert last.reshape(-1, 12) == pytest.approx(windows.future)
+
+
+def test_parts_stand_in_the_definition_of_all_tasks_alone(made, failing):
+    tasks = dict(read_definition(made / "benchmarks" / "hardsynth_all.yaml"))
+    assert {"my_series_o1_bad", "my_series_o1_region"} <= set(tasks)
+    bad = pd.read_csv(tasks["my_series_o1_bad"]["dataset"]["path"])
+    here = failing.cutoffs == failing.tests[1].cutoff
+    assert bad["item_id"].nunique() == failing.is_bad[here].sum()
+
+
+def test_what_was_written_is_read_back(made, failing):
+    again = ForecastSuite.load(made).read_failing_windows()
+    assert np.array_equal(again.is_bad, failing.is_bad)
+    assert again.forecasts.mase == pytest.approx(failing.forecasts.mase, abs=1e-12)
+    assert again.forecasts.sql == pytest.approx(failing.forecasts.sql, abs=1e-12)
+    assert again.weighting.reweighted == pytest.approx(failing.weighting.reweighted)
+    assert again.rule == failing.rule
+
+
+def test_a_suite_that_stands_has_no_finding(made):
+    assert verify_forecasts(made) == []
+
+
+def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
+    moved = tmp_path / "elsewhere"
+    suite.rename(moved)
+    assert any("no longer stands" in finding for finding in verify_forecasts(moved))
+    loaded = ForecastSuite.load(moved)
+    runnable = runnable_definition(loaded, "hardsynth", tmp_path / "results")
+    tasks = dict(read_definition(Path(runnable)))
+    path = tasks["my_series_o0_full"]["dataset"]["path"]
+    assert path.startswith(str(moved))
+    assert len(repair_forecasts(moved)) == 2
+    assert verify_forecasts(moved) == []
+    assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
+
+
+def test_changed_and_missing_files_are_found(suite):
+    (data,) = suite.glob("data/*o0_bad/*.csv")
+    data.write_text(data.read_text() + " ")
+    (suite / "extensions" / "HardsynthForecast" / "exec.py").unlink()
+    findings = verify_forecasts(suite)
+    assert any("o0_bad.csv has changed" in finding for finding in findings)
+    assert any("exec.py is missing" in finding for finding in findings)
+
+
+def test_a_framework_of_ones_own_is_no_damage(suite):
+    frameworks = suite / "frameworks.yaml"
+    frameworks.write_text(frameworks.read_text() + "mine:\n  extends: AutoGluon\n")
+    assert verify_forecasts(suite) == []
+
+
+def test_a_damaged_manifest_is_refused(suite):
+    manifest = suite / "hardsynth" / "forecasting.json"
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(content | {"name": "other"}))
+    with pytest.raises(SuiteError, match="is damaged"):
+        verify_forecasts(suite)
+
+
+def test_commands_of_tables_refuse_the_suite(made, capsys):
+    with pytest.raises(SuiteError, match="holds forecasting tasks"):
+        SuiteFiles.load(made)
+    assert main(["publish", str(made), "--dry-run"]) == 2
+    assert "OpenML has no task type for them" in capsys.readouterr().err
+
+
+def amlb_run(suite, out, framework, answers, drop=0):
+    """Write predictions as AMLB v2.1.7 does, some items dropped."""
+    loaded = ForecastSuite.load(suite)
+    failing = loaded.read_failing_windows()
+    run = out / f"{framework.lower()}.hardsynth.test.local.20260101T000000"
+    full = [task for task in loaded.tasks if task.kind == "full"]
+    for task, windows, answer in zip(full, failing.tests, answers, strict=True):
+        n, horizon = windows.future.shape
+        table = pd.DataFrame(
+            {str(level): 0.0 for level in LEVELS}, index=range(n * horizon)
+        )
+        if answer.quantiles is not None:
+            table[[str(level) for level in LEVELS]] = answer.quantiles.reshape(-1, 9)
+        table["predictions"] = answer.mean.ravel()
+        table["truth"] = windows.future.ravel()
+        table["repeated_item_id"] = np.repeat(np.arange(n), horizon)
+        table["repeated_abs_seasonal_error"] = np.repeat(windows.scale, horizon)
+        if drop:
+            table = table.iloc[: -drop * horizon]
+        folder = run / "predictions" / task.name / "0"
+        folder.mkdir(parents=True)
+        table.to_csv(folder / "predictions.csv", index=False)
+        (folder / "metadata.json").write_text(json.dumps({"framework": framework}))
+    return run
+
+
+def answers_of(failing, word):
+    forecaster = make_forecaster(word)
+    return [
+        forecaster.forecast(request_at(failing.panel, windows))
+        for windows in failing.tests
+    ]
+
+
+def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
+    amlb_run(made, tmp_path, "Theta", answers_of(failing, "theta"))
+    amlb_run(made, tmp_path, "Again", answers_of(failing, "seasonal_naive"))
+    amlb_run(made, tmp_path, "Drops", answers_of(failing, "drift"), drop=3)
+    report = report_forecasts(made, [tmp_path])
+    comparison = report.comparison
+    assert comparison is not None
+    assert comparison.table.loc["Theta", "overall"] == "better"
+    assert comparison.row("Again", "overall")["difference"] == pytest.approx(
+        0, abs=1e-9
+    )
+    assert "predicts 117 of 120 series" in report.incomplete["Drops"]
+    scores = report.amlb_scores
+    assert scores.loc["Again"].to_numpy() == pytest.approx(scores.loc["F"].to_numpy())
+
+
+def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
+    run = amlb_run(made, tmp_path, "Theta", answers_of(failing, "drift"))
+    (first, *_) = sorted(run.glob("predictions/*/0/predictions.csv"))
+    table = pd.read_csv(first)
+    table.assign(truth=table["truth"] + 1).to_csv(first, index=False)
+    with pytest.raises(RunError, match="of other data"):
+        report_forecasts(made, [tmp_path])
+
+
+def test_a_folder_in_use_is_not_overwritten(failing, made, tmp_path):
+    how = {"name": "hardsynth", "task": "a", "about": {}, "seed": 0}
+    with pytest.raises(SuiteError, match="--force to replace it"):
+        write_suite(made, failing, [], **how)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(SuiteError, match="is not empty"):
+        write_suite(tmp_path, failing, [], **how)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

@@ -1,0 +1,208 @@
+"""An OpenAI-compatible server on loopback that replays answers, and has faults when asked.
+
+Answers are chosen by the model's name and how many answers the talk has so far. As a program it
+serves until it is ended:  python tests/helpers/loopback_llm.py PORT
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def as_answer(code: str) -> str:
+    return f"Some thoughts.\n\n```python\n{code}```\nThat should do."
+
+
+LOAD = (
+    "import numpy as np\n"
+    "X = np.load('data/train_features.npy').astype(float)\n"
+    "y = np.load('data/train_labels.npy')\n"
+    "T = np.load('data/test_features.npy').astype(float)\n"
+    "X, T = X.reshape(len(X), -1), T.reshape(len(T), -1)\n"
+)
+SAVE = "np.savetxt('results/predictions.txt', p, fmt='%d')\n"
+#: numpy alone, so that a test does not wait for scikit-learn
+CENTROIDS = (
+    "c = np.array([X[y == k].mean(0) if (y == k).any() else 1e9 + X[0] for k in range(y.max() + 1)])\n"
+    "p = ((T[:, None] - c) ** 2).sum(2).argmin(1)\n"
+)
+CONSTANT = "p = np.full(len(T), np.bincount(y).argmax())\n"
+FOREST = (
+    "from sklearn.ensemble import RandomForestClassifier\n"
+    "model = RandomForestClassifier(60, random_state=0).fit(X, y)\n"
+    "p = model.predict(T)\n"
+    "print('forest')\n"
+)
+GRID = (
+    "if X.shape[1] == 1024:\n"
+    "    def grid(V):\n"
+    "        cells = (V.reshape(len(V), -1, 2) * 20).astype(int).clip(0, 19)\n"
+    "        seen = np.zeros((len(V), 400))\n"
+    "        for row, cell in enumerate(cells[:, :, 0] * 20 + cells[:, :, 1]):\n"
+    "            seen[row, cell] = 1\n"
+    "        return seen\n"
+    "    X, T = grid(X), grid(T)\n"
+    "    print('grid')\n"
+)
+LEARNER = [
+    "I would first look at the data.",
+    as_answer(LOAD + "print(X.shape\n"),
+    as_answer(LOAD + CONSTANT + SAVE),
+    as_answer(LOAD + FOREST + SAVE),
+    as_answer(LOAD + GRID + FOREST + SAVE),
+]
+HOSTILE = [
+    as_answer(
+        "import glob, os\n"
+        "for path in ['/root', '/home', '/proc/1/environ', '/etc/shadow', '/tmp', '..']:\n"
+        "    try: print(path, os.listdir(path) if os.path.isdir(path) else open(path).read())\n"
+        "    except Exception as error: print(path, type(error).__name__)\n"
+        "print(dict(os.environ))\n"
+    ),
+    as_answer(
+        "import socket\n"
+        "for address in [('127.0.0.1', PORT), ('1.1.1.1', 53)]:\n"
+        "    try: socket.create_connection(address, 2); print('CONN' + 'ECTED')\n"
+        "    except Exception as error: print(type(error).__name__)\n"
+    ),
+    as_answer("import os\nos.symlink('/etc/hostname', 'results/predictions.txt')\n"),
+    as_answer("b = []\nwhile True: b.append(bytearray(1 << 27))\n"),
+    as_answer("while True: print('x' * 10000)\n"),
+]
+#: Model: its answers.
+SCRIPTS = {
+    "learner": LEARNER,
+    "quick": [
+        "I would first look at the data.",
+        as_answer(LOAD + "print(X.shape\n"),
+        as_answer(LOAD + CONSTANT + SAVE),
+        as_answer(LOAD + CENTROIDS + SAVE),
+        as_answer(LOAD + CONSTANT + SAVE),
+    ],
+    "explorer": [as_answer("print('looking')\n")] * 5,
+    "hostile": HOSTILE,
+    "wrong_format": [
+        as_answer("open('results/predictions.txt', 'w').write('circle\\n' * 3)\n"),
+        as_answer(LOAD + "p = np.full(len(T), 9)\n" + SAVE),
+        as_answer(
+            LOAD + "np.savetxt('results/predictions.txt', np.full(len(T), np.nan))\n"
+        ),
+        as_answer(LOAD + "np.savetxt('results/predictions.txt', np.zeros(len(T)))\n"),
+        as_answer(LOAD + CENTROIDS + SAVE),
+    ],
+    "looper": [as_answer("while True: pass\n")] * 2
+    + [as_answer(LOAD + CENTROIDS + SAVE)] * 3,
+}
+
+
+class Endpoint:
+    """What the server did and shall do.
+
+    Attributes
+    ----------
+    url : str
+    faults : list
+        What to do in place of the next answers: 429, 500, 401, 302, ``cut``, ``html``, ``slow``,
+        ``endless``, ``no usage``; None answers.
+    requests : int
+    keys : set of str
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.faults: list[object] = []
+        self.requests = 0
+        self.keys: set[str] = set()
+
+
+@contextmanager
+def serve(port: int = 0) -> Iterator[Endpoint]:
+    """Serve until the block ends."""
+    state = Endpoint()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            state.requests += 1
+            state.keys.add(self.headers.get("Authorization", ""))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            fault = state.faults.pop(0) if state.faults else None
+            try:
+                self._reply(body, fault)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+
+        def _reply(self, body: dict, fault: object) -> None:
+            if isinstance(fault, int):
+                self.send_response(fault)
+                self.send_header("Retry-After", "0.01")
+                if fault == 302:
+                    self.send_header("Location", f"{state.url}/elsewhere")
+                self.end_headers()
+                # servers have been seen to repeat the key in an error
+                self.wfile.write(self.headers["Authorization"].encode())
+                return
+            if fault == "slow":
+                time.sleep(1.0)
+            out = (
+                b"<html>proxy</html>" if fault == "html" else self._answer(body, fault)
+            )
+            self.send_response(200)
+            length = len(out)
+            if fault == "cut":
+                out = out[: length // 2]
+            if fault == "endless":
+                length = 1 << 40
+            self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(out)
+            if fault == "cut":
+                self.close_connection = True
+            while fault == "endless":
+                self.wfile.write(b" " * (1 << 20))
+
+        def _answer(self, body: dict, fault: object) -> bytes:
+            turn = sum(m["role"] == "assistant" for m in body["messages"])
+            script = SCRIPTS[body["model"]]
+            text = script[turn % len(script)].replace("PORT", str(server.server_port))
+            content = {
+                "choices": [
+                    {
+                        "message": {"role": "assistant", "content": text},
+                        "finish_reason": "stop",
+                    }
+                ],
+            }
+            if fault != "no usage":
+                asked = sum(len(m["content"]) for m in body["messages"])
+                content["usage"] = {
+                    "prompt_tokens": asked // 4,
+                    "completion_tokens": len(text) // 4,
+                }
+            return json.dumps(content).encode()
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = True
+    serving = partial(server.serve_forever, poll_interval=0.02)
+    threading.Thread(target=serving, daemon=True).start()
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+if __name__ == "__main__":
+    with serve(int(sys.argv[1])) as endpoint:
+        print(endpoint.url, flush=True)
+        threading.Event().wait()

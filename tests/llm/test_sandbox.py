@@ -1,0 +1,133 @@
+"""Every attack in every tier that this machine has, and a refusal where none holds."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from LLMCoder import battery, sandbox
+from LLMCoder.battery import PROGRAMS, Target, attack
+from LLMCoder.confine import MIN_ABI, landlock_abi
+from LLMCoder.sandbox import (
+    Limits,
+    Sandbox,
+    SandboxError,
+    choose_sandbox,
+    new_work_folder,
+    read_result,
+    remove_work_folder,
+)
+
+#: What limits and a clean environment alone do not stop: the reason for the other tiers.
+OPEN_WITHOUT = {"read a file outside", "write outside", "TCP", "UDP"}
+
+
+@pytest.fixture(scope="module", params=["builtin", "bwrap"])
+def tier(request):
+    if not sys.platform.startswith("linux"):
+        pytest.skip("confinement needs Linux")
+    if request.param == "builtin" and landlock_abi() < MIN_ABI:
+        pytest.skip("this kernel has no Landlock of version 3")
+    if request.param == "bwrap" and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    held = Sandbox(request.param, sys.executable)
+    target = Target()
+    failed = attack(held, "good", target)
+    target.close()
+    if failed:
+        pytest.skip(f"{request.param} does not work here: {failed}")
+    return held
+
+
+@pytest.fixture(scope="module")
+def outcomes(tier):
+    # all at once, as the self-test runs them: most of the time goes by waiting for a limit
+    return battery.failed_attacks(tier)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_attack_is_stopped(outcomes, name):
+    succeeded = [text for text in outcomes if text.startswith(f"{name}: ")]
+    assert succeeded == []
+
+
+def test_without_a_confinement_the_same_attacks_succeed():
+    # a battery that every tier passes would prove nothing if its attacks never worked
+    failed = battery.failed_attacks(
+        Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT)
+    )
+    assert {text.partition(":")[0] for text in failed} == OPEN_WITHOUT
+
+
+def test_scientific_packages_work_inside(tier):
+    code = (
+        "import numpy as np\n"
+        "from sklearn.ensemble import RandomForestClassifier\n"
+        "X = np.random.default_rng(0).normal(size=(60, 3)); y = (X[:, 0] > 0).astype(int)\n"
+        "model = RandomForestClassifier(5, n_jobs=2, random_state=0).fit(X, y)\n"
+        "print('score', model.score(X, y) > .8)\n"
+    )
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=60))
+    remove_work_folder(work)
+    assert (outcome.reason, outcome.output.strip()) == ("", "score True")
+
+
+def test_data_can_be_read_and_not_changed(tier):
+    # not pytest's folder, which is private to its user
+    data = Path(tempfile.mkdtemp())
+    data.chmod(0o755)
+    (data / "a.txt").write_text("rows")
+    code = (
+        "print(open('data/a.txt').read())\n"
+        "try: open('data/a.txt', 'w').write('changed')\n"
+        "except OSError as error: print('refused')\n"
+    )
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=20), data=str(data))
+    remove_work_folder(work)
+    assert outcome.output.split() == ["rows", "refused"]
+    assert (data / "a.txt").read_text() == "rows"
+    shutil.rmtree(data)
+
+
+def test_result_that_is_no_plain_file_is_refused(tmp_path):
+    work = new_work_folder("", parent=str(tmp_path))
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    place = os.path.join(work, "results", "predictions.txt")
+    assert read_result(work, "predictions.txt", 10) is None
+    for make in (os.symlink, os.link):
+        make(secret, place)
+        with pytest.raises(ValueError, match=r"link|cannot be read"):
+            read_result(work, "predictions.txt", 10)
+        os.remove(place)
+    os.mkfifo(place)
+    with pytest.raises(ValueError, match="no plain file"):
+        read_result(work, "predictions.txt", 10)
+    os.remove(place)
+    with open(place, "w") as file:
+        file.write("x" * 11)
+    with pytest.raises(ValueError, match="11 bytes"):
+        read_result(work, "predictions.txt", 10)
+    shutil.rmtree(os.path.join(work, "results"))
+    os.symlink(tmp_path, os.path.join(work, "results"))
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_result(work, "secret", 10)
+
+
+def test_where_nothing_holds_it_refuses(monkeypatch):
+    monkeypatch.setattr(sandbox, "_CHOSEN", {})
+    monkeypatch.setattr(battery, "failed_attacks", lambda held: ["TCP: succeeded"])
+    with pytest.raises(SandboxError, match="no confinement") as caught:
+        choose_sandbox("auto", sys.executable)
+    assert "sandbox: none" in str(caught.value)
+    held, tests = choose_sandbox("none", sys.executable)
+    assert (held.tier, tests) == ("none", {})
+
+
+def test_an_unknown_tier_is_named():
+    with pytest.raises(SandboxError, match="choose auto, bwrap, builtin, or none"):
+        choose_sandbox("docker")

@@ -1,0 +1,113 @@
+"""The documentation hangs together: pages are found, links lead somewhere, commands exist."""
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+import amlb_ext
+from amlb_ext.cli.flags import list_settings
+from amlb_ext.cli.main import build_parser
+from amlb_ext.core.version import __version__
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+#: What `make docs` writes.
+GENERATED = {"_build", "auto_tutorials", "api"}
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*.md"))
+    if not GENERATED & set(path.relative_to(DOCS).parts)
+]
+#: Pages that stand where stored certificates say; the site has them elsewhere.
+POINTERS = {"validity.md", "relations.md", "composition.md"}
+SITE = [page for page in PAGES if str(page.relative_to(DOCS)) not in POINTERS]
+
+
+def page_name(path):
+    return str(path.relative_to(DOCS).with_suffix(""))
+
+
+def test_every_page_is_in_one_table_of_contents():
+    entries = ["index"]
+    for page in SITE:
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.M | re.S):
+            for line in block.splitlines():
+                if line.strip() and not line.startswith(":"):
+                    entry = (page.parent / line.strip()).relative_to(DOCS)
+                    entries.append(str(entry))
+    entries.remove("auto_tutorials/index")
+    # a new page belongs into a folder of its kind, and into the toctree of that folder's index.md
+    assert sorted(entries) == sorted(page_name(page) for page in SITE)
+
+
+def headings(path):
+    """Return the anchors of a page's headings, as GitHub and MyST make them."""
+    text = re.sub(
+        r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    titles = re.findall(r"^#{1,4} (.*)$", text, flags=re.M)
+    slugs = [re.sub(r"[^\w\- ]", "", title.lower()) for title in titles]
+    return {slug.strip().replace(" ", "-") for slug in slugs}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "README.md"], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        # a tutorial is a script until the site is built
+        path = re.sub(
+            r"auto_tutorials/index\.rst", "tutorials/GALLERY_HEADER.rst", path
+        )
+        goal = Path(os.path.normpath(page.parent / path)) if path else page
+        assert goal.exists(), f"{target} of {page.name}"
+        if anchor:
+            assert anchor in headings(goal), f"{target} of {page.name}"
+
+
+def test_commands_on_the_pages_parse():
+    parser = build_parser()
+    tried = 0
+    for page in SITE:
+        text = page.read_text(encoding="utf-8")
+        for block in re.findall(r"^```console\n(.*?)^```", text, flags=re.M | re.S):
+            for line in block.replace("\\\n", " ").splitlines():
+                if not line.startswith("$ hardsynth ") or "[" in line:
+                    continue
+                words = shlex.split(line[2:].split(" -- ")[0], comments=True)
+                parser.parse_args(words[1:])
+                tried += 1
+    assert tried > 30
+
+
+def test_the_reference_has_every_command_name_and_stage():
+    commands = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    listed = re.findall(r"\{hardsynth-command\} (\w+)", commands)
+    below = next(
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    assert listed == list(below.choices)
+    python = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    names = {name for name in amlb_ext.__all__ if name != "__version__"}
+    assert names <= set(re.findall(r"^   (\w+)$", python, flags=re.M))
+    settings = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+    stages = {path[0] if len(path) > 1 else "suite" for path, _ in list_settings()}
+    assert set(re.findall(r"\{hardsynth-settings\} (\w+)", settings)) == stages
+
+
+def test_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
