@@ -32,6 +32,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "swarm",
         help="search a swarm of generators for hard rows, and say what they are worth",
+        examples="hardsynth swarm data.csv --target y -o s\n"
+        "hardsynth swarm bundled/digits --preset literal --no-baselines -o s",
         description="Tune copies of one generator on clusters of a table, search their mixtures "
         "for rows on which given models fail, and write a suite with the rows, an audit on real "
         "rows and baselines of the same budget. Of use as a stress test; it never ranks models.",
@@ -125,6 +127,13 @@ def add_parser(commands: Any) -> None:
     add_jobs_flag(parser)
     add_output_flags(parser)
     add_setting_flags(parser, only=SETTINGS)
+    parser.show_first(
+        {
+            "what is searched": ("source", "--target", "--objective", "--takers"),
+            "how": ("--preset", "--search", "--labels", "--no-baselines", "--anyway"),
+            "output": ("--out", "--seed", "--jobs", "--json"),
+        }
+    )
     parser.set_defaults(run_command=run_command)
 
 

@@ -22,7 +22,7 @@ from amlb_ext.core.config import (
 from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
@@ -258,7 +258,7 @@ def _search_all(
     errors: dict[str, HardsynthError] = {}
     if jobs:
         begin_suite(layout, {"settings": settings, "version": __version__})
-    for index, result in run_jobs(_search_job, jobs, run.jobs or 1):
+    for index, result in run_jobs(_search_job, jobs, run.jobs or available_cores()):
         if isinstance(result, HardsynthError):
             errors.setdefault(places[index], result)
         else:
