@@ -6,7 +6,8 @@ s : (M, n) performance of M takers on n made rows, see :mod:`amlb_ext.swarm.labe
 p : (M,) mean performance, p_m = mean_i s_mi
 S : (n,) whether real rows are where a made row stands
 
-How each literal objective is gamed, and what the honest form does about it: ``docs/how-to/swarm.md``.
+How each literal objective is gamed, and what the honest form does about it, stands in
+``docs/how-to/swarm.md``.
 The gap between neighbours of the sorted p telescopes: sum_i (p_(i+1) - p_(i)) = max p - min p, so
 the paper's ``separate`` looks at two models only, and breaking one of them is its optimum.
 """
