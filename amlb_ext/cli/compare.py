@@ -40,8 +40,8 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). Of "
-        "series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
+        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). "
+        "Of series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
         "forecasts",
     )
     parser.add_argument(
