@@ -3,7 +3,7 @@ VENV   ?= .venv
 PYTHON ?= python3
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-DEMO   ?= demo
+DEMO   ?= hardsynth_demo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lowest lint format docs docs-links bench bench-check clean
@@ -12,23 +12,17 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 20
 
 $(READY): pyproject.toml resources/pip-constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	@# Python compiles what it imports; to compile all of torch here takes longer than the download
-	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
-	  -c resources/pip-constraints.txt -e '.[dev]'
+	@echo "installing into $(VENV), once: some minutes, most of them for torch ..."
+	@$(PYTHON) -m venv $(VENV)
+	@# Python compiles what it imports; to compile all of torch here takes longer than the download.
+	@# What pip warns of, such as an index that it cannot reach, is shown only if it fails.
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
+	  -c resources/pip-constraints.txt -e '.[dev]' > $(VENV)/install.log 2>&1 \
+	  || { cat $(VENV)/install.log; exit 1; }
 	@touch $@
 
-demo: $(READY)  ## a hard suite from bundled data, scored, and run by AMLB where it can be had
-	$(BIN)/hardsynth generate bundled -o $(DEMO)/suite --folds 2
-	$(BIN)/hardsynth verify $(DEMO)/suite
-	$(BIN)/hardsynth score $(DEMO)/suite --out $(DEMO)/scores.csv -r $(DEMO)/results
-	@echo "runbenchmark.py constantpredictor hardsynth (log: $(DEMO)/amlb.log) ..."
-	@$(BIN)/hardsynth run constantpredictor hardsynth_quick -u $(DEMO)/suite -r $(DEMO)/results \
-	  > $(DEMO)/amlb.log 2>&1; status=$$?; tail -n 1 $(DEMO)/amlb.log; \
-	if [ $$status -eq 2 ]; then \
-	  echo "left out: the AutoML Benchmark cannot be had here, for the reason above"; \
-	elif [ $$status -ne 0 ]; then exit $$status; fi
-	$(BIN)/hardsynth report $(DEMO)/suite --results $(DEMO)/results
+demo: $(READY)  ## a first look: three small hard tasks, from data to an answer, in a minute
+	@$(BIN)/hardsynth demo -o $(DEMO)
 
 TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -36,7 +30,7 @@ test: $(READY)  ## the tests; those that need AMLB or other data skip with their
 	$(BIN)/python $(TESTS)
 
 test-all: $(READY)  ## the tests, and the exhaustive ones that `make test` leaves out
-	$(BIN)/python $(TESTS) -m ""
+	HARDSYNTH_EXHAUSTIVE=1 $(BIN)/python $(TESTS)
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

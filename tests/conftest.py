@@ -11,8 +11,8 @@ os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 import shutil
 from pathlib import Path
 
+import exhaustive
 import pytest
-from exhaustive import ask_for_all
 from small_models import lighten
 
 from amlb_ext.core.errors import RunError
@@ -22,19 +22,73 @@ from amlb_ext.runner.checkout import Checkout, ensure_checkout
 #: first makes the suite that the report's other tests would stand and wait for.
 LONGEST = (
     "report/test_build.py",
-    "test_readme.py",
-    "pipeline/test_generate.py",
-    "test_end_to_end.py",
-    "validity/test_certificate.py",
-    "validity/test_calibration.py",
-    "faults/test_cluster.py",
-    "hardening/test_fold.py",
+    "faults/test_bytes.py",
     "report/test_notebook.py",
-    "validity/test_shared_fits.py",
+    "pipeline/test_generate.py",
+    "hardening/test_feasibility.py",
+    "validity/test_certificate.py",
+    "golden/test_golden_bytes.py",
+    "validity/test_calibration.py",
+    "synthesizers/test_conformance.py",
+    "hardening/test_copies.py",
+    "hardening/test_harden_function.py",
+    "hardening/test_fold.py",
+    "pipeline/test_multi_output.py",
+    "test_end_to_end.py",
+    "test_readme.py",
+    "experiments/test_fidelity_run.py",
+    "pipeline/test_one_f.py",
+    "runner/test_install.py",
+    "faults/test_disk.py",
+    "hardening/test_population_teacher.py",
+    "validity/test_certificate_whole.py",
+    "faults/test_cluster.py",
 )
 
 HERE = Path(__file__).parent
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Leave exhaustive tests out of a run of everything, and say so."""
+    config.pluginmanager.register(_Exhaustive(config, exhaustive.ask(config)))
+
+
+class _Exhaustive:
+    """Leaves exhaustive tests out, and tells of it in one line at the end.
+
+    Each of the processes that share out the tests collects all of them, and none of them prints.
+    """
+
+    def __init__(self, config, is_asked):
+        self.config = config
+        self.is_asked = is_asked
+        self.left_out = 0
+
+    def pytest_collection_modifyitems(self, items):
+        if self.is_asked:
+            return
+        kept = [item for item in items if not item.get_closest_marker("exhaustive")]
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        self.left_out = len(left_out)
+        self.config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+    def pytest_sessionfinish(self):
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["left_out"] = self.left_out
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        # a process that died has nothing to tell
+        self.left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.left_out:
+            terminalreporter.write_line(
+                f"{self.left_out} exhaustive tests left out; make test-all runs them"
+            )
 
 
 def pytest_collection_modifyitems(items):
@@ -46,48 +100,6 @@ def pytest_collection_modifyitems(items):
         return rank.get(name, len(rank))
 
     items.sort(key=place_of)
-
-
-#: Exhaustive tests that this run leaves out.
-LEFT_OUT = pytest.StashKey[int]()
-
-
-def pytest_configure(config):
-    ask_for_all(config.option.markexpr)
-    config.stash[LEFT_OUT] = 0
-    config.pluginmanager.register(_LeftOut(config))
-
-
-class _LeftOut:
-    """Counts exhaustive tests that are not run, and says so in one line at the end.
-
-    Each of the processes that share out the tests collects all of them, and none of them prints.
-    """
-
-    def __init__(self, config):
-        self.config = config
-
-    def pytest_deselected(self, items):
-        marked = sum(
-            item.get_closest_marker("exhaustive") is not None for item in items
-        )
-        self.config.stash[LEFT_OUT] += marked
-
-    def pytest_sessionfinish(self):
-        if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput["left_out"] = self.config.stash[LEFT_OUT]
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node):
-        self.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get(
-            "left_out", 0
-        )
-
-    def pytest_terminal_summary(self, terminalreporter):
-        if count := self.config.stash[LEFT_OUT]:
-            terminalreporter.write_line(
-                f"{count} exhaustive tests were left out; make test-all runs them"
-            )
 
 
 @pytest.fixture

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.frequency import parse_frequency
+
 #: A placeholder of AMLB's configuration, which it expands in other paths.
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 #: Spellings of frequencies that pandas 1.5 lacks.
@@ -126,7 +129,7 @@ of the mean in silence"]
         problems += _check_scales(
             groups, target, fold=fold, horizon=horizon, season=season
         )
-    problems += _check_times(groups, time)
+    problems += _check_times(groups, time, dataset.get("freq"))
     problems += _check_repeated_series(groups, time, target)
     return problems
 
@@ -185,17 +188,28 @@ def _items(names: list[Any]) -> str:
     return f"{len(names)} items, {names[0]!r} the first, are"
 
 
-def _check_times(groups: Mapping[Any, pd.DataFrame], time: str) -> list[str]:
+def _check_times(
+    groups: Mapping[Any, pd.DataFrame], time: str, frequency: Any
+) -> list[str]:
+    """Return the first item whose times are not a step apart; nothing where the step is unknown."""
+    try:
+        offset = parse_frequency(str(frequency))
+    except ConfigError:
+        offset = None
     for name, rows in groups.items():
         times = rows[time]
         if times.duplicated().any():
             return [
                 f"item {name!r} has a time twice: its last rows are not its last times"
             ]
-        # months differ in length, a gap doubles a step at least
-        steps = np.diff(times.to_numpy().astype("datetime64[s]").astype(np.int64))
-        if len(steps) > 1 and steps.max() > 1.75 * np.median(steps):
-            return [f"item {name!r} has gaps: it is scored as if there were none"]
+        if offset is None:
+            continue
+        calendar = pd.date_range(times.iloc[0], times.iloc[-1], freq=offset)
+        if len(calendar) != len(times) or (calendar != times.to_numpy()).any():
+            return [
+                f"item {name!r} has gaps, or times off its frequency: it is scored as if there "
+                "were none"
+            ]
     return []
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import shtab
-
 from amlb_ext.cli.parser import Parser
 from amlb_ext.core.errors import ConfigError
 
@@ -34,6 +32,8 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Print the script of a shell."""
+    import shtab
+
     # imported here: the parser of all commands has this command, too
     from amlb_ext.cli.main import build_parser
 
@@ -49,6 +49,8 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 def _mark_paths(parser: Parser) -> None:
     """Tell which arguments are paths, by what stands for their value in the help."""
+    import shtab
+
     for action in parser._actions:
         if action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -12,7 +12,8 @@ from amlb_ext.core.display import format_count, shorten_text, text_table
 
 #: What a reader must know beside every score on failures.
 HOW_TO_READ_SCORES = """\
-Mean loss over folds, lower is better; the part '' is the main task, as it was composed.
+Mean loss over folds, lower is better: rmse in the target's own unit, or the Brier loss of classes,
+as 'hardsynth report' has them first. The part '' is the main task, as it was composed.
 Rows of 'bad', 'ga' and 'synthetic' were chosen by F's realised errors, which flatters every other
 model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate has
 shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
@@ -145,7 +146,7 @@ folds; rmse in the target's own unit, less is better"]
     if any(task["folds_with_failures"] < task["folds"] for task in tasks):
         lines.append("folds: those in which F fails, of all; only they have hard rows")
     meaning = {
-        "acc": "acc, more is better",
+        "acc": "acc, more is better (score and report show the Brier loss)",
         "rmse": "rmse in the target's own unit, less is better",
     }
     score_names = sorted({task["score_name"] for task in tasks})

@@ -264,6 +264,7 @@ def compare_series(arguments: argparse.Namespace) -> int:
         learning=arguments.learning_origins,
         step=arguments.step,
         cutoff=arguments.cutoff,
+        twins=arguments.refits,
         seed=arguments.seed,
     )
     if arguments.html:
@@ -327,6 +328,10 @@ def _task_name(source: str) -> str:
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:
     """Refuse settings that series do not have, rather than to look away."""
     _check_layer(layer)
+    if arguments.certificate == "full":
+        raise ConfigError(
+            "suites of series have no certificate yet", "leave --certificate out"
+        )
     for flag in ("config", "relations", "dry_run", "cluster", "logs"):
         if getattr(arguments, flag, None):
             raise ConfigError(

@@ -30,6 +30,7 @@ from amlb_ext.cli import (
     score,
     show,
     study,
+    swarm,
     tasks,
     verify,
 )
@@ -58,6 +59,7 @@ COMMANDS = (
     install,
     publish,
     study,
+    swarm,
     relations,
     reproduce,
     list_names,

@@ -25,7 +25,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, examples: str = "", **options: Any) -> None:
         super().__init__(add_help=False, **options)
-        self._examples = examples
+        #: Command lines that the help ends in.
+        self.examples = examples
         self._common: Mapping[str, Sequence[str]] = {}
         self.add_argument(
             "-h", "--help", action=_PrintHelp, help="show this help and exit"
@@ -57,9 +58,9 @@ class Parser(argparse.ArgumentParser):
         text = self._format_common() if self._common and not everything else None
         if text is None:
             text = super().format_help()
-        if self._examples:
-            title = "example" if "\n" not in self._examples.strip() else "examples"
-            lines = [f"  {line}" for line in self._examples.strip().splitlines()]
+        if self.examples:
+            title = "example" if "\n" not in self.examples.strip() else "examples"
+            lines = [f"  {line}" for line in self.examples.strip().splitlines()]
             text += "\n".join(["", f"{title}:", *lines, ""])
         n_hidden = self._count_hidden()
         if n_hidden and not everything:
@@ -153,23 +154,24 @@ class Parser(argparse.ArgumentParser):
         return formatter.format_help()
 
 
-class _PrintHelp(argparse.Action):
+class _PrintHelp(argparse._HelpAction):
     """Print the short help, or all of it where ``const`` is ``"all"``, and exit."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any):
-        super().__init__(
-            option_strings, argparse.SUPPRESS, nargs=0, **_without_default(options)
-        )
+    def __init__(
+        self,
+        option_strings: Sequence[str],
+        dest: str,
+        const: str = "",
+        help: str | None = None,
+    ) -> None:
+        # without a destination: a value in the namespace would say nothing
+        super().__init__(option_strings, argparse.SUPPRESS, help=help)
+        self.const = const
 
     def __call__(self, parser: Any, *_: Any) -> None:
         """Print and exit."""
         print(parser.format_help(everything=self.const == "all"), end="")
         parser.exit()
-
-
-def _without_default(options: Mapping[str, Any]) -> dict[str, Any]:
-    # a value in the namespace would say nothing
-    return {**options, "default": argparse.SUPPRESS}
 
 
 def all_flags(parser: Parser) -> set[str]:

@@ -73,7 +73,10 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles
+    from amlb_ext.suite.task_folder import is_task_folder
 
+    if is_task_folder(Path(arguments.suite)):
+        return _report_runs(arguments)
     # Loaded first: a folder that is no suite is an error at once.
     suite = SuiteFiles.load(arguments.suite)
     # Charts take most of the time, and only the page shows them.
@@ -100,3 +103,22 @@ def run_command(arguments: argparse.Namespace) -> int:
     has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
     is_complete = not has_no_result.any() and not built.report.needed
     return 0 if is_complete else 1
+
+
+def _report_runs(arguments: argparse.Namespace) -> int:
+    """Report on a folder of tasks; see :mod:`amlb_ext.report.runs`."""
+    from amlb_ext.core.json_values import to_json_values
+    from amlb_ext.report.runs import build_run_report, run_report_text, write_run_report
+
+    root = Path(arguments.suite)
+    report = build_run_report(root, arguments.results, level=arguments.level)
+    if arguments.json:
+        print_json(to_json_values(vars(report)))
+    elif not arguments.quiet:
+        print(run_report_text(report), end="")
+    if not (arguments.json or arguments.text):
+        out = Path(arguments.out) if arguments.out else root / "hardsynth"
+        path = write_run_report(report, out)
+        if not arguments.quiet:
+            print(f"\nreport: {path}")
+    return 0 if report.is_complete else 1

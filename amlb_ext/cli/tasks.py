@@ -21,6 +21,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "tasks",
         help="write the weird tasks as an AMLB user directory",
+        examples="hardsynth tasks weird -o weird",
         description="Write six tasks that a forest on the raw columns fails at and a little "
         "thought solves, after WeirdML. Each fold is another draw, which is WeirdML's run. "
         "Runs offline; data of your own take the place of the stand-ins with --data.",

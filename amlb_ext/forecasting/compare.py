@@ -163,7 +163,10 @@ def compare_forecasts(
     for name, other in others.items():
         rolled[name] = roll_forecaster(other, panel, failing.tests, seed)
     twin_forecasts = []
-    for twin in forecaster.twins(twins, panel.season):
+    # few series are compared over time alone, which needs no twin
+    n_series = len(np.unique(failing.items))
+    count = twins if n_series >= FEWEST_SERIES else 0
+    for twin in forecaster.twins(count, panel.season):
         twin_forecasts.append(roll_forecaster(twin, panel, failing.tests, seed))
     return answer_comparison(
         failing, rolled, twin_forecasts, loss=loss, level=level, seed=seed
@@ -393,7 +396,7 @@ def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, .
             f"null control: {n_twins} twins of F, the same method on less of the past or on halves "
             "of the series; where F fails a model must differ from F and from its twins"
         )
-    else:
+    elif n_series >= FEWEST_SERIES:
         notes.append(
             "F has no twin: without this null control no model is called better where F fails"
         )

@@ -33,7 +33,9 @@ _SEASONS = (None, 0.01, 0.1, 0.3)
 _DAMPING = 0.97
 
 
-def seasonal_naive(y, horizon, season):
+def seasonal_naive(
+    y: np.ndarray, horizon: int, season: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the value of a season before, and its standard errors; both ``(H,)``.
 
     Examples
@@ -48,7 +50,7 @@ def seasonal_naive(y, horizon, season):
     return mean, _residual_size(y, season) * np.sqrt(seasons_ahead)
 
 
-def drift(y, horizon, season):
+def drift(y: np.ndarray, horizon: int, season: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the last value moved on by the mean change, and standard errors; both ``(H,)``.
 
     Examples
@@ -65,7 +67,7 @@ def drift(y, horizon, season):
     return y[-1] + slope * steps, sigma * np.sqrt(steps * (1 + steps / len(y)))
 
 
-def theta(y, horizon, season):
+def theta(y: np.ndarray, horizon: int, season: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the forecast of the standard Theta method, and standard errors; both ``(H,)``.
 
     A season that the autocorrelation shows is taken out by classical decomposition, multiplied
@@ -97,14 +99,16 @@ def theta(y, horizon, season):
     return mean + pattern[n:], size
 
 
-def _best_theta(y, intercept, slope, alphas):
+def _best_theta(
+    y: np.ndarray, intercept: float, slope: float, alphas: np.ndarray
+) -> tuple[float, float, float]:
     """Return the smoothing, last level and squared error that forecast y best one step on.
 
     NOTE: the error is linear in the first level, so that it is solved for and not searched.
     """
     n = len(y)
     powers = np.arange(n)
-    best = None
+    best = (0.0, 0.0, np.inf)
     for alpha in alphas:
         decay = (1 - alpha) ** powers
         # half the line of theta = 0, as the state-space form has it
@@ -114,13 +118,13 @@ def _best_theta(y, intercept, slope, alphas):
         errors = y - before - line
         first_level = errors @ decay / (decay @ decay)
         sse = float(((errors - first_level * decay) ** 2).sum())
-        if best is None or sse < best[2]:
+        if sse < best[2]:
             last = levels[-1] + (1 - alpha) ** n * first_level
             best = (float(alpha), float(last), sse)
     return best
 
 
-def _seasonal_factors(y, season):
+def _seasonal_factors(y: np.ndarray, season: int) -> tuple[np.ndarray, bool]:
     """Return the season's factors ``(m,)`` of a series, and whether they multiply."""
     n = len(y)
     if season < 2 or n < 3 * season or not _has_season(y, season):
@@ -143,7 +147,7 @@ def _seasonal_factors(y, season):
     return factors - factors.mean(), False
 
 
-def _has_season(y, season):
+def _has_season(y: np.ndarray, season: int) -> bool:
     """Whether the autocorrelation at the season stands out (90 %, as in the M competitions)."""
     centred = y - y.mean()
     total = centred @ centred
@@ -155,7 +159,9 @@ def _has_season(y, season):
     return bool(abs(correlations[-1]) > _SEASONAL_TEST * error)
 
 
-def exponential_smoothing(y, horizon, season):
+def exponential_smoothing(
+    y: np.ndarray, horizon: int, season: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the forecast of additive exponential smoothing, and standard errors; both ``(H,)``.
 
     Level alone, with a damped trend, with a season, or both: what the corrected AIC prefers
@@ -207,7 +213,7 @@ def exponential_smoothing(y, horizon, season):
     return mean, sigma * np.sqrt(1 + growth)
 
 
-def _residual_size(y, lag):
+def _residual_size(y: np.ndarray, lag: int) -> float:
     differences = y[lag:] - y[:-lag]
     if len(differences) == 0:
         return 0.0

@@ -19,7 +19,7 @@ from pandas.tseries.offsets import BaseOffset
 
 from amlb_ext.core.dates import AmbiguousDateError, parse_dates
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.forecasting.frequency import (
+from amlb_ext.core.frequency import (
     default_season,
     infer_frequency,
     old_spelling,
@@ -253,7 +253,7 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         )
     if pd.api.types.is_datetime64_any_dtype(values):
         index = pd.DatetimeIndex(values)
-        notes = []
+        notes: list[str] = []
         if index.tz is not None:
             index, notes = _without_zone(index)
     else:

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.frequency import parse_frequency
 from amlb_ext.forecasting.hardness import WindowRule
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
@@ -166,7 +166,8 @@ class ForecastSuite:
         weights, reweighted = None, None
         if not self.manifest["weighting"]:
             weights = windows["weight"].to_numpy()
-            reweighted = np.stack(windows["reweighted"].to_list()).T
+            by_group = np.stack(windows["reweighted"].to_list()).T
+            reweighted = by_group if len(by_group) else None
         rule = self.manifest["rule"]
         return FailingWindows(
             panel=panel,

@@ -53,6 +53,8 @@ FRAMEWORKS = {
 }
 #: Fewer series make no task.
 FEWEST_ITEMS = 2
+#: Fewer series make no task of the region.
+FEWEST_REGION = 10
 
 
 def write_suite(
@@ -131,7 +133,7 @@ def plan_tasks(failing: FailingWindows, task: str, seed: int) -> list[ForecastTa
         parts = {MAIN_KIND: windows.items, "bad": windows.items[failing.is_bad[here]]}
         if weights is not None:
             rng = random_stream(seed, "forecasting", "region task", origin)
-            drawn, repeats = draw_region(weights[here], rng)
+            drawn, repeats = draw_region(weights[here], rng, FEWEST_REGION)
             if not repeats:
                 parts["region"] = windows.items[drawn]
         base = f"{safe_task}_o{origin}" if several else safe_task

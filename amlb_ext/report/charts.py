@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_curve
 
-from amlb_ext.core.display import format_percent
+from amlb_ext.core.display import format_number, format_percent
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
 from amlb_ext.report.overall import WITHHELD
@@ -129,7 +129,8 @@ def contrast_chart(
         series.append(marks)
     # For those who cannot see the marks.
     differences = ", ".join(
-        f"{row['framework']} {row['difference']:.3g}" for row in rows
+        f"{row['framework']} {format_number(row['difference'], sign=True)}"
+        for row in rows
     )
     return Chart(
         key=key,
@@ -475,7 +476,8 @@ def trade_off_chart(
             parts = 100 * row["from_elsewhere"], 100 * row["from_region"]
             title = task.title or task.name
             if max(np.abs(parts)) > 100 * OFF_THE_SCALE:
-                left_out.append(f"{name} on {title} ({sum(parts):+.0f} % in all)")
+                change = format_percent(sum(parts) / 100, sign=True)
+                left_out.append(f"{name} on {title} ({change} in all)")
             else:
                 points.setdefault(name, []).append((title, *parts))
     if not points:
@@ -518,8 +520,8 @@ def trade_off_chart(
 
 def overall_chart(overall: pd.DataFrame) -> Chart | None:
     """Return the mean change over tasks per framework and question, with intervals over tasks."""
-    names = []
-    left_out = []
+    names: list[str] = []
+    left_out: list[str] = []
     for row in overall.to_dict("records"):
         changes = [row["overall_relative"], row["relative"]]
         largest = max(
@@ -537,10 +539,11 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     table = overall.set_index("framework")
     is_cut = False
     series = []
-    for label, prefix, role, offset, symbol in (
+    questions: tuple[tuple[str, str, ColourRole, float, int], ...] = (
         ("whole test folds", "overall_", "f", -0.14, 0),
         ("where F fails", "", "bad", 0.14, 2),
-    ):
+    )
+    for label, prefix, role, offset, symbol in questions:
         columns = [f"{prefix}relative", f"{prefix}low", f"{prefix}high"]
         percents = 100 * table.loc[names, columns].to_numpy(dtype=float)
         change, low, high = percents.T
@@ -567,7 +570,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     if left_out:
         about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
     if is_cut:
-        about += f" Bars that go on beyond {LONGEST_BAR:+.0%} end there."
+        about += f" Bars that go on beyond {format_percent(LONGEST_BAR, sign=True)} end there."
     return Chart(
         key="overall",
         title="Mean change of F's loss, over tasks",

@@ -250,6 +250,8 @@ def _figure_layout(chart: Chart, has_legend: bool) -> _Spec:
         annotations.append(nothing)
     if chart.y_categories:
         height = 130 + round(30 * rows_of_categories(chart))
+        # On a phone each entry of the legend has a line of its own.
+        height += 22 * len(legend_names(chart))
     else:
         height = 480 if chart.square else 400
     return {

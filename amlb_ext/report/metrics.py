@@ -51,6 +51,22 @@ MAIN: dict[str, str] = {
     "multiclass": "logloss",
 }
 
+#: The metric that goes with the verdict, whose losses are Brier losses and squared errors: one for
+#: each kind of task, shown first wherever scores are.
+VERDICT_METRIC: dict[str, str] = {
+    "regression": "rmse",
+    "binary": "brier",
+    "multiclass": "brier",
+}
+#: What metrics that have a unit are measured in.
+UNITS = {
+    "rmse": "rmse in the target's own unit",
+    "mae": "mae in the target's own unit",
+    "mse": "mse in the square of the target's unit",
+    "brier": "brier, the mean squared distance from the true class, 0 to 2",
+    "logloss": "logloss in nats",
+}
+
 #: A metric whose arguments are bound: computed only where it is wanted.
 _Metric = Callable[[], Any]
 

@@ -174,8 +174,9 @@ class TaskReport:
         ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted`` (what the verdict
         rests on), ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``
         (against F's re-fits), ``from_region`` and ``from_elsewhere`` (of all rows: the parts of
-        ``relative`` that come from where F fails and from elsewhere), ``verdict`` (``better``, ``worse``, ``undecided``, ``incomplete``,
-        ``no claim``; ``larger`` and ``smaller`` gains in the region), ``reason``.
+        ``relative`` that come from where F fails and from elsewhere), ``verdict`` (``better``,
+        ``worse``, ``undecided``, ``incomplete``, ``no claim``; ``larger`` and ``smaller`` gains
+        in the region), ``reason``.
     pairs : DataFrame
         One row per unordered pair, on the region: ``task``, ``framework``, ``other``, ``folds``,
         ``rows``, ``weighted``,

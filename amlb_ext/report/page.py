@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -30,6 +31,7 @@ from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.glossary import GLOSSARY
 from amlb_ext.report.interactive import has_plotly, plotly_figure, plotly_library
 from amlb_ext.report.matrix import answer_matrix
+from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import Chart, SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
 from amlb_ext.report.tables import (
@@ -41,6 +43,8 @@ from amlb_ext.report.tables import (
 
 #: Where a word ends inside a name.
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
+#: The space before a percent sign.
+_PERCENT = re.compile(r"(?<=\d) %")
 #: A longer word is broken anywhere, or it would make its column wider than a screen.
 _LONGEST_WORD = 18
 #: More tasks than this are folded, with a box to filter them.
@@ -97,6 +101,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_keep_percents_whole,
     )
     environment.filters.update(
         records=table_records,
@@ -107,6 +112,7 @@ def _environment() -> Environment:
         estimate=format_interval,
         known=is_known,
         count=format_count,
+        unit=lambda metric: UNITS.get(metric, metric),
         name=name_element,
         tone=lambda word: TONES.get(str(word), "none"),
     )
@@ -122,6 +128,14 @@ def _environment() -> Environment:
         job_groups=job_groups,
     )
     return environment
+
+
+def _keep_percents_whole(value: Any) -> Any:
+    """Return text in which no line ends between a number and its percent sign."""
+    # What is marked as safe is ready: drawings, scripts, the library.
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _PERCENT.sub("\u00a0%", value)
+    return value
 
 
 def name_element(name: object) -> Markup:

@@ -197,7 +197,7 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> s
             mean_rank = mean.iloc[place]
             label.set_text(f"{names[place]} ({mean_rank:.2f})")
             # Labels that end at their mark stand to the left of it.
-            is_left = label.get_ha() == "right"
+            is_left = label.get_horizontalalignment() == "right"
             x, _ = label.get_position()
             label.set_x(x - margin if is_left else x + margin)
         # Marks at the ends of the axis are drawn whole.

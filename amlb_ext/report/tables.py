@@ -9,7 +9,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_cell, is_known
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.metrics import MAIN
+from amlb_ext.report.metrics import VERDICT_METRIC
 from amlb_ext.report.model import TaskReport
 from amlb_ext.report.parts import UNSELECTED
 
@@ -59,7 +59,7 @@ def score_pivots(task: TaskReport) -> Iterator[Record]:
     for score in table_records(task.scores):
         scores_by_metric.setdefault(score["metric"], []).append(score)
     # sorted() is stable: behind the main metric the others keep their order.
-    main_metric = MAIN.get(task.kind)
+    main_metric = VERDICT_METRIC.get(task.kind)
     for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
         yield _pivot_scores(scores_by_metric[metric], task.folds)
 

@@ -18,6 +18,7 @@ from amlb_ext.core.display import (
     text_table,
 )
 from amlb_ext.report.matrix import MatrixAnswer, answer_matrix
+from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
@@ -247,7 +248,7 @@ def _score_lines(task: TaskReport) -> list[str]:
         rows.append(row)
     direction = "lower" if pivot["lower"] else "higher"
     lines = [
-        f"  {pivot['metric']}, {direction} is better",
+        f"  {UNITS.get(pivot['metric'], pivot['metric'])}, {direction} is better",
         *text_table(["framework", *parts], rows, indent=2).splitlines(),
     ]
     selected = [part for part in parts if part not in UNSELECTED]

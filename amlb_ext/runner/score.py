@@ -71,7 +71,7 @@ def score_suite(
     DataFrame
         One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
         ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
-        unit, or ``logloss`` in nats), ``loss`` (lower is better), ``rows``.
+        unit, or ``brier``, as the report has it), ``loss`` (lower is better), ``rows``.
     """
     scores = compare_scores(
         directory,
@@ -146,6 +146,8 @@ def compare_scores(
                     compared.setdefault(row["amlb_task"], []).append(fold_rows)
                 if writer is not None:
                     writer.add(row, predictions)
+                # AMLB's files have its metric; what is shown has that of the report's verdict.
+                row |= row.pop("shown")
             rows_by_job[index] = rows
             bar.update()
     if writer is not None:
@@ -255,6 +257,12 @@ def _score_parts(
                         target=target,
                     )
                 metric, loss = _mean_loss(model, predicted, target)
+                shown = {"metric": metric, "loss": loss}
+                if coding.labels:
+                    brier = _brier_losses(
+                        coding, model, predicted=predicted, target=target
+                    )
+                    shown = {"metric": "brier", "loss": float(brier.mean())}
                 yield {
                     "amlb_task": task.name,
                     "amlb_fold": index,
@@ -269,6 +277,7 @@ def _score_parts(
                     "framework": name,
                     "metric": metric,
                     "loss": loss,
+                    "shown": shown,
                     "rows": len(target),
                 }
 
@@ -332,13 +341,8 @@ def _compare_with_stored(
     predictions, probabilities = predicted
     if coding.labels:
         span = 1.0
-        # The model orders its columns by the labels that it saw, the suite by their codes.
-        codes = {label: code for code, label in enumerate(coding.labels)}
-        f = np.zeros(stored_f.shape)
-        for column, label in enumerate(model.labels_):
-            f[:, codes[str(label)]] = probabilities[:, column]
-        y = target.map(codes).to_numpy(dtype=np.int64)
-        losses = brier_loss(y, f)
+        f = _class_probabilities(coding, model, probabilities)
+        losses = _brier_losses(coding, model, predicted=predicted, target=target)
     else:
         span = _target_range(suite, task, index)
         f = np.asarray(predictions, dtype=float)
@@ -354,6 +358,26 @@ def _compare_with_stored(
         null=stored_refits(provenance),
         span=np.full(n, span),
     )
+
+
+def _class_probabilities(
+    coding: Coding, model: Any, probabilities: np.ndarray
+) -> np.ndarray:
+    """Return probabilities in the suite's order of the classes; the model has its own."""
+    codes = {label: code for code, label in enumerate(coding.labels)}
+    f = np.zeros((len(probabilities), len(codes)))
+    for column, label in enumerate(model.labels_):
+        f[:, codes[str(label)]] = probabilities[:, column]
+    return f
+
+
+def _brier_losses(
+    coding: Coding, model: Any, *, predicted: Any, target: pd.Series
+) -> np.ndarray:
+    codes = {label: code for code, label in enumerate(coding.labels)}
+    y = target.map(codes).to_numpy(dtype=np.int64)
+    _, probabilities = predicted
+    return brier_loss(y, _class_probabilities(coding, model, probabilities))
 
 
 def _target_range(suite: SuiteFiles, task: AmlbTask, index: int) -> float:

@@ -291,6 +291,8 @@ _BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.
 #: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+#: The page of a suite of swarms.
+_SWARM = re.compile(r"swarm\.(?:md|html)")
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
 _READING = re.compile(r"hardsynth/columns\.csv")
@@ -317,7 +319,16 @@ def is_written_later(relative: str) -> bool:
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    later = (_DERIVED, _BY_AMLB, _CERTIFICATE, _REPORT, _PUBLICATION, _LOG, _READING)
+    later = (
+        _DERIVED,
+        _BY_AMLB,
+        _CERTIFICATE,
+        _REPORT,
+        _PUBLICATION,
+        _LOG,
+        _READING,
+        _SWARM,
+    )
     return any(pattern.fullmatch(relative) for pattern in later)
 
 

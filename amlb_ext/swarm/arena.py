@@ -139,7 +139,7 @@ class Arena:
     def score(
         self, made: Sequence[MadeBatch], labels: Labels | None = None
     ) -> list[ScoredRows]:
-        """Let takers and teacher answer rows of several generators, in as few predicts as may be."""
+        """Let takers and teacher answer rows of several generators in one predict."""
         if not made:
             return []
         Z = np.concatenate([rows.Z for rows in made])

@@ -102,9 +102,9 @@ def _as_point(values: np.ndarray) -> _Point:
 @contextmanager
 def _seeded_global_numpy(seed: int) -> Iterator[None]:
     """Lend DEAP numpy's global stream, which it insists on, and give it back as it was."""
-    state = np.random.get_state()
-    np.random.seed(seed)
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
     try:
         yield
     finally:
-        np.random.set_state(state)
+        np.random.set_state(state)  # noqa: NPY002

@@ -6,7 +6,8 @@ s : (M, n) performance of M takers on n made rows, see :mod:`amlb_ext.swarm.labe
 p : (M,) mean performance, p_m = mean_i s_mi
 S : (n,) whether real rows are where a made row stands
 
-How each literal objective is gamed, and what the honest form does about it: ``docs/swarm.md``.
+How each literal objective is gamed, and what the honest form does about it, stands in
+``docs/how-to/swarm.md``.
 The gap between neighbours of the sorted p telescopes: sum_i (p_(i+1) - p_(i)) = max p - min p, so
 the paper's ``separate`` looks at two models only, and breaking one of them is its optimum.
 """
@@ -64,7 +65,7 @@ class ScoredRows:
 
     @property
     def real_of_region(self) -> np.ndarray:
-        """Mean performance on the real rows nearest to supported made ones, ``(M,)``; may be NaN."""
+        """Mean performance on real rows nearest to supported made ones, ``(M,)``, or NaN."""
         rows = self.nearest[self.supported]
         if not len(rows):
             return np.full(len(self.s), np.nan)
@@ -90,7 +91,7 @@ def separate(rows: ScoredRows) -> float:
 
 
 def separate_pairs(rows: ScoredRows) -> float:
-    """Return the mean gap over all pairs, of those alone that are sure and that real rows confirm.
+    """Return the mean gap over pairs, a pair that is unsure or not confirmed counting nothing.
 
     A pair counts where its gap is larger than two standard errors (of the paired difference) and
     has the sign that it has on real rows of the region.
@@ -121,7 +122,10 @@ def novel(rows: ScoredRows) -> float:
 
 
 def novel_confirmed(rows: ScoredRows) -> float:
-    """Return 1 - tau(made, all real rows), where tau(made, real rows of the region) >= .8; else 0."""
+    """Return 1 - tau(made, all real rows) where real rows of the region confirm it, else 0.
+
+    They do where tau(made, real rows of the region) is at least :data:`CONFIRMED_TAU`.
+    """
     p = rows.s.mean(axis=1)
     region = rows.real_of_region
     if not np.isfinite(region).all() or _tau(p, region) < CONFIRMED_TAU:

@@ -76,15 +76,8 @@ def deal_roles(
     sizes = _role_sizes(n, least_rows)
     shuffled = rng.permutation(n)
     if n_classes:
-        # each class is spread over the whole order, so that every cut has its share of it
-        label = y[shuffled]
-        place = np.empty(n)
-        for code in range(n_classes):
-            of_class = np.flatnonzero(label == code)
-            place[of_class] = (np.arange(len(of_class)) + rng.random()) / max(
-                1, len(of_class)
-            )
-        shuffled = shuffled[np.argsort(place, kind="stable")]
+        # class after class: every role is spread evenly over this order, hence over each class
+        shuffled = shuffled[np.argsort(y[shuffled], kind="stable")]
     role_of = _spread(sizes, n)
     names = [field.name for field in fields(Roles)]
     return Roles(

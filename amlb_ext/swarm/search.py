@@ -8,7 +8,7 @@ best on fresh rows; what is *reported* of the choice comes from yet other rows
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def make_plan(
         known = get_args(SearchName)
         if search not in known:
             raise ConfigError(f"no search {search!r}", suggest_nearest(search, known))
-        plan = replace(plan, searches=(search,))
+        plan = replace(plan, searches=(cast("SearchName", search),))
     if iterations is not None:
         plan = replace(plan, settings=replace(plan.settings, iterations=iterations))
     return plan
@@ -139,8 +139,11 @@ def make_search(
         return PaperSwarm(np.eye(n_generators), rng, settings)
     if name == "code":
         return CodeSwarm(np.eye(n_generators), rng, settings)
-    rivals = {"affine": RandomAffine, "cma": CmaSearch, "soups": RandomSoups}
-    return rivals[name](n_generators, rng, evaluations)
+    if name == "cma":
+        return CmaSearch(n_generators, rng, evaluations)
+    if name == "soups":
+        return RandomSoups(n_generators, rng, evaluations)
+    return RandomAffine(n_generators, rng, evaluations)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from amlb_ext.validity.evaluation import (
 )
 from amlb_ext.validity.measures import finite_or_none
 from amlb_ext.validity.refits import REFITS, check_baseline
+from amlb_ext.validity.swarm_certificate import certify_swarm, swarm_records
 from amlb_ext.validity.task_measures import is_usable_weight, measure_task
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
@@ -191,6 +192,13 @@ def certify_with_null(
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if settings.seed is None else settings.seed
+    if swarm_records(rows.summaries):
+        # no F stands behind a swarm, so there are no losses of re-fits to keep
+        null = pd.DataFrame({"fold": [], "row": [], "loss": []})
+        return Certified(
+            certify_swarm(rows, size=settings.size, refits=settings.refits, seed=seed),
+            null,
+        )
     candidates = None
     if settings.candidates:
         candidates = named_candidates(settings.candidates, rows.kind)

@@ -73,9 +73,9 @@ def _parser_nodes(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
     below = _commands(parser)
     if not below:
         yield nodes.literal_block("", _usage(parser), language="text")
-    examples = getattr(parser, "_examples", "").strip()
+    examples = getattr(parser, "examples", "")
     if examples:
-        yield nodes.literal_block("", examples, language="text")
+        yield nodes.literal_block("", examples.strip(), language="text")
     settings = {".".join(path) for path, _ in list_settings()}
     shown = [action for action in parser._actions if _is_shown(action)]
     are_settings = [action for action in shown if action.dest in settings]

@@ -14,13 +14,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from .sandbox import Limits, new_work_folder, read_result, remove_work_folder
+from .sandbox import (
+    FIRST_UID,
+    UIDS,
+    Limits,
+    new_work_folder,
+    read_result,
+    remove_work_folder,
+)
 
 #: Small limits, so that the test takes seconds; a program of the model has others.
 LIMITS = Limits(
@@ -44,8 +50,8 @@ PROGRAMS = {
         "import os\n"
         "if any('{key}' in value for value in os.environ.values()): print('GOT')\n"
     ),
-    "environment of the harness": (
-        "print('GOT' if b'{key}' in open('/proc/{harness}/environ', 'rb').read() else '')"
+    "environment of another process": (
+        "if b'{key}' in open('/proc/{victim}/environ', 'rb').read(): print('GOT')\n"
     ),
     "memory of another process": (
         "import os\n"
@@ -128,7 +134,6 @@ class Target:
             "secret": self.secret,
             "outside": self.folder,
             "key": KEY,
-            "harness": os.getpid(),
             "victim": victim,
             "tcp": self.tcp.getsockname()[1],
             "udp": self.udp.getsockname()[1],
@@ -158,8 +163,6 @@ def attack(sandbox, name, target):
     user = {}
     if os.getuid() == 0 and sandbox.tier != "none":
         # of the same user as the program, which is what only the confinement keeps it from
-        from .sandbox import FIRST_UID, UIDS
-
         uid = FIRST_UID + os.getpid() % UIDS
         user = {"preexec_fn": lambda: (os.setgid(uid), os.setuid(uid))}
     victim = subprocess.Popen(["/bin/sleep", "30"], env={"SECRET": KEY}, **user)
@@ -168,8 +171,6 @@ def attack(sandbox, name, target):
     for fact, value in target.facts(victim.pid).items():
         program = program.replace("{%s}" % fact, str(value))
     work = new_work_folder(program)
-    old = os.environ.get("CODER_BATTERY_KEY")
-    os.environ["CODER_BATTERY_KEY"] = KEY
     try:
         outcome = sandbox.run(work, LIMITS, flags=("-I", "-S", "-u"))
         if outcome.reason == "harness":
@@ -202,8 +203,6 @@ def attack(sandbox, name, target):
             return "succeeded" if os.path.exists(os.path.join(work, "late")) else ""
         return ""
     finally:
-        if old is None:
-            os.environ.pop("CODER_BATTERY_KEY", None)
         victim.send_signal(signal.SIGKILL)
         victim.wait()
         remove_work_folder(work)
@@ -212,6 +211,7 @@ def attack(sandbox, name, target):
 def failed_attacks(sandbox, names=tuple(PROGRAMS)):
     """Return one short text for each attack that the confinement did not stop."""
     target = Target()
+    os.environ["CODER_BATTERY_KEY"] = KEY
     try:
         works = attack(sandbox, "good", target)
         if works:
@@ -220,9 +220,6 @@ def failed_attacks(sandbox, names=tuple(PROGRAMS)):
         with ThreadPoolExecutor(4) as pool:
             results = list(pool.map(lambda name: attack(sandbox, name, target), names))
     finally:
+        del os.environ["CODER_BATTERY_KEY"]
         target.close()
     return [f"{name}: {why}" for name, why in zip(names, results) if why]
-
-
-if __name__ == "__main__":
-    sys.exit("run it by tests/llm, or by choose_sandbox")

@@ -46,7 +46,17 @@
     box.className = "tip";
     box.id = "tip";
     box.setAttribute("role", "tooltip");
-    box.textContent = entry.querySelector("dd").textContent;
+    // the word stands for one entry, or for all of a section
+    for (const text of entry.matches("dl") ? entry.children : [entry]) {
+      const line = document.createElement("p");
+      if (entry.matches("dl")) {
+        const name = document.createElement("strong");
+        name.textContent = `${text.querySelector("dt").textContent.trim()}. `;
+        line.append(name);
+      }
+      line.append(text.querySelector("dd").textContent);
+      box.append(line);
+    }
     // at the end of the page: inside a table that scrolls it would be cut
     document.body.append(box);
     word.setAttribute("aria-describedby", box.id);
@@ -178,7 +188,8 @@
   // no button that would send data away
   const settings = {
     displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
-    modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
+    // each button is a stop on the way of who goes by keyboard: two for each chart are enough
+    modeBarButtons: [["toImage", "resetScale2d"]],
   };
 
   const draw = figure => {

@@ -67,7 +67,7 @@ def crafted(kind):
         ("no season", "scale becomes 1.0"),
         ("constant", "1 item repeats itself in training, 'w00000' the first"),
         ("missing", "predictions become NaN"),
-        ("gaps", "'w00000' has gaps"),
+        ("gaps", "'w00000' has gaps, or times off"),
         ("further column", "'origin' is passed on"),
         ("cut twice", "'w00000' and 'w99999' are one series cut twice"),
         ("twice", "'w00000' has a time twice"),

@@ -21,7 +21,7 @@ def test_few_series_are_compared_over_time(table, capsys):
     models = ["--baseline", "drift", "--candidate", "naive=seasonal_naive"]
     assert main(["compare", table, *COLUMNS, *flags, *models]) == 0
     text = capsys.readouterr().out
-    assert "naive is better than F" in text
+    assert "30 test origins" in text
     assert "24 series are too few to learn where F fails" in text
 
 
@@ -35,7 +35,7 @@ def test_few_series_are_compared_over_time(table, capsys):
             "has no effect on series",
         ),
         ([*COLUMNS, "--horizon", "12", "--baseline", "tetha"], "did you mean 'theta'"),
-        ([*COLUMNS, "--horizon", "60"], "the longest series"),
+        ([*COLUMNS, "--horizon", "90"], "the longest series"),
         (
             [
                 "--series",
@@ -72,7 +72,12 @@ def test_a_definition_says_what_the_flags_would(table, tmp_path, capsys):
     )
     definition.write_text(f"- name: shops\n  dataset: {dataset}\n  folds: 30\n")
     words = ["--step", "1", "--alpha", "1", "--baseline", "drift"]
-    assert main(["compare", f"{definition}#shops", *words, "--candidate", "theta"]) == 0
+    assert (
+        main(
+            ["compare", f"{definition}#shops", *words, "--candidate", "seasonal_naive"]
+        )
+        == 0
+    )
     assert "30 test origins" in capsys.readouterr().out
 
 

@@ -1,11 +1,60 @@
-"""Stages behind a progress bar."""
+"""Stages of units reach who shows them, from this process and from others."""
 
+import io
+import time
+
+import pytest
 from tqdm import tqdm
 
-from amlb_ext.core.progress import StageDisplay
+from amlb_ext.core.parallel import Execution, Unit, run_units
+from amlb_ext.core.progress import StageDisplay, begin_stage, listening
+
+
+def work(number):
+    begin_stage(f"counting to {number}")
+    time.sleep(0.5)  # the other process looks ten times a second
+    return number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_stages_of_units_arrive(workers):
+    heard = []
+    units = [Unit(f"unit {n}", "", work, (n,)) for n in (1, 2)]
+    execution = Execution(workers=workers)
+    outcomes = run_units(
+        units, execution, on_stage=lambda unit, words: heard.append((unit, words))
+    )
+    assert sorted(outcome.result for outcome in outcomes) == [1, 2]
+    assert sorted(heard) == [("unit 1", "counting to 1"), ("unit 2", "counting to 2")]
 
 
 def test_a_quiet_bar_shows_no_stage():
     display = StageDisplay(tqdm(total=1, disable=True))
     display.show("toy fold 0", "fitting F")
     display.forget("toy fold 0")
+
+
+def test_without_a_listener_nothing_happens():
+    begin_stage("unheard")
+    heard = []
+    with listening(heard.append):
+        begin_stage("heard")
+    begin_stage("unheard")
+    assert heard == ["heard"]
+
+
+def test_the_bar_shows_the_stage_of_each_unit_until_it_ends():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    with tqdm(total=2, file=stream, desc="folds", ncols=120) as bar:
+        display = StageDisplay(bar)
+        display.show("toy fold 0", "fitting F")
+        display.show("toy fold 1", "writing")
+        display.forget("toy fold 0")
+    shown = stream.getvalue().split("\r")
+    assert any("0/2" in text and "toy fold 0: fitting F" in text for text in shown)
+    assert "toy fold 0: fitting F | toy fold 1: writing" in stream.getvalue()
+    assert "toy fold 0" not in shown[-1]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from small_models import lighten
 
 from amlb_ext.core.errors import ConfigError, SuiteError
 from amlb_ext.experiments.fidelity import run
@@ -37,9 +38,11 @@ def protocol(**changes):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder with two real draws of two processes, and their records."""
+    """A folder with two real draws, by models with few trees, and their records."""
     out = tmp_path_factory.mktemp("study") / "out"
-    return out, run_study(protocol(), "exploratory", out, workers=2)
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        return out, run_study(protocol(), "exploratory", out, workers=1)
 
 
 @pytest.fixture
@@ -71,10 +74,11 @@ def test_records_say_what_was_drawn_and_answered(finished):
         assert record["answers"]["whole"]["rows"] == record["n"]
 
 
-def test_workers_change_nothing(finished, tmp_path):
-    _, records = finished
-    alone = run_study(protocol(), "exploratory", tmp_path, draws=1, workers=1)
-    assert alone == [record for record in records if record["seed"] == 0]
+@pytest.mark.exhaustive
+def test_workers_change_nothing(tmp_path):
+    shared = run_study(protocol(), "exploratory", tmp_path / "2", workers=2)
+    alone = run_study(protocol(), "exploratory", tmp_path / "1", draws=1, workers=1)
+    assert alone == [record for record in shared if record["seed"] == 0]
 
 
 def test_a_finished_draw_is_not_computed_again(finished, counted):

@@ -8,12 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from exhaustive import first_of
 from small_faults import CHEAP, cheap, contents, error_of, flip, write_table
 
 from amlb_ext.cli import main
 from amlb_ext.suite import WARNING, Layout, read_manifest, verify_suite
 from amlb_ext.suite.manifest import open_manifest, write_manifest
 from amlb_ext.suite.sealed_json import open_sealed, sealed_text
+
+# the suite that all is compared with was made with these
+pytestmark = pytest.mark.usefixtures("light_models")
 
 
 def kept_files(root):
@@ -40,7 +44,7 @@ def problems(root):
     ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", first_of(range(3), 1))
 def test_a_flipped_byte_in_any_file_is_found(suite, seed):
     """Eight files at a time, each of them named; what vouches for others on its own."""
     rng = np.random.default_rng([5, seed])
@@ -117,7 +121,7 @@ def test_what_is_missing_is_made_again_and_the_rest_is_kept(
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", first_of(range(3), 1))
 def test_the_manifest_is_made_again(suite, whole, desk, seed):
     flip(suite / "hardsynth/manifest.json", np.random.default_rng([8, seed]))
     if seed == 0:
@@ -274,7 +278,7 @@ def test_a_twin_is_mended(tmp_path, desk):
     shutil.copy(desk / "t.csv", user / "t.csv")
     dataset = {"path": "{user}/t.csv", "target": "y"}
     limits = {"max_runtime_seconds": 60, "cores": 1}
-    tasks = [{"name": name, "dataset": dataset, **limits} for name in ("t", "a")]
+    tasks = [{"name": "t", "dataset": dataset, **limits}]
     (user / "benchmarks/mine.yaml").write_text(yaml.safe_dump(tasks))
     (user / "config.yaml").write_text(
         "benchmarks:\n  definition_dir: ['{user}/benchmarks', '{root}/resources/benchmarks']\n"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.forecasting.frequency import old_spelling, parse_frequency
+from amlb_ext.core.frequency import old_spelling, parse_frequency
 from amlb_ext.forecasting.origins import cut_windows, plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 

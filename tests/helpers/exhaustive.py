@@ -4,15 +4,25 @@ A parametrized test marks those after the first few; a test that loops, or leave
 hypothesis, asks how many there are.
 """
 
+import os
+from pathlib import Path
+
 import pytest
 
-_asked = False
+_asked = True
 
 
-def ask_for_all(expression):
-    """Take over what ``-m`` chose, before any test file is read."""
+def ask(config):
+    """Settle, before any test file is read, whether this run takes all cases; say so.
+
+    A run of everything does not, unless ``HARDSYNTH_EXHAUSTIVE`` is set. Whoever names files or
+    tests wants these whole.
+    """
     global _asked
-    _asked = "not exhaustive" not in expression
+    everything = {config.rootpath / path for path in config.getini("testpaths")}
+    run = {Path(arg).absolute() for arg in config.args}
+    _asked = bool(os.environ.get("HARDSYNTH_EXHAUSTIVE")) or not everything <= run
+    return _asked
 
 
 def count_of(few, many):
@@ -23,5 +33,8 @@ def count_of(few, many):
 def first_of(cases, count):
     """Return cases for ``parametrize``; those after the first few carry the mark."""
     cases = list(cases)
-    more = [pytest.param(case, marks=pytest.mark.exhaustive) for case in cases[count:]]
+    more = []
+    for case in cases[count:]:
+        values = case if isinstance(case, tuple) else (case,)
+        more.append(pytest.param(*values, marks=pytest.mark.exhaustive))
     return [*cases[:count], *more]

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from exhaustive import count_of
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from small_models import shrink
@@ -178,7 +179,7 @@ def generated(
 
 
 @settings(
-    max_examples=1000 * NIGHTLY or 25,
+    max_examples=1000 * NIGHTLY or count_of(12, 25),
     deadline=None,
     derandomize=True,
     phases=[Phase.generate] if NIGHTLY else list(Phase),

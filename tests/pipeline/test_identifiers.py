@@ -9,6 +9,9 @@ import pytest
 from amlb_ext.cli.main import main
 from amlb_ext.suite import SuiteFiles, verify_suite
 
+# what is written and said matters here, not how good the models are
+pytestmark = pytest.mark.usefixtures("light_models")
+
 QUICK = [
     "--baseline",
     "ridge",

@@ -8,6 +8,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from amlb_ext.cli import main
 
+# F is as it is; the oracle matters little here
+pytestmark = pytest.mark.usefixtures("light_models")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

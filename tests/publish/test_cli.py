@@ -1,5 +1,6 @@
 """The command as a user meets it; the key in no output."""
 
+import io
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ from loopback_publish import KEY, Fault
 from small_suites import write_suite
 
 from amlb_ext.cli import main
-from amlb_ext.publish import server
+from amlb_ext.publish import address, server
 from amlb_ext.publish.address import api_key, host_name, server_url
 
 OTHER = "f" * 32
@@ -227,6 +228,7 @@ def test_names_of_journals():
     assert "/" not in host_name("http://[::1]:80/api/v1/xml")
 
 
+@pytest.mark.exhaustive  # test_steps.py stops at each write
 def test_a_killed_process_is_continued(suite, capsys, loopback, key):
     loopback.active_after = 10**6
     words = [
@@ -254,3 +256,47 @@ def test_a_killed_process_is_continued(suite, capsys, loopback, key):
     assert run(capsys, suite, "--server", loopback.url)[0] == 0
     assert loopback.posts.count("data/") == 6
     assert len(loopback.suites) == 1
+
+
+@pytest.fixture
+def production(loopback, monkeypatch):
+    """A server of ours in the place of OpenML's own."""
+    monkeypatch.setitem(address.SERVERS, "production", loopback.url)
+    return loopback
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+WORDS = ("--server", "production", "--only", "cars")
+
+
+def test_without_a_terminal_production_needs_yes(suite, capsys, production, key):
+    status, out, err = run(capsys, suite, *WORDS)
+    assert status == 2
+    assert "nothing can be taken back" in err
+    assert "add --yes" in err
+    assert out == ""
+    assert not production.datasets
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_production_is_asked_about_and_no_is_the_default(
+    suite, capsys, production, key, monkeypatch, answer
+):
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    status, _, err = run(capsys, suite, *WORDS)
+    assert status == 2
+    assert "Send them? [y/N]" in err
+    assert "nothing was sent" in err
+    assert not production.datasets
+
+
+def test_yes_is_taken_from_the_terminal_and_from_the_flag(
+    suite, capsys, production, key, monkeypatch
+):
+    assert run(capsys, suite, *WORDS, "--yes")[0] == 0
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert run(capsys, suite, *WORDS)[0] == 0

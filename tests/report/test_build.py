@@ -33,7 +33,11 @@ COLUMNS = {
     ),
     "contrasts": (
         "task framework where folds rows loss loss_f difference low high relative p "
-        "p_adjusted effective_size weighted null_difference null_se p_null verdict reason"
+        "p_adjusted effective_size weighted null_difference null_se p_null from_region "
+        "from_elsewhere verdict reason"
+    ),
+    "slice_losses": (
+        "task slice framework rows loss low high difference difference_low difference_high"
     ),
     "pairs": (
         "task framework other folds rows weighted difference low high p p_holm p_null "
@@ -73,12 +77,13 @@ def files(root):
 def test_the_answer(built):
     """On toy the baseline is a line and the candidate trees: these are far better."""
     report = built.report
-    assert report.verdict[0].startswith(
-        "Decide on the whole test folds: better than F there: "
-    )
-    assert CANDIDATE in report.verdict[0]
-    assert "Read the region for where a change comes from" in report.verdict[0]
-    assert "improve on F on the rows where F fails" in report.verdict[1]
+    headline, sentence = report.verdict
+    assert headline.startswith("F is beaten on ")
+    assert "toy" in headline
+    assert sentence.startswith(f"{CANDIDATE}: better on toy (−")
+    assert "safe after counting all comparisons" in sentence
+    assert sentence.count("toy") == 1
+    assert report.caveats[0].startswith("Decide on the whole test folds")
     assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
     assert report.warnings == ()
     assert report.commands == ()
@@ -91,8 +96,8 @@ def test_the_answer(built):
     assert region.loc[BASELINE, "verdict"] == "undecided"
     assert abs(region.loc[BASELINE, "difference"]) < 1e-9
     assert any(
-        "HardsynthBaseline, which is F itself, is called better on none" in sentence
-        for sentence in report.verdict
+        "HardsynthBaseline, which is F itself, is not called better on" in sentence
+        for sentence in report.caveats
     )
 
 
@@ -150,6 +155,22 @@ def test_intervals_are_of_real_rows_chosen_without_looking(found):
     intervals = found["charts"].query("kind == 'intervals'")
     named = intervals["series"] + intervals["chart"]
     assert not named.str.contains("synthetic|augmented|evaluation").any()
+
+
+def test_where_a_change_comes_from_adds_up(found):
+    """What comes from where F fails and from elsewhere is the change on all rows."""
+    known = found["contrasts"].dropna(subset=["from_region"])
+    assert set(known["where"]) == {"all rows"}
+    assert CANDIDATE in set(known["framework"])
+    parts = known["from_region"] + known["from_elsewhere"]
+    np.testing.assert_allclose(parts, known["relative"], rtol=1e-9, atol=1e-12)
+
+
+def test_slices_name_f_and_each_candidate(found):
+    table = found["slice_losses"]
+    assert set(table["slice"]) == set(found["slices"]["slice"])
+    assert set(table["framework"]) == {"F", CANDIDATE}  # no controls
+    assert (table.loc[table["framework"] == "F", "difference"] == 0).all()
 
 
 def test_a_score_and_the_contrast_tell_one_loss(found):
@@ -240,6 +261,7 @@ def test_the_score_of_f_is_the_baselines(found):
     np.testing.assert_allclose(known["F"], known[BASELINE], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.exhaustive  # as tests/validity/test_certificate_whole.py, with another work
 def test_workers_change_nothing(scored, built, found):
     again = build_report(scored.suite, [scored.results], workers=2, charts=False)
     for name, table in report_tables(again.report).items():
@@ -276,7 +298,7 @@ def test_results_of_other_tasks_alone(small):
     # The command that supplies what is needed, for the candidate alone, wherever one looks.
     (command,) = report.needed
     assert command == f"hardsynth score {small.suite} -r {small.results}"
-    assert "jobs that a verdict needs have not been run" in report.warnings[-1]
+    assert "that a verdict needs have not been run" in report.warnings[-1]
     for text in (report_text(report), report_summary(report, small.suite / "x")):
         assert command in text
     page = write_report(built, small.suite.parent / "page", interactive=False)

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+from sample_reports import sample_report
 
 from amlb_ext.core.display import shorten_text
+from amlb_ext.report.charts import slice_chart, trade_off_chart
 from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.interactive import (
     _embeddable_script,
@@ -473,3 +475,44 @@ def test_library_can_stand_in_a_page():
         _embeddable_script("a='</SCRIPT>'; b='<!--'")
         == r"a='\x3c/SCRIPT>'; b='\x3c!--'"
     )
+
+
+def test_slices_show_f_and_the_best_candidates_side_by_side():
+    table = pd.DataFrame(
+        {
+            "slice": ["x > 1"] * 2 + ["y = b"] * 2,
+            "framework": ["F", "tree"] * 2,
+            "loss": [0.5, 0.2, 0.6, 0.7],
+            "low": [0.4, 0.1, 0.5, np.nan],
+            "high": [0.6, 0.3, 0.7, np.nan],
+        }
+    )
+    chart = slice_chart("s", table, {"F": "f", "tree": "c0"}, loss="Brier loss")
+    assert chart.y_categories == ("x > 1", "y = b")
+    assert [series.name for series in chart.series] == ["F", "tree"]
+    own, other = chart.series
+    assert (own.y < other.y).all()  # position 0 is at the top: F stands above
+    assert "mean Brier loss" in words(draw_chart(chart))
+    alone = table[table["framework"] == "F"]
+    assert slice_chart("s", alone, {"F": "f"}, loss="Brier loss") is None
+
+
+def test_gain_where_f_fails_is_set_against_loss_elsewhere():
+    (task,) = sample_report(1, points=8).tasks
+    contrasts = task.contrasts.assign(from_region=-0.2, from_elsewhere=0.05)
+    everywhere = contrasts["where"] == "all rows"
+    contrasts.loc[~everywhere, ["from_region", "from_elsewhere"]] = np.nan
+    is_far = everywhere & (contrasts["framework"] == "FLAML")
+    contrasts.loc[is_far, "from_region"] = 3.0
+    chart = trade_off_chart([replace(task, contrasts=contrasts)], {})
+    names = {series.name for series in chart.series}
+    assert {"AutoGluon", "RandomForest"} <= names
+    assert "FLAML" not in names  # off the scale
+    assert "H2OAutoML" not in names  # incomplete
+    assert "Off the scale, not drawn: FLAML on" in chart.about
+    point = chart.series[0]
+    assert (point.x[0], point.y[0]) == pytest.approx((5.0, -20.0))
+    shapes = plotly_figure(chart)["layout"]["shapes"]
+    assert len(shapes) == 3
+    assert draw_chart(chart)
+    assert trade_off_chart([task], {}) is None  # nobody's weights are known

@@ -9,6 +9,7 @@ import pytest
 from sample_reports import sample_report
 
 from amlb_ext.core.display import format_cell, format_interval
+from amlb_ext.report.glossary import GLOSSARY
 from amlb_ext.report.interactive import plotly_figure
 from amlb_ext.report.page import (
     MANY_TASKS,
@@ -24,7 +25,7 @@ HOSTILE = (
     "c" * 200,
 )
 LINKS = {"Contrasts": "contrasts.csv", "<b>All</b>": "a folder/scores.csv"}
-VOID = {"meta", "link", "img", "input", "br", "hr", "use", "path"}
+VOID = {"meta", "link", "img", "input", "br", "wbr", "hr", "use", "path"}
 
 
 class Page(HTMLParser):
@@ -184,6 +185,40 @@ def test_names_of_users_are_text(texts):
     for name in HOSTILE:
         assert name in words
     assert html.escape(HOSTILE[0]) in text
+
+
+def test_the_answer_stands_first(texts):
+    """The matrix is the first table, its marks have words, and names break between words."""
+    text = texts["one"]
+    first = text[text.index("<table") : text.index("</table>")]
+    assert 'class="matrix"' in first
+    assert "Best shown" in first
+    assert first.count('aria-hidden="true"') == first.count(
+        'class="unseen">'
+    ) - first.count("where F fails</span>")
+    assert "Random<wbr>Forest" in first
+    assert texts["empty"].count('class="matrix"') == 0
+
+
+def test_words_are_explained_by_the_glossary_alone(texts):
+    found = Page(texts["one"])
+    words = [a["href"][1:] for a in found.all("a") if a.get("class") == "term"]
+    keys = {f"term-{key}" for key in GLOSSARY}
+    for section in GLOSSARY.values():
+        keys |= {f"term-{key}" for key in section.terms}
+        for term in section.terms.values():
+            assert texts["one"].count(term.text.replace("'", "&#39;")[:60]) <= 1
+    assert set(words) <= keys
+    assert {"term-region", "term-null", "term-adjusted", "term-verdicts"} <= set(words)
+
+
+def test_the_verdict_is_the_second_column_of_every_contrast(texts):
+    heads = re.findall(r"<thead><tr>(.*?)</tr></thead>", texts["hostile"], re.DOTALL)
+    contrasts = [head for head in heads if ">Verdict<" in head]
+    assert contrasts
+    for head in contrasts:
+        columns = re.findall(r"<th.*?</th>", head, re.DOTALL)
+        assert ">Verdict<" in columns[1]
 
 
 def test_hostile_downloads_are_escaped(texts):

@@ -192,6 +192,7 @@ def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("bare")
+@pytest.mark.exhaustive  # the one before mends what a kill left
 def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> None:
     (fake.root / "requirements.txt").write_text("/nowhere/at/all.whl\n")
     with pytest.raises(RunError, match="could not be installed: ERROR"):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from exhaustive import first_of
 
 from amlb_ext.amlb.configuration import (
     configured_folds,
@@ -511,7 +512,7 @@ def test_files_of_others_in_our_folder_stay(suite, user) -> None:
 
 
 @pytest.mark.amlb
-@pytest.mark.parametrize("name", [None, "mine"])
+@pytest.mark.parametrize("name", first_of(["mine", None], 1))
 def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
     user = Path(shutil.copytree(amlb.root / "examples" / "custom", tmp_path / "custom"))
     before = tree(user)

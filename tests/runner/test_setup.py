@@ -231,6 +231,7 @@ def test_of_two_runs_at_once_the_second_waits(
     assert setups(stand_in) == 1
 
 
+@pytest.mark.exhaustive  # the one before shows who waits
 def test_a_framework_that_is_whole_does_not_wait_for_the_setup_of_another(
     stand_in: Checkout, userdir: Path
 ) -> None:

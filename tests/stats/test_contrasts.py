@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from exhaustive import count_of
 
 from amlb_ext.stats.claims import COLUMNS, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
@@ -28,11 +29,11 @@ def region_answers(losses, f, **rows):
     return table[table["question"] == REGION].set_index("candidate")
 
 
-def verdict_rates(between, refits, seed, draws=200, n=300):
+def verdict_rates(between, refits, seed, n=300):
     """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
     rng = np.random.default_rng(seed)
     false, true = [], []
-    for _ in range(draws):
+    for _ in range(count_of(80, 200)):
         base = rng.random(n)
         f = fit_of_f(rng, base, between)
         null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})

@@ -181,6 +181,7 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
     assert wrong == {}
 
 
+@pytest.mark.exhaustive  # random cells; the one before asks AMLB, too
 def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
     """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
     cases = []

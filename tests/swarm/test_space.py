@@ -32,7 +32,8 @@ def test_rows_are_rows_of_the_table(space):
     c = np.array([1.5, -0.5, 0.5, -0.5])
     X, y = space.sample(c, 200, np.random.default_rng(0))
     assert set(X[:, 0]) <= {0.0, 1.0, 2.0}
-    assert X[:, 1:].min() >= 0 and X[:, 1:].max() <= 1
+    assert X[:, 1:].min() >= 0
+    assert X[:, 1:].max() <= 1
     assert set(y) <= {0, 1}
 
 
@@ -61,7 +62,8 @@ def test_regression_and_several_classes(n_classes):
     )
     made, targets = space.sample_weights(space.base, 500, np.random.default_rng(0))
     assert made.shape == (500, 3)
-    assert targets.min() >= y.min() and targets.max() <= y.max()
+    assert targets.min() >= y.min()
+    assert targets.max() <= y.max()
     # the made target follows the made columns as the real one does
     correlation = np.corrcoef(made[:, 1], targets)[0, 1]
     assert correlation > 0.3

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from exhaustive import first_of
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
@@ -222,7 +223,7 @@ def rare(n=90, minority=3):
     return make_task(table, "y", name="rare")
 
 
-@pytest.mark.parametrize("minority", [1, 2, 5])
+@pytest.mark.parametrize("minority", first_of([1, 2, 5], 1))
 def test_a_rare_class_does_no_harm(minority):
     share = {"hardness": {"rule": "quantile", "share": 0.3}}
     few_trees = {"model": "random_forest", "params": {"n_estimators": 10}}

@@ -30,6 +30,7 @@ def test_the_model_that_f_is_stands_among_the_candidates(tmp_path, monkeypatch):
     assert "saw at most 2000 training rows, the other candidates as many as F" in note
 
 
+@pytest.mark.exhaustive  # its jobs run as those of generate, in test_feasibility.py
 def test_the_same_again_and_folds_on_two_processes(tmp_path):
     settings = {"hardness": {"rule": "wrong"}, "search": {"kappa": 0.0, "copies": 1}}
     suite = make_suite(tmp_path, region_table(400), **settings)

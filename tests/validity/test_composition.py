@@ -21,6 +21,9 @@ from amlb_ext.suite.copy_counts import population_rows
 from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 LIGHT = {
     "baseline": {"model": "ridge"},
     "search": {"copies": 0},

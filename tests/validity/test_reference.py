@@ -22,6 +22,9 @@ from amlb_ext.validity.reference import (
     score_training_part,
 )
 
+# what is planted here is plain to a few trees, too
+pytestmark = pytest.mark.usefixtures("light_models")
+
 #: Candidates that are enough for a ranking and cheap to fit.
 FEW = (
     "ridge",

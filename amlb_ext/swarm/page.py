@@ -1,0 +1,228 @@
+"""The page of a suite of swarms: what was searched, what was found, and what that is worth.
+
+Its first line says what a reader must know before the numbers: of literal presets how many labels
+an auditor rejects, of honest ones whether real rows confirm what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.display import format_decimals, format_percent, markdown_table
+from amlb_ext.validity.swarm_certificate import is_confirmed
+
+#: Names of the generators and row sets of the table, for people.
+NAMES = {
+    "chosen": "the swarm's choice",
+    "initial": "best initial generator",
+    "base": "one generator of all rows",
+    "uniform soup": "uniform soup",
+    "soups": "random soups",
+    "affine": "random affine",
+    "cma": "CMA-ES",
+    "pso": "particle swarm (paper)",
+    "regret": "rows redrawn by regret",
+    "autobencher": "autobencher (real rows)",
+    "elicitation": "task elicitation",
+    "breeder": "breeder",
+    "code": "particle swarm (code)",
+}
+
+
+def page_text(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return the page in Markdown.
+
+    Parameters
+    ----------
+    records : mapping of str to sequence of mapping
+        By task, one record per fold, see :func:`amlb_ext.swarm.fold.swarm_fold`.
+    """
+    blocks = [first_line([fold for folds in records.values() for fold in folds])]
+    for task, folds in records.items():
+        for number, record in enumerate(folds):
+            blocks.append(_fold_text(task, number, record))
+    blocks.append(_READING)
+    return "\n\n".join(blocks) + "\n"
+
+
+def first_line(folds: Sequence[Mapping[str, Any]]) -> str:
+    """Return the line that stands before everything else.
+
+    Parameters
+    ----------
+    folds : sequence of mapping
+        Records of all folds.
+    """
+    chosen = [fold["chosen"] for fold in folds]
+    rejected = np.mean([audit["labels"]["rejected"] for audit in chosen])
+    supported = np.mean([audit["supported"] for audit in chosen])
+    facts = (
+        f"labels rejected by an auditor {format_percent(float(rejected))}, rows where real "
+        f"rows are {format_percent(float(supported))}"
+    )
+    preset = folds[0]["preset"]
+    if preset != "honest":
+        return (
+            f"**{facts}**: preset {preset}, objective and labels as in the paper. "
+            "A stress test, no ranking."
+        )
+    verdict = "real rows do not confirm what was found: a stress test, no ranking"
+    if all(is_confirmed(fold) for fold in folds):
+        verdict = (
+            "real rows and unseen models confirm what was found: good to describe with"
+        )
+    return f"**{verdict}**; {facts}."
+
+
+def _fold_text(task: str, number: int, record: Mapping[str, Any]) -> str:
+    chosen = record["chosen"]
+    searches = " and ".join(NAMES.get(name, name) for name in record["searches"])
+    lines = [
+        f"## {task}, fold {number}",
+        "",
+        f"Objective {record['objective']}, labels {record['labels']}, search: {searches}, "
+        f"{record['evaluations']} evaluations of mixtures of {record['generators']} generators "
+        f"({record['generators'] - 1} free numbers; {record['weights_per_generator']} weights "
+        f"each). Takers: {', '.join(record['takers'])}.",
+        "",
+        f"The search reported {format_decimals(record['reported'])}; a fresh sample of the same "
+        f"generator gives {format_decimals(chosen['fresh'])}.",
+        "",
+        _proof_text(record["proof"]),
+        "",
+        "Made rows, fresh; difficulty by the labels of the search and excess under the teacher:",
+        "",
+        _audit_table(record),
+        "",
+        "Real rows, true labels: an auditor's gain over the best taker ± standard error. Above "
+        "zero a better model could mend something there:",
+        "",
+        _real_table(record),
+        "",
+        _rows_text(record["rows"]),
+    ]
+    return "\n".join(lines)
+
+
+def _proof_text(proof: Mapping[str, float | None]) -> str:
+    gain = format_decimals(proof["gain"], sign=True)
+    return (
+        f"Before the search: on real rows an auditor beats the best taker by {gain} ± "
+        f"{format_decimals(proof['se'])}."
+    )
+
+
+def _sources(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    sources: dict[str, Mapping[str, Any]] = {}
+    sources["chosen"] = {"reported": record["reported"], **record["chosen"]}
+    sources.update(record.get("baselines", {}))
+    return sources
+
+
+def _audit_table(record: Mapping[str, Any]) -> str:
+    headers = [
+        "generator",
+        "reported",
+        "fresh",
+        "difficulty: takers",
+        "re-fits",
+        "unseen",
+        "excess: takers",
+        "unseen",
+        "labels rejected",
+        "plausibility",
+        "supported",
+    ]
+    rows = []
+    for name, audit in _sources(record).items():
+        rows.append(
+            [
+                NAMES[name],
+                format_decimals(audit["reported"]),
+                format_decimals(audit["fresh"]),
+                format_decimals(audit["seen"]["difficult"]),
+                format_decimals(audit["refits"]["difficult"]),
+                format_decimals(audit["unseen"]["difficult"]),
+                format_decimals(audit["seen"]["excess"]),
+                format_decimals(audit["unseen"]["excess"]),
+                format_percent(audit["labels"]["rejected"]),
+                format_decimals(audit["labels"]["plausibility"]),
+                format_percent(audit["supported"]),
+            ]
+        )
+    return markdown_table(headers, rows)
+
+
+def _real_table(record: Mapping[str, Any]) -> str:
+    headers = [
+        "real rows of",
+        "effective size",
+        "difficulty: unseen",
+        "auditor's gain: takers",
+        "unseen",
+        "tau made : real, unseen",
+    ]
+    by_x = record["real_rows_by_x"]
+    rows = []
+    for name, audit in _sources(record).items():
+        real = audit["real"]
+        if real is None:
+            rows.append([NAMES[name], "no real rows there", "-", "-", "-", "-"])
+            continue
+        rows.append(
+            [
+                NAMES[name],
+                f"{audit['effective_size']:.0f}",
+                format_decimals(real["unseen"]["difficult"]),
+                _gain_text(real["seen"]),
+                _gain_text(real["unseen"]),
+                format_decimals(real["unseen"]["tau"]),
+            ]
+        )
+    rows.append(
+        [
+            "real rows chosen by features alone",
+            str(by_x["rows"]),
+            format_decimals(by_x["unseen"]["difficult"]),
+            _gain_text(by_x["seen"]),
+            _gain_text(by_x["unseen"]),
+            "-",
+        ]
+    )
+    rows.append(
+        [
+            "all real rows",
+            "-",
+            "-",
+            _gain_text(by_x["seen"]["all_rows"]),
+            _gain_text(by_x["unseen"]["all_rows"]),
+            "-",
+        ]
+    )
+    return markdown_table(headers, rows)
+
+
+def _gain_text(values: Mapping[str, float | None]) -> str:
+    gain = format_decimals(values["gain"], sign=True)
+    return f"{gain} ± {format_decimals(values['se'])}"
+
+
+def _rows_text(counts: Mapping[str, Any]) -> str:
+    return (
+        f"Written: {counts['written']} of {counts['drawn']} drawn rows; left out "
+        f"{counts['broken']} that break a relation of the table, {counts['unsupported']} where no "
+        f"real rows are, {counts['repeated']} that repeat a row."
+    )
+
+
+_READING = """## How to read this
+
+- *Reported* is the best value of many noisy ones. Believe *fresh*.
+- Difficulty is noise plus excess. Only excess can be mended, and only under the teacher's word;
+  the second table is the word of real rows.
+- *Plausibility* is what an auditor gives the labels beyond what it expects there: below −.02 labels
+  are wrong.
+- A swarm that does not beat *real rows chosen by features alone* is not worth its rows."""

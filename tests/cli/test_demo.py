@@ -1,0 +1,82 @@
+"""The parts of the demo that take no minute; ``make demo`` runs all of it."""
+
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import demo
+from amlb_ext.cli.main import main
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.config import build_config, read_config
+from amlb_ext.core.errors import RunError
+from amlb_ext.core.estimators import check_is_listed
+
+
+def contrast(task, framework, where, verdict, relative):
+    return {
+        "task": task,
+        "framework": framework,
+        "where": where,
+        "verdict": verdict,
+        "relative": relative,
+    }
+
+
+def test_the_answer_is_one_line_per_task_and_the_better_model_comes_first():
+    rows = [
+        contrast("dull", "forest", "all rows", "undecided", 0.05),
+        contrast("dull", "forest", "region", "no claim", -0.5),
+        contrast("toy", "HardsynthNull", "all rows", "undecided", -0.99),
+        contrast("toy", "boosting", "all rows", "better", -0.5),
+        contrast("toy", "forest", "all rows", "better", -0.9),
+        contrast("toy", "forest", "region", "better", -0.95),
+    ]
+    assert demo.answer_lines(pd.DataFrame(rows)) == [
+        "toy: a better model than F: forest's loss is 90 % below F's, and 95 % below it where "
+        "F fails",
+        "dull: none is shown to be better than F: forest's loss is 5.0 % above F's",
+    ]
+
+
+def test_its_settings_and_its_framework_can_be_used():
+    folder = asset_path("resources", "demo")
+    config = build_config(read_config(folder / "settings.yaml"))
+    assert config.split.folds == 2
+    (entry,) = yaml.safe_load((folder / "frameworks.yaml").read_text()).values()
+    for family in ("classifier", "regressor"):
+        check_is_listed("demo", entry["params"][family], {})
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["demo", "-o", str(tmp_path)]) == 2
+    assert "choose a folder with -o" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.fixture
+def steps(tmp_path):
+    with (tmp_path / "demo.log").open("w") as log:
+        yield demo._Steps(log)
+
+
+def test_a_step_shows_its_command_and_keeps_its_output_in_the_log(
+    steps, tmp_path, capsys
+):
+    steps.run("list names", ["completion", "bash"])
+    printed = capsys.readouterr().out
+    assert "1. list names\n   $ hardsynth completion bash\n" in printed
+    assert "_shtab" not in printed
+    assert "_shtab" in (tmp_path / "demo.log").read_text()
+
+
+def test_a_step_that_fails_stops_the_demo_with_its_last_line(steps):
+    with pytest.raises(RunError, match="holds no suite"):
+        steps.run("check", ["verify", "nope"])
+
+
+def test_without_amlb_one_line_says_what_was_left_out(steps, tmp_path, capsys):
+    (tmp_path / "config.yaml").write_text("{}")
+    demo._run_amlb(steps, str(tmp_path), str(tmp_path / "r"), str(tmp_path / "none"))
+    last_line = capsys.readouterr().out.splitlines()[-1]
+    assert last_line.startswith("   left out, AMLB cannot be had here: ")

@@ -1,0 +1,78 @@
+"""``hardsynth show``: stored certificates, without measuring."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from small_suites import write_suite
+
+from amlb_ext.cli.display import generation_summary
+from amlb_ext.cli.main import main
+from amlb_ext.suite import Layout
+from amlb_ext.suite.sealed_json import sealed_text
+from amlb_ext.validity import Certificate, Measure
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Two tasks, of which one has a certificate."""
+    tasks = {"cars": ("binary", 60, 12), "homes": ("regression", 60, 12)}
+    root = write_suite(tmp_path / "hard", tasks)
+    measure = Measure(
+        name="region",
+        value=0.7,
+        low=0.6,
+        high=0.8,
+        threshold=0.5,
+        source="customary",
+        passed=True,
+        text="how well features foresee failures",
+        sense=">=",
+    )
+    certificate = Certificate(
+        "cars", "binary", "describe", "Made rows do not order models.", (measure,)
+    )
+    path = Layout(root).task_certificate("cars")
+    path.write_text(sealed_text({"certificate": certificate.to_json()}))
+    return root
+
+
+def test_it_prints_what_is_stored_and_names_what_is_not(suite, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "amlb_ext.validity.certificate_store.certify_jobs",
+        lambda *a: pytest.fail("something was measured"),
+    )
+    assert main(["show", str(suite)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("cars (binary): describe")
+    assert "homes: no certificate is stored; 'hardsynth certify' measures it" in out
+
+
+def test_as_json_and_for_one_task(suite, capsys):
+    assert main(["show", str(suite), "-t", "cars", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["cars"]["verdict"] == "describe"
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [("carz", "did you mean 'cars'"), ("homes", "measure them: hardsynth certify")],
+)
+def test_what_is_not_there_is_an_error(suite, capsys, task, message):
+    assert main(["show", str(suite), "-t", task]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "command"),
+    [
+        ({}, "certify"),
+        ({"t": {"verdict": "rank", "checks": "", "reason": ""}}, "show"),
+    ],
+)
+def test_generate_names_the_command_that_measures_nothing_twice(verdicts, command):
+    report = SimpleNamespace(
+        tasks=[], verdicts=verdicts, notes=[], failures=[], written=True, out="hard"
+    )
+    report.twin = report.benchmark = ""
+    assert f"judge it:  hardsynth {command} hard" in generation_summary(report)

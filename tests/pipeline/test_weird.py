@@ -1,0 +1,217 @@
+"""The folder of weird tasks: what stands in it, that it is whole, and what its report says."""
+
+import json
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError, RunError, SuiteError
+from amlb_ext.core.version import __version__
+from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
+from amlb_ext.report.runs import build_run_report, run_report_text
+from amlb_ext.suite.task_folder import read_task_folder, verify_task_folder
+from amlb_ext.tasks import TASKS
+from amlb_ext.tasks.digits import draw_digits
+from amlb_ext.tasks.drop4 import draw_games
+
+SMALL = (
+    replace(TASKS["drop4_winners"], draw=partial(draw_games, rows=60)),
+    replace(TASKS["digits_few"], draw=partial(draw_digits, unlabelled=30)),
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("weird") / "w"
+    write_weird_tasks(root, WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",)))
+    return root
+
+
+def test_the_folder_is_an_amlb_user_directory_with_side_files(made):
+    folder = read_task_folder(made)
+    assert [task.name for task in folder.tasks] == ["drop4_winners", "digits_few"]
+    games, digits = folder.tasks
+    train = pd.read_csv(made / games.folds[1].train)
+    lines = (made / games.folds[1].train_text).read_text().splitlines()
+    assert len(train) == len(lines) == 60
+    # the text is what the columns say
+    moves = train.loc[7, [f"move{ply:02d}" for ply in range(42)]]
+    assert lines[7].split() == [str(move) for move in moves if move]
+    spare = pd.read_csv(made / digits.folds[0].unlabelled)
+    assert len(spare) == 30
+    assert "target" not in spare
+
+    definition = yaml.safe_load((made / "benchmarks" / "weird.yaml").read_text())
+    # no number of folds: the constraint's holds, which is the number that there is
+    assert all("folds" not in entry for entry in definition)
+    constraints = yaml.safe_load((made / "constraints.yaml").read_text())
+    assert constraints["weirdml"]["folds"] == 3
+    assert constraints["weirdml_quick"]["folds"] == 2
+    frameworks = yaml.safe_load((made / "frameworks.yaml").read_text())
+    assert frameworks["LLMCoder_a_b_1"]["params"] == {"model": "a/b-1"}
+    assert (made / "extensions" / "LLMCoder" / "confine.py").is_file()
+    assert not (made / "extensions" / "HardsynthSklearn").exists()
+
+
+def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, capsys):
+    assert verify_task_folder(made) == []
+    # what AMLB and Python leave beside the code is no damage
+    venv = made / "extensions" / "LLMCoder" / "venv"
+    venv.mkdir()
+    (venv / "pyvenv.cfg").write_text("")
+    assert main(["verify", str(made)]) == 0
+    assert "rules hold" in capsys.readouterr().out
+
+    copy = tmp_path / "copy"
+    write_weird_tasks(copy, WeirdRequest(tasks=SMALL[:1], folds=1))
+    (copy / "data" / "more.csv").write_text("a\n")
+    table = copy / "data" / "drop4_winners" / "drop4_winners_test_0.csv"
+    table.write_text(table.read_text().replace("c1_first", "c9_other", 1))
+    text = " ".join(verify_task_folder(copy))
+    assert "data/more.csv is not part of the folder." in text
+    assert "drop4_winners_test_0.csv was changed" in text
+    manifest = copy / "hardsynth" / "tasks.json"
+    manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
+    assert "seal is broken" in verify_task_folder(copy)[0]
+
+
+def test_the_same_request_gives_the_same_bytes(made, tmp_path):
+    again = tmp_path / "again"
+    write_weird_tasks(again, WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",)))
+    assert read_task_folder(again) == read_task_folder(made)
+    literal = write_weird_tasks(
+        tmp_path / "l", WeirdRequest(tasks=SMALL[:1], folds=2, literal=True)
+    )
+    [first, second] = literal.tasks[0].folds
+    assert literal.files[first.train] == literal.files[second.train]
+    folds = read_task_folder(made).tasks[0].folds
+    files = read_task_folder(made).files
+    assert len({files[fold.train] for fold in folds}) == 3
+
+
+def test_what_cannot_be_written_is_said(made, tmp_path):
+    with pytest.raises(ConfigError, match="--folds is 0"):
+        write_weird_tasks(tmp_path / "w", WeirdRequest(tasks=SMALL, folds=0))
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(SuiteError, match="holds something else"):
+        write_weird_tasks(tmp_path, WeirdRequest(tasks=SMALL))
+    assert main(["verify", str(made), "--repair"]) == 2
+
+
+def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()):
+    """Write what AMLB and the integration write of one job of drop4_winners."""
+    run = out / f"{framework}.weird".lower()
+    scores = run / "scores" / "results.csv"
+    row = ["drop4_winners", "drop4_winners", framework, "weirdml", fold, result]
+    header = "id,task,framework,constraint,fold,result\n"
+    scores.parent.mkdir(parents=True, exist_ok=True)
+    old = scores.read_text() if scores.exists() else header
+    scores.write_text(old + ",".join(map(str, row)) + "\n")
+    if reasons is None:
+        return
+    folder = run / "llm" / "drop4_winners" / str(fold)
+    folder.mkdir(parents=True)
+    test = pd.read_csv(
+        made / f"data/drop4_winners/drop4_winners_test_{fold}.csv", dtype=str
+    )
+    for number, (reason, share) in enumerate(
+        zip(reasons, accuracies, strict=True), start=1
+    ):
+        if not reason:
+            wrong = np.arange(len(test)) >= round(share * len(test))
+            predicted = test["target"].mask(wrong, "nothing")
+            predicted.to_frame("predictions").to_csv(
+                folder / f"predictions_{number}.csv", index=False
+            )
+    entry = {
+        "framework": framework,
+        "task": "drop4_winners",
+        "fold": fold,
+        "wanted": 5,
+        "submissions": [
+            {"number": number, "reason": reason}
+            for number, reason in enumerate(reasons, start=1)
+        ],
+        "cost": 0.25 if fold == 0 else None,
+        "spent": 0.0,
+        "sandbox": "none",
+    }
+    (folder / "run.json").write_text(json.dumps(entry))
+
+
+@pytest.fixture(scope="module")
+def results(made, tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    for fold, result in enumerate([0.5, 0.6, 0.7]):
+        add_job(out, "Forest", fold, result)
+    reasons = ["no code", "", "", "", "error"]
+    shares = [0, 0.5, 0.9, 0.7, 0]
+    add_job(out, "Coder", 0, 0.7, reasons, made, shares)
+    # five programs, no predictions: AMLB has no result, and the score is nothing
+    add_job(out, "Coder", 1, "", ["no predictions"] * 5, made, [0] * 5)
+    # nothing of this is the model's
+    add_job(out, "Coder", 2, "", ["harness", "harness"], made, [0] * 2)
+    return out
+
+
+def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
+    report = build_run_report(made, [results])
+    coder = report.scores.set_index("framework").loc["Coder"]
+    # (0.7 + 0) / 2, not 0.9: that one was found by the labels of the test rows
+    assert coder["mean"] == pytest.approx(0.35)
+    assert coder["max_on_test"] == pytest.approx(0.45)
+    assert (coder["runs"], coder["unscored"]) == (2, 1)
+    # two of five failed, then five of five; the harness's two count nowhere
+    assert coder["failure_rate"] == pytest.approx(7 / 10)
+    # of one run the cost is unknown, so that of all is
+    assert np.isnan(coder["cost"])
+    assert coder["spent"] == 0.0
+    # of three equal submissions: .8463 sd, sd = sqrt(.9 * .1 / 60)
+    assert coder["luck"] == pytest.approx(0.8463 * np.sqrt(0.09 / 60) / 2)
+    forest = report.scores.set_index("framework").loc["Forest"]
+    # t with two degrees of freedom: .6 ± 4.303 * .1 / sqrt(3)
+    assert forest["low"] == pytest.approx(0.6 - 4.3027 * 0.1 / np.sqrt(3), abs=1e-3)
+    assert np.isnan(forest["max_on_test"])
+    curve = report.curve["max_on_test"].tolist()
+    assert curve == pytest.approx([0.0, 0.25, 0.45, 0.45, 0.45])
+    shares = report.failures.set_index("reason")["share"]
+    assert shares["no predictions"] == pytest.approx(0.5)
+    assert np.isnan(shares["harness"])
+    assert not report.is_complete
+
+
+def test_the_text_says_what_is_not_comparable(made, results, capsys):
+    text = run_report_text(build_run_report(made, [results]))
+    assert "not to be compared" in text
+    assert "without confinement" in text
+    assert "2 submissions were lost by the harness" in text
+    assert "WeirdML asks for 15" in text
+    assert main(["report", str(made), "--results", str(results)]) == 1
+    assert "max@5 on test" in capsys.readouterr().out
+    runs = pd.read_csv(made / "hardsynth" / "report" / "runs.csv")
+    assert runs["transcript"].str.endswith("transcript.json").all()
+    assert verify_task_folder(made) == []
+
+
+def test_results_of_something_else_are_said(made, tmp_path):
+    with pytest.raises(RunError, match="no results are named"):
+        build_run_report(made, [])
+    add_job(tmp_path, "Coder", 0, 0.5, [""], made, [0.5])
+    [file] = tmp_path.rglob("run.json")
+    file.write_text("{")
+    with pytest.raises(RunError, match="cannot read"):
+        build_run_report(made, [tmp_path])
+
+
+def test_the_manifest_names_version_origin_and_licence(made):
+    entry = json.loads((made / "hardsynth" / "tasks.json").read_text())
+    assert entry["version"] == __version__
+    for task in entry["tasks"]:
+        assert task["origin"] in ("made", "embedded", "real")
+        assert task["licence"]
+        assert task["statement"]
