@@ -50,7 +50,8 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that make a table one of series."""
     group = parser.add_argument_group(
         "series",
-        "for a long table, one row for each series and time (docs/how-to/forecasting.md)",
+        "for a long table, one row for each series and time: forecasting "
+        "(docs/how-to/forecasting.md)",
     )
     group.add_argument(
         "--series",
