@@ -139,7 +139,7 @@ def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
 
 def test_labels_of_cells_are_right_more_often_than_not():
     """Of those made before, more than half were wrong; what cannot be vouched for is not made."""
-    hard = harden(chess(1500, 12))
+    hard = harden(chess(1500, 12), light=False)
     assert 0.5 < hard.summary["least_support"] < 1
     assert any(
         "that the oracle gives a probability" in note for note in hard.summary["notes"]
@@ -147,7 +147,7 @@ def test_labels_of_cells_are_right_more_often_than_not():
     wrong, made = wrong_labels(hard, chess_label)
     assert made >= 5
     assert wrong <= 0.3 * made
-    wrong, made = wrong_labels(harden(balance(300)), balance_label)
+    wrong, made = wrong_labels(harden(balance(300), light=False), balance_label)
     assert wrong <= max(1, 0.5 * made)
 
 

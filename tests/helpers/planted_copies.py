@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pytest
+from small_models import lighten
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
@@ -81,9 +83,12 @@ QUICK = {
 }
 
 
-def harden(task, **layers):
+def harden(task, *, light=True, **layers):
     config = build_config(QUICK, layers)
-    return harden_fold(split_task(task, config.split, config.seed), 0, config)
+    with pytest.MonkeyPatch.context() as patch:
+        if light:
+            lighten(patch)
+        return harden_fold(split_task(task, config.split, config.seed), 0, config)
 
 
 def written(task, hard, folder):

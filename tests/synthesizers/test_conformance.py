@@ -31,6 +31,8 @@ EVERY = pytest.mark.parametrize(
                 pytest.mark.filterwarnings(
                     "ignore:.* drew no row of class:UserWarning"
                 ),
+                # the same class as vae, with other settings
+                *([pytest.mark.exhaustive] if name == "vae_paper" else []),
             ],
         )
         for name, package in ((name, SYNTHESIZERS[name].package) for name in NAMES)
