@@ -117,7 +117,7 @@ def _noise_points(n_noise: int, rng: np.random.Generator) -> np.ndarray:
     bursts = []
     left = n_noise
     while left > 0:
-        size = int(min(left, rng.integers(5, 60)))
+        size = min(left, int(rng.integers(5, 60)))
         low = rng.uniform(0, 0.8, 2)
         width = rng.uniform(0.05, 0.5, 2)
         burst = rng.random((size, 2))
