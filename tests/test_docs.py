@@ -85,7 +85,7 @@ def test_commands_on_the_pages_parse():
             for line in block.replace("\\\n", " ").splitlines():
                 if not line.startswith("$ hardsynth ") or re.search(r"\[|--help", line):
                     continue
-                words = shlex.split(line[2:].split(" -- ")[0], comments=True)
+                words = shlex.split(re.split(" -- | > ", line[2:])[0], comments=True)
                 parser.parse_args(words[1:])
                 tried += 1
     assert tried > 30
