@@ -76,6 +76,14 @@ def test_links_lead_somewhere(page):
             assert anchor in headings(goal), f"{target} of {page.name}"
 
 
+def test_pages_that_messages_name_exist():
+    files = [*(ROOT / "amlb_ext").rglob("*.py"), ROOT / "CHANGELOG.md"]
+    files += (ROOT / "resources").rglob("*.yaml")
+    for path in files:
+        for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{name} in {path}"
+
+
 def test_commands_on_the_pages_parse():
     parser = build_parser()
     tried = 0
