@@ -76,6 +76,14 @@ def test_links_lead_somewhere(page):
             assert anchor in headings(goal), f"{target} of {page.name}"
 
 
+def test_pages_that_messages_name_exist():
+    files = [*(ROOT / "amlb_ext").rglob("*.py"), ROOT / "CHANGELOG.md"]
+    files += (ROOT / "resources").rglob("*.yaml")
+    for path in files:
+        for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{name} in {path}"
+
+
 def test_commands_on_the_pages_parse():
     parser = build_parser()
     tried = 0
@@ -83,9 +91,9 @@ def test_commands_on_the_pages_parse():
         text = page.read_text(encoding="utf-8")
         for block in re.findall(r"^```console\n(.*?)^```", text, flags=re.M | re.S):
             for line in block.replace("\\\n", " ").splitlines():
-                if not line.startswith("$ hardsynth ") or "[" in line:
+                if not line.startswith("$ hardsynth ") or re.search(r"\[|--help", line):
                     continue
-                words = shlex.split(line[2:].split(" -- ")[0], comments=True)
+                words = shlex.split(re.split(" -- | > ", line[2:])[0], comments=True)
                 parser.parse_args(words[1:])
                 tried += 1
     assert tried > 30

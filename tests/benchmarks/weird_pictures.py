@@ -1,4 +1,4 @@
-"""One picture for each weird task: what a row is. Written to docs/weird/.
+"""One picture for each weird task: what a row is. Written to docs/how-to/weird/.
 
 python tests/benchmarks/weird_pictures.py
 """
@@ -15,7 +15,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.tasks import TASKS, Draw, draw_fold
 from amlb_ext.tasks.shapes import LABELS, SHAPES, draw_shape
 
-OUT = Path(__file__).parents[2] / "docs" / "weird"
+OUT = Path(__file__).parents[2] / "docs" / "how-to" / "weird"
 
 
 def new_axes(n, height):
