@@ -11,7 +11,11 @@ def test_p_values_are_those_of_scikit_posthocs(n_blocks, n_entrants):
     scikit_posthocs = pytest.importorskip("scikit_posthocs")
     losses = np.random.default_rng(0).random((n_blocks, n_entrants)).round(1)  # ties
     expected = scikit_posthocs.posthoc_nemenyi_friedman(losses).to_numpy()
-    assert nemenyi_p_values(losses) == pytest.approx(expected, abs=1e-9)
+    found = nemenyi_p_values(losses)
+    # its older versions interpolate a table, which ends at .9
+    is_known = expected < 0.9
+    assert found[is_known] == pytest.approx(expected[is_known], abs=0.005)
+    assert (found[~is_known] > 0.89).all()
 
 
 def test_the_critical_difference_that_demsar_prints():
