@@ -41,8 +41,9 @@ def two_way_variance(
     Examples
     --------
     >>> psi = np.array([1.0, -1.0, 1.0, -1.0]) / 4
-    >>> two_way_variance(psi, np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))  # 0 + 1 - 1/3
-    0.16666666666666669
+    >>> first, second = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> round(two_way_variance(psi, first, second), 4)  # 0 + 1 - 1/3
+    0.6667
     """
     codes_a = np.unique(first, return_inverse=True)[1].reshape(-1)
     codes_b = np.unique(second, return_inverse=True)[1].reshape(-1)
