@@ -27,7 +27,7 @@ from amlb_ext.suite.sealed_json import open_sealed, sealed_text
 
 FORMAT = 1
 #: Where AMLB puts environments and caches, which are no part of the folder.
-_BY_AMLB = (".setup", "__pycache__", "venv", "lib")
+_BY_AMLB = (".setup", "__pycache__", "venv", "programs", "lib")
 
 
 @dataclass(frozen=True, kw_only=True)

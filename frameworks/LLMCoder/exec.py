@@ -39,7 +39,7 @@ def run(dataset, config):
         tries=int(params.get("tries", 5)),
         request_seconds=float(params.get("request_seconds", 600)),
     )
-    python = params.get("python") or os.path.join(HERE, "venv", "bin", "python")
+    python = params.get("python") or os.path.join(HERE, "programs", "bin", "python")
     if not os.path.exists(python):
         raise SandboxError(
             f"the environment of the model's programs is missing ({python}); run AMLB with -s force"
@@ -166,7 +166,7 @@ def _write(path, text):
 
 def _packages():
     try:
-        with open(os.path.join(HERE, "venv", "packages.txt"), encoding="utf-8") as file:
+        with open(os.path.join(HERE, "programs", "packages.txt"), encoding="utf-8") as file:
             return ", ".join(line.strip() for line in file if "==" in line)
     except OSError:
         return ""
