@@ -118,7 +118,11 @@ def _proof_text(proof: Mapping[str, float | None]) -> str:
 def _sources(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     sources: dict[str, Mapping[str, Any]] = {}
     sources["chosen"] = {"reported": record["reported"], **record["chosen"]}
-    sources.update(record.get("baselines", {}))
+    baselines = record.get("baselines", {})
+    # in the order of the names: a record read back has its keys sorted
+    for name in NAMES:
+        if name in baselines:
+            sources[name] = baselines[name]
     return sources
 
 
