@@ -31,7 +31,7 @@ def nemenyi_p_values(losses: np.ndarray) -> np.ndarray:
     --------
     >>> losses = np.array([[0.3, 0.1, 0.2], [0.4, 0.3, 0.5], [0.2, 0.1, 0.3], [0.5, 0.1, 0.6]])
     >>> nemenyi_p_values(losses).round(3).tolist()
-    [[1.0, 0.182, 0.76], [0.182, 1.0, 0.038], [0.76, 0.038, 1.0]]
+    [[1.0, 0.181, 0.759], [0.181, 1.0, 0.036], [0.759, 0.036, 1.0]]
     """
     n_blocks, n_entrants = losses.shape
     mean_ranks = rankdata(losses, axis=1).mean(axis=0)

@@ -120,7 +120,7 @@ def test_json_holds_the_contrasts(study, quick, capsys):
     assert every["table"] == "all tables"
     assert every["difference"] == pytest.approx((2.5 + 2.75) / 2)
     assert every["se"] == pytest.approx(0.125)
-    assert len(found["files"]) == 4
+    assert len(found["files"]) == 5
 
 
 def test_ctrl_c_leaves_what_the_same_command_continues(study, quick, capsys):

@@ -271,7 +271,7 @@ def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
         ("nime", [], "did you mean 'mine'"),
         ("openml/d/271", [], "openml/s/ID, a suite, and openml/t/ID, a task"),
         ("bundled", [], "hardsynth generate bundled -o DIR"),
-        ("data.csv", [], "'data.csv' is no AMLB benchmark definition"),
+        ("data.csv", [], "no such file: data.csv"),
         (
             "mine",
             ["--name", "mine_hard"],

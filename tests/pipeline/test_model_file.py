@@ -67,7 +67,9 @@ def test_a_model_that_does_not_fit_is_one_line(folder, capsys, file, words, dry_
 
 def test_trust_is_asked_for_before_the_table_is_read(folder, capsys):
     model = ["--baseline", str(folder / "good.pkl")]
-    assert main(["generate", "nowhere.csv", "-o", str(folder / "o"), *model]) == 2
+    empty = folder / "empty.csv"
+    empty.touch()
+    assert main(["generate", str(empty), "-o", str(folder / "o"), *model]) == 2
     assert "add --trust-pickle" in capsys.readouterr().err
     trusted = [*model, "--trust-pickle", "--dry-run", "--quiet"]
     table = str(folder / "t.csv")
