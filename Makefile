@@ -5,6 +5,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   ?= hardsynth_demo
 
+# Where it is set, as in many containers, every process compiles again what it imports: three
+# seconds each for scikit-learn alone. Empty means unset.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all lowest lint format docs docs-links bench bench-check clean
 
