@@ -69,11 +69,23 @@ def _new_figure(result: ComparisonAnswer) -> Figure:
 
 def comparison_svg(result: ComparisonAnswer) -> str:
     """Return the picture as SVG; the same result gives the same text."""
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "comparison"}):
-        figure = _new_figure(result)
-        draw_comparison(result, figure.subplots())
-        FigureCanvasSVG(figure)
-        written = io.StringIO()
+    figure = _new_figure(result)
+    draw_comparison(result, figure.subplots())
+    return figure_as_svg(figure, salt="comparison")
+
+
+def figure_as_svg(figure: Figure, *, salt: str) -> str:
+    """Return a figure as SVG for a page: its text stays text, and the bytes are reproducible.
+
+    Parameters
+    ----------
+    figure : Figure
+    salt : str
+        Of the identifiers in it, so that two pictures on one page have others.
+    """
+    FigureCanvasSVG(figure)
+    written = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
         figure.savefig(
             written,
             format="svg",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from amlb_ext.comparison.plot import figure_as_svg
 from amlb_ext.core.display import format_decimals, shorten_text
 
 if TYPE_CHECKING:
@@ -77,15 +75,4 @@ def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
 
 def worst_windows_svg(result: ForecastComparison, count: int = 6) -> str:
     """Return the picture as SVG; the same result gives the same text."""
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "windows"}):
-        figure = draw_worst_windows(result, count)
-        FigureCanvasSVG(figure)
-        written = io.StringIO()
-        figure.savefig(
-            written,
-            format="svg",
-            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
-            transparent=True,
-        )
-    text = written.getvalue()
-    return text[text.index("<svg") :]
+    return figure_as_svg(draw_worst_windows(result, count), salt="windows")
