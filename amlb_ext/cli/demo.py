@@ -39,7 +39,7 @@ def add_parser(commands: Any) -> None:
         "against a linear model F, run the AutoML Benchmark where it can be had, and write the "
         "report. About a minute of work on two cores; every command is shown. Without AMLB in "
         "the cache its first set-up takes some minutes more, which --no-amlb avoids.",
-        examples="hardsynth demo\nhardsynth demo --no-amlb -o /tmp/demo",
+        examples="hardsynth demo\nhardsynth demo --no-amlb -o my_demo",
     )
     parser.add_argument(
         "-o",

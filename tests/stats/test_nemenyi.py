@@ -8,7 +8,9 @@ from amlb_ext.stats.nemenyi import nemenyi_p_values
 
 @pytest.mark.parametrize(("n_blocks", "n_entrants"), [(4, 3), (14, 4), (30, 7)])
 def test_p_values_are_those_of_scikit_posthocs(n_blocks, n_entrants):
-    scikit_posthocs = pytest.importorskip("scikit_posthocs")
+    scikit_posthocs = pytest.importorskip(
+        "scikit_posthocs", reason="scikit-posthocs is not installed: pip install it"
+    )
     losses = np.random.default_rng(0).random((n_blocks, n_entrants)).round(1)  # ties
     expected = scikit_posthocs.posthoc_nemenyi_friedman(losses).to_numpy()
     found = nemenyi_p_values(losses)

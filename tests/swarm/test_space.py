@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from small_swarms import SMALL, two_groups
 
 from amlb_ext.swarm.initial import make_generators
 from amlb_ext.swarm.space import FlatWeights
-
-torch = pytest.importorskip("torch")
 
 
 def test_the_decoder_is_that_of_the_network(space):
