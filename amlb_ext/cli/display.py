@@ -140,14 +140,14 @@ def column_legend(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
     --------
     >>> column_legend([{"folds_with_failures": 4, "folds": 10, "score_name": "rmse"}])
     ['folds: those in which F fails, of all; only they have hard rows', "score: F's mean over \
-folds; rmse in the target's own unit, less is better"]
+folds; rmse in the target's own unit, lower is better"]
     """
     lines = []
     if any(task["folds_with_failures"] < task["folds"] for task in tasks):
         lines.append("folds: those in which F fails, of all; only they have hard rows")
     meaning = {
-        "acc": "acc, more is better (score and report show the Brier loss)",
-        "rmse": "rmse in the target's own unit, less is better",
+        "brier": "Brier loss of classes, lower is better",
+        "rmse": "rmse in the target's own unit, lower is better",
     }
     score_names = sorted({task["score_name"] for task in tasks})
     meanings = "; ".join(meaning[name] for name in score_names)

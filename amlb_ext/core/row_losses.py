@@ -90,7 +90,8 @@ def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
 def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
     """Return the name and the value of the score of F that the summary prints.
 
-    Root mean squared error for regression, accuracy otherwise; NaN for no rows.
+    Root mean squared error for regression, the mean Brier loss of classes: the metric that the
+    report has first. NaN for no rows.
 
     Parameters
     ----------
@@ -104,11 +105,10 @@ def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str,
     ('rmse', 5.0)
     """
     is_regression = f.ndim == 1
-    name = "rmse" if is_regression else "acc"
+    name = "rmse" if is_regression else "brier"
     if not len(y):
         return name, float("nan")
     if is_regression:
         mean_square = squared_error(y, f).mean()
         return name, unit * float(np.sqrt(mean_square))
-    is_correct = f.argmax(axis=1) == y
-    return name, float(is_correct.mean())
+    return name, float(brier_loss(y, f).mean())

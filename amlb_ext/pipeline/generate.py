@@ -436,7 +436,7 @@ def _summarise_task(task: Task, summaries: list[dict[str, Any]]) -> dict[str, An
         "synthetic": sum(summary["synthetic"] for summary in summaries),
         "left_out": _sum_counts(summaries, "left_out"),
         "replaced": _sum_counts(summaries, "replaced"),
-        "score_name": "acc" if task.kind.is_classification else "rmse",
+        "score_name": "brier" if task.kind.is_classification else "rmse",
         "score": scores,
         "alpha": sorted({round(summary["alpha"], 6) for summary in summaries}),
         "rule": summaries[0]["rule"],

@@ -323,20 +323,18 @@ def decide_verdict(
             # the null is left out silently; the first note says why F has no twins
             if notes and name == "null on region" and name not in by_name:
                 why = notes[0]
-            reason = (
-                f"The measure '{name}' is missing ({why}), so nothing may rank here."
-            )
+            reason = f"The measure '{name}' is missing ({why}): rank no models here."
             return "describe", reason
     if not orders:
         return "describe", (
-            f"There are no made rows, or too few candidates to hold them to real ones: {_DECIDE}."
+            "There are no made rows, or too few candidates to compare them with real ones. "
+            f"{_DECIDE}."
         )
     # every measure that a ranking rests on was taken, and none has failed
     parts = _and(_part_of(order) for order in orders)
     return "rank", (
-        f"Models may be ranked on {parts} rows: of the agreement that the real rows they stand "
-        f"for reach among themselves, {_order_figures(orders)}; labels hold and F's twins gain "
-        "nothing."
+        f"Models may be ranked on {parts} rows. {_SCALE}, {_order_figures(orders)}. Their labels "
+        "hold, and F's twins gain nothing."
     )
 
 
@@ -357,7 +355,7 @@ def _order_figures(orders: Sequence[Measure]) -> str:
         verb = "" if number else " reach"
         texts.append(
             f"{_part_of(order)} rows{verb} {_number_text(order.value)} "
-            f"(surely {_number_text(order.low)})"
+            f"(lower limit {_number_text(order.low)})"
         )
     return _and(texts)
 
@@ -371,7 +369,7 @@ def _unsound_orders(orders: Sequence[Measure]) -> str:
     if not unsound:
         return ""
     asked = _number_text(unsound[0].threshold)
-    return f"{_order_figures(unsound)}, where a sure {asked} is asked"
+    return f"{_order_figures(unsound)}; a lower limit of {asked} is required"
 
 
 def _and(words: Iterable[str]) -> str:
@@ -417,7 +415,11 @@ def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
 #: How the name of a measure of the order of candidates ends, after the made part.
 _ORDER = ": order"
 #: What to do where made rows may not rank.
-_DECIDE = "decide on the whole fold, and read the region for where and how much"
+_DECIDE = "Decide on the whole fold, and read the region for where and how much"
+#: The scale on which made rows agree with real ones.
+_SCALE = (
+    "Where the agreement of the real rows they stand for, among themselves, counts 1"
+)
 #: Measures that forbid any claim about models, and what is said where one fails; the first that
 #: fails decides. ``v`` is the value, ``t`` the threshold.
 _STRESS = (
@@ -428,38 +430,38 @@ _STRESS = (
     ),
     (
         "label agreement",
-        "Labels of made rows are wrong too often: a fresh oracle supports a share of {v}, "
-        "by the real bad rows it should be {t}.",
+        "Labels of made rows are wrong too often: a fresh oracle supports a share of {v}; at "
+        "least {t} is required, by the real bad rows.",
     ),
     (
         "label support",
-        "Labels of made rows are less plausible than those of real bad rows "
-        "({v}, {t} would be allowed).",
+        "Labels of made rows are less plausible than those of real bad rows (by {v}; at least "
+        "{t} is required).",
     ),
     (
         "population: label agreement",
-        "Labels of population rows are wrong too often: a fresh oracle supports a share of {v}, "
-        "by the weighted real rows it should be {t}.",
+        "Labels of population rows are wrong too often: a fresh oracle supports a share of {v}; "
+        "at least {t} is required, by the weighted real rows.",
     ),
     (
         "population: label support",
-        "Labels of population rows are less plausible than those of the weighted real rows "
-        "({v}, {t} would be allowed).",
+        "Labels of population rows are less plausible than those of the weighted real rows (by "
+        "{v}; at least {t} is required).",
     ),
     (
         "exact copies",
-        "Made rows repeat the features of real ones: a share of {v} are exact copies, {t} would be "
-        "allowed.",
+        "Made rows repeat the features of real ones: a share of {v} are exact copies; at most {t} "
+        "is allowed.",
     ),
     (
         "contradictions",
         "Made rows contradict real ones: a share of {v} have the features of a real row and "
-        "another target, {t} would be allowed.",
+        "another target; at most {t} is allowed.",
     ),
     (
         "closest record",
-        "Synthetic rows are near copies: {v} of the distance that real bad rows keep among "
-        "themselves, {t} is the least allowed.",
+        "Synthetic rows are near copies: their distance to real rows is {v} of the distance that "
+        "real bad rows keep among themselves; at least {t} is required.",
     ),
 )
 #: The same for measures that forbid a ranking on made rows, or on weighted ones. ``h`` is the
@@ -469,23 +471,23 @@ _DESCRIBE = (
     (
         "target check",
         "Rows chosen by F's errors ask another question than the region does (their rankings agree "
-        "at tau {v}, below {t}), and so do rows made from them: rank on none of bad, ga and "
-        f"synthetic; {_DECIDE}.",
+        "at tau {v}; at least {t} is required). So do the rows made from them: rank on none of "
+        f"bad, ga and synthetic rows. {_DECIDE}.",
     ),
     (
         _ORDER,
-        "Made rows do not order models as the real rows they stand for: of the agreement that "
-        f"these reach among themselves, {{parts}}; {_DECIDE}.",
+        "Made rows are not shown to order models as the real rows they stand for. "
+        f"{_SCALE}, {{parts}}. {_DECIDE}.",
     ),
     (
         "infeasible rows",
         "Made rows could not exist: a share of {v} break relations between columns that hold on "
-        "every real row ({t} would be allowed), so nothing may rank on them.",
+        "every real row; at most {t} is allowed. Rank no models on them.",
     ),
     (
         "written form",
         "Made rows are not written as real ones: a share of {v} hold a number with more decimals "
-        "than any real one or one that no real row has, so nothing may rank on them.",
+        "than any real one, or a number that no real row has. Rank no models on them.",
     ),
     (
         "solvability",
@@ -499,7 +501,8 @@ _DESCRIBE = (
     ),
     (
         "effective size",
-        "The weighted real rows are worth only {v} rows (below {t}): describe them, and {then}.",
+        "The weighted real rows are worth only {v} rows; at least {t} are required to rank on "
+        "them. Describe them, and {then}.",
     ),
 )
 #: What certificates of format 1 said where their limits lay below 5 %.

@@ -17,13 +17,13 @@ FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
 PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation", "group 1")
 KINDS = ("binary", "multiclass", "regression")
 REASONS = {
-    "rank": "Models may be ranked on synthetic rows: of the agreement that the real rows "
-    "they stand for reach among themselves, synthetic rows reach 0.97 (surely 0.88); labels "
-    "hold and F's twins gain nothing.",
-    "describe": "Made rows do not order models as the real rows they stand for: of the "
-    "agreement that these reach among themselves, synthetic rows reach 0.31 (surely 0.12), "
-    "where a sure 0.65 is asked; decide on the whole fold, and read the region for where and "
-    "how much.",
+    "rank": "Models may be ranked on synthetic rows. Where the agreement of the real rows they "
+    "stand for, among themselves, counts 1, synthetic rows reach 0.97 (lower limit 0.88). Their "
+    "labels hold, and F's twins gain nothing.",
+    "describe": "Made rows are not shown to order models as the real rows they stand for. Where "
+    "the agreement of the real rows they stand for, among themselves, counts 1, synthetic rows "
+    "reach 0.31 (lower limit 0.12); a lower limit of 0.65 is required. Decide on the whole fold, "
+    "and read the region for where and how much.",
     "stress-test only": "No region of failure was found: features do not foresee where F fails "
     "better than chance (AUC 0.52), so its bad rows may be noise.",
 }

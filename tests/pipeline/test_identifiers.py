@@ -74,7 +74,7 @@ def test_an_id_column_changes_neither_f_nor_its_failures(
     assert "'id' (one value per row)" in printed
     assert "--keep id" in printed
     ours, theirs = of_fold(tmp_path / "b"), of_fold(tmp_path / "a")
-    assert abs(ours["score"]["acc"] - theirs["score"]["acc"]) <= 0.03
+    assert abs(ours["score"]["brier"] - theirs["score"]["brier"]) <= 0.03
     assert ours["bad"] == theirs["bad"]
     suite = SuiteFiles.load(tmp_path / "b")
     train, test = suite.pair("cells_full", 0)
