@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from exhaustive import first_of
+from exhaustive import count_of, first_of
 
 from amlb_ext.cli import main
 from amlb_ext.runner import (
@@ -126,8 +126,10 @@ def test_f_in_amlb_is_f_of_the_suite(bundled, amlb, tmp_path):
 def test_real_openml_tasks(openml_cache, amlb, tmp_path):
     root, source = tmp_path / "hard", tmp_path / "real.yaml"
     # one of their ten folds: all of them take as long as every other test together
+    tasks = dict(list(REAL.items())[: count_of(2, len(REAL))])
     entries = [
-        f"- {{name: {name}, openml_task_id: {n}, folds: 1}}" for name, n in REAL.items()
+        f"- {{name: {name}, openml_task_id: {n}, folds: 1}}"
+        for name, n in tasks.items()
     ]
     source.write_text("\n".join(entries), encoding="utf-8")
     words = [
@@ -142,7 +144,6 @@ def test_real_openml_tasks(openml_cache, amlb, tmp_path):
     assert main(words) == 0
     for framework in FRAMEWORKS[1:]:
         outcome = run_and_join(root, tmp_path / "out", framework, amlb, "hardsynth")
-        tasks = set(outcome.rows["task"])
-        assert set(REAL) <= tasks
+        assert set(tasks) <= set(outcome.rows["task"])
     scores = pd.read_csv(tmp_path / "out" / "results.csv")
     assert scores["result"].notna().all()
