@@ -107,7 +107,7 @@ def test_a_declared_rule_is_kept_and_rows_that_break_it_make_no_rows(tmp_path):
     assert any("no rows are made from them" in note for note in summary["notes"])
 
 
-# tests/faults/test_kill.py holds two workers to the bytes of one on every run
+# on every run tests/faults/test_cluster.py holds units of other processes to the same bytes
 @pytest.mark.exhaustive
 def test_workers_change_no_byte(tmp_path):
     make_table(tmp_path / "table.csv").head(200).to_csv(
