@@ -28,6 +28,7 @@ FLOORS = {
     "comparison": 7,
     "experiments": 7,
     "forecasting": 8,
+    "gate": 8,
     "cli": 9,
     "notebook": 9,
     "alias": 10,

@@ -16,6 +16,8 @@ MISTYPED = [
     "relations nope.csv",
     "score nope",
     "report nope",
+    "gate nope --predictions p.csv",
+    "gate nope.csv --target y --baseline a.csv --candidate b.csv",
     "verify nope",
     "show nope",
     "certify nope",
