@@ -26,6 +26,7 @@ FLOORS = {
     "report": 6,
     "swarm": 6,
     "comparison": 7,
+    "difficulty": 7,
     "experiments": 7,
     "forecasting": 8,
     "gate": 8,
