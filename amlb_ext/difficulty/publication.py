@@ -32,6 +32,8 @@ from amlb_ext.suite import SuiteFiles
 
 #: Names of a task are told in the description; the others are columns of the data set.
 _NOT_SENT = {"task", "source"}
+#: Number of the record: a source row stands in the test rows of several folds, where these overlap.
+_ROW_ID = "record"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,15 +210,22 @@ def _plan_unit(
         content=content,
         rows=len(rows),
         licence=licence,
-        xml=data_set_xml(name, texts, label=label, ignored=["source_row", "fold"]),
+        xml=data_set_xml(
+            name,
+            texts,
+            label=label,
+            target="hardness",
+            row_id=_ROW_ID,
+            ignored=["source_row", "fold"],
+        ),
         notes=tuple(notes),
     )
 
 
 def _arff(task: str, rows: pd.DataFrame) -> str:
     """Return the rows as ARFF, without the columns that are the same in all of them."""
-    attributes = []
-    columns: list[list[str | None]] = []
+    attributes = [Attribute(_ROW_ID)]
+    columns: list[list[str | None]] = [[str(number) for number in range(len(rows))]]
     for column in ROW_COLUMNS:
         if column.name in _NOT_SENT:
             continue

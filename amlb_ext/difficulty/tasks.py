@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ TASK_COLUMNS = (
     column("source_rows", "different rows of the source among them", "count"),
     column("bad_rows", "test rows that are failures of F", "count"),
     column("baseline", "F: today's model", "text"),
+    column("baseline_params", "its parameters beside the defaults, as JSON", "text"),
     column("rule", "the rule K that calls a row a failure", "text"),
     column("alpha", "its threshold, by fold", "text"),
     column("mean_loss", "mean loss of F over the test rows"),
@@ -105,12 +107,14 @@ def _about_baseline(suite: SuiteFiles, task: str, rows: pd.DataFrame) -> dict[st
     ]
     loss = rows["loss"].to_numpy(dtype=float)
     weights = rows["p_fails"].to_numpy(dtype=float)
+    baseline = suite.manifest.config.get("baseline", {})
     is_weighted = np.isfinite(weights).all() and weights.sum() > 0
     return {
         "rows": len(rows),
         "source_rows": int(rows["source_row"].nunique()),
         "bad_rows": int(rows["is_bad"].sum()),
-        "baseline": str(suite.manifest.config["baseline"]["model"]),
+        "baseline": str(baseline.get("model", "")),
+        "baseline_params": json.dumps(baseline.get("params", {}), sort_keys=True),
         "rule": ", ".join(filter(None, rules)),
         "alpha": ", ".join(dict.fromkeys(alphas)),
         "mean_loss": float(loss.mean()),

@@ -25,6 +25,7 @@ MISTYPED = [
     "publish nope --server test --dry-run",
     "export nope --base-url https://a.org/b",
     "install nope",
+    "difficulty nope -o d.parquet",
 ]
 
 
