@@ -31,6 +31,8 @@ HEADERS = [
     "finding",
     "certificate",
 ]
+#: Tasks of larger numbers stand in a cache alone.
+LAST_OPENML_TASK = 9_000_000
 FINDINGS = ("mendable", "nothing to mend", "not shown")
 
 
@@ -48,6 +50,13 @@ def tasks_of(directories):
     )
 
 
+def source_text(spec):
+    """Return a source for the page; a number that OpenML has not given is no address."""
+    kind, _, number = spec.rpartition("/")
+    is_local = kind == "openml/t" and int(number) > LAST_OPENML_TASK
+    return "local copy" if is_local else f"`{spec}`"
+
+
 def page_text(tasks):
     """Return the table and what it counts, as Markdown."""
     rows = []
@@ -56,7 +65,7 @@ def page_text(tasks):
         rows.append(
             [
                 task["task"],
-                f"`{task['source']}`",
+                source_text(task["source"]),
                 task["kind"],
                 str(task["rows"]),
                 format_percent(task["bad_rows"] / task["rows"]),
