@@ -15,6 +15,7 @@ Compare fitted models on a table that none of them was fitted on::
 :func:`compare_forecasts`  which of several forecasters is better than F, on many series
 :func:`harden`             a hard benchmark of a table for AutoML systems (AMLB), as a suite
 :func:`estimate_error`     the true error of a model, from few labelled rows
+:func:`check_gate`         whether a comparison meets a need, for tests and pipelines
 :class:`Suite`             a suite that exists: its tasks, certificates, results, contrasts
 =========================  ==================================================================
 
@@ -30,15 +31,18 @@ from amlb_ext.core.version import __version__
 if TYPE_CHECKING:
     from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
     from amlb_ext.forecasting import ForecastComparison, compare_forecasts
+    from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
     from amlb_ext.report.notebook import Suite
 
 __all__ = [
     "FailureReport",
     "ForecastComparison",
+    "GateResult",
     "ModelComparison",
     "Suite",
     "__version__",
+    "check_gate",
     "compare",
     "compare_forecasts",
     "estimate_error",
@@ -51,8 +55,10 @@ __all__ = [
 _PLACES = {
     "FailureReport": ("amlb_ext.comparison", "FailureReport"),
     "ForecastComparison": ("amlb_ext.forecasting", "ForecastComparison"),
+    "GateResult": ("amlb_ext.gate.checks", "GateResult"),
     "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
     "Suite": ("amlb_ext.report.notebook", "Suite"),
+    "check_gate": ("amlb_ext.gate.checks", "check_gate"),
     "compare": ("amlb_ext.comparison", "compare"),
     "compare_forecasts": ("amlb_ext.forecasting", "compare_forecasts"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import (
@@ -14,11 +14,15 @@ from amlb_ext.cli.flags import (
     add_setting_flags,
     is_quiet,
     layer_from,
+    named_files,
 )
 from amlb_ext.cli.forecasting import add_series_flags, compare_series, takes_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file
+
+if TYPE_CHECKING:
+    from amlb_ext.comparison import ModelComparison
 
 
 def add_parser(commands: Any) -> None:
@@ -51,6 +55,31 @@ def add_parser(commands: Any) -> None:
         metavar="[NAME=]FILE",
         help="a model that might replace F, or its predictions; repeat the flag for several",
     )
+    add_comparison_flags(parser)
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write the answer as a page"
+    )
+    parser.add_argument(
+        "--loss",
+        choices=("mase", "sql"),
+        default="mase",
+        help="loss of forecasts that is compared (default: mase)",
+    )
+    add_series_flags(parser)
+    add_setting_flags(parser, only=READING_SETTINGS)
+    add_output_flags(parser)
+    parser.show_first(
+        {
+            "what is compared": ("table", "--target", "--baseline", "--candidate"),
+            "how": ("--train", "--rule", "--alpha", "--kind", "--drop", "--as"),
+            "files and output": ("--html", "--trust-pickle", "--seed", "-q", "--json"),
+        }
+    )
+    parser.set_defaults(run_command=run_command)
+
+
+def add_comparison_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say how models are compared on a table."""
     parser.add_argument(
         "--train",
         metavar="FILE",
@@ -78,30 +107,10 @@ def add_parser(commands: Any) -> None:
         "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
     )
     parser.add_argument(
-        "--html", metavar="FILE", help="also write the answer as a page"
-    )
-    parser.add_argument(
         "--trust-pickle",
         action="store_true",
         help="load pickles, which run any code that is in them: only files that you made",
     )
-    parser.add_argument(
-        "--loss",
-        choices=("mase", "sql"),
-        default="mase",
-        help="loss of forecasts that is compared (default: mase)",
-    )
-    add_series_flags(parser)
-    add_setting_flags(parser, only=READING_SETTINGS)
-    add_output_flags(parser)
-    parser.show_first(
-        {
-            "what is compared": ("table", "--target", "--baseline", "--candidate"),
-            "how": ("--train", "--rule", "--alpha", "--kind", "--drop", "--as"),
-            "files and output": ("--html", "--trust-pickle", "--seed", "-q", "--json"),
-        }
-    )
-    parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -110,7 +119,29 @@ def run_command(arguments: argparse.Namespace) -> int:
         return compare_series(arguments)
     if arguments.target is None:
         raise ConfigError("no target is named", "add --target NAME")
-    files = _named_files(arguments.candidate)
+    result = compare_files(arguments)
+    if arguments.html:
+        result.to_html(arguments.html)
+    from amlb_ext.core.json_values import to_json_values
+
+    if arguments.json:
+        print_json(to_json_values(result))
+    elif not arguments.quiet:
+        print(result.text(), end="")
+    return 0
+
+
+def compare_files(
+    arguments: argparse.Namespace, level: float = 0.95
+) -> ModelComparison:
+    """Read the table and the models that the flags name, and compare them.
+
+    Raises
+    ------
+    HardsynthError
+        As :func:`amlb_ext.comparison.compare`, or a file that cannot be read.
+    """
+    files = named_files(arguments.candidate, "--candidate")
     options = build_config(layer_from(arguments)).source
     check_file(Path(arguments.table))
     if arguments.train:
@@ -123,7 +154,6 @@ def run_command(arguments: argparse.Namespace) -> int:
         read_labelled_table,
         read_model,
     )
-    from amlb_ext.core.json_values import to_json_values
     from amlb_ext.sources.reading import reading_text
 
     table = read_labelled_table(Path(arguments.table), arguments.target, options)
@@ -141,7 +171,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         reading = describe_table(table, model=baseline, kind=kind)
         lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
         print(*lines, sep="\n", file=sys.stderr)
-    result = compare(
+    return compare(
         baseline,
         candidates,
         table.features,
@@ -151,28 +181,6 @@ def run_command(arguments: argparse.Namespace) -> int:
         rule=arguments.rule,
         alpha=arguments.alpha,
         refits=arguments.refits,
+        level=level,
         seed=arguments.seed,
     )
-    if arguments.html:
-        result.to_html(arguments.html)
-    if arguments.json:
-        print_json(to_json_values(result))
-    elif not arguments.quiet:
-        print(result.text(), end="")
-    return 0
-
-
-def _named_files(words: list[str]) -> dict[str, Path]:
-    """Return the candidates' files by name; the file's own name where none is given."""
-    files: dict[str, Path] = {}
-    for word in words:
-        name, separator, file = word.partition("=")
-        path = Path(file if separator else word)
-        name = name if separator else path.stem
-        if not name or name in files:
-            raise ConfigError(
-                f"--candidate {word}: the name {name!r} is empty or given twice",
-                "write --candidate NAME=FILE with another name",
-            )
-        files[name] = path
-    return files

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
@@ -391,3 +392,30 @@ def execution_from(arguments: argparse.Namespace) -> Any:
         memory=parse_size(arguments.fold_memory) if arguments.fold_memory else 0,
         retries=arguments.fold_retries,
     )
+
+
+def named_files(words: Sequence[str], flag: str) -> dict[str, Path]:
+    """Return the files of ``[NAME=]FILE`` by name; the file's own name where none is given.
+
+    Raises
+    ------
+    ConfigError
+        An empty name, or one that is given twice.
+
+    Examples
+    --------
+    >>> named_files(["new=a/b.csv", "c.csv"], "--candidate")
+    {'new': PosixPath('a/b.csv'), 'c': PosixPath('c.csv')}
+    """
+    files: dict[str, Path] = {}
+    for word in words:
+        name, separator, file = word.partition("=")
+        path = Path(file if separator else word)
+        name = name if separator else path.stem
+        if not name or name in files:
+            raise ConfigError(
+                f"{flag} {word}: the name {name!r} is empty or given twice",
+                f"write {flag} NAME=FILE with another name",
+            )
+        files[name] = path
+    return files

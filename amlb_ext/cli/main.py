@@ -2,7 +2,7 @@
 
 Exit status: 0 success · 1 the command finished, but a task was left out, a job has no score, a
 check failed, or standard output could not be written · 2 invalid input, nothing was written ·
-130 interrupted.
+3 a gate that cannot be decided · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from amlb_ext.cli import (
     compare,
     completion,
     demo,
+    difficulty,
     estimate,
     export,
+    gate,
     generate,
     harden,
     install,
@@ -52,12 +54,14 @@ COMMANDS = (
     show,
     certify,
     report,
+    gate,
     score,
     verify,
     estimate,
     export,
     install,
     publish,
+    difficulty,
     study,
     swarm,
     relations,

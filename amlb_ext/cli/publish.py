@@ -78,6 +78,12 @@ def add_parser(commands: Any) -> None:
         "repeat the flag for several source tasks",
     )
     parser.add_argument(
+        "--difficulty",
+        action="store_true",
+        help="publish how hard each row of the sources is, a data set for each task that is linked "
+        "to its source, and no tasks (docs/how-to/difficulty.md)",
+    )
+    parser.add_argument(
         "--url",
         default="",
         metavar="URL",
@@ -120,6 +126,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         )
     # Before the plan, which takes a while: a missing key ends the command at once.
     key = "" if arguments.dry_run else api_key(url)
+    if arguments.difficulty:
+        return _publish_difficulty(arguments, url, key)
     plan = plan_suite(
         arguments.suite,
         only=arguments.only,
@@ -146,7 +154,73 @@ def run_command(arguments: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def confirm_production(n_units: int, url: str, arguments: argparse.Namespace) -> None:
+def _publish_difficulty(arguments: argparse.Namespace, url: str, key: str) -> int:
+    """Publish difficulty data, or print what would be published."""
+    from dataclasses import asdict
+
+    from amlb_ext.difficulty.publication import (
+        plan_difficulty,
+        publish_difficulty,
+        write_difficulty_plan,
+    )
+    from amlb_ext.publish import Server, server_url
+    from amlb_ext.suite.sealed_json import json_text
+
+    units = plan_difficulty(
+        arguments.suite, only=arguments.only, licences=arguments.licence
+    )
+    if arguments.dry_run:
+        if arguments.out:
+            write_difficulty_plan(units, Path(arguments.out))
+        entries = [unit.to_json() for unit in units]
+        if arguments.json:
+            print(json_text({"server": url, "dry_run": True, "units": entries}), end="")
+        elif not arguments.quiet:
+            print(_difficulty_plan_text(entries, url))
+        return 0
+    if url == server_url("production") and not arguments.yes:
+        confirm_production(len(units), url, arguments, what="data sets")
+    outcomes = publish_difficulty(
+        arguments.suite,
+        units,
+        Server(url, key),
+        say=_print_nothing if is_quiet(arguments) else _print_progress,
+    )
+    is_done = all(outcome.status in ("sent", "there") for outcome in outcomes)
+    if arguments.json:
+        print(json_text([asdict(outcome) for outcome in outcomes]), end="")
+    elif not is_done or not arguments.quiet:
+        rows = [
+            [shorten_text(outcome.name, 48), outcome.data_id, outcome.status]
+            for outcome in outcomes
+        ]
+        print(text_table(["data set", "data id", "status"], rows))
+    return 0 if is_done else 1
+
+
+def _difficulty_plan_text(units: list[dict[str, Any]], url: str) -> str:
+    """Return what would be sent, one row per data set."""
+    from amlb_ext.publish.plan import megabytes
+
+    rows = []
+    for unit in units:
+        licence = shorten_text(unit["licence"]["text"], 28)
+        if unit["licence"]["stated"]:
+            licence += " (stated)"
+        size = megabytes(unit["bytes"])
+        rows.append([shorten_text(unit["name"], 48), unit["rows"], size, licence])
+    lines = [text_table(["data set", "rows", "size", "licence"], rows)]
+    for unit in units:
+        lines += [f"note: {unit['name']}: {note}" for note in unit["notes"]]
+    lines.append(
+        f"dry run: nothing was sent to {url}; all is within the server's limits"
+    )
+    return "\n".join(lines)
+
+
+def confirm_production(
+    n_units: int, url: str, arguments: argparse.Namespace, what: str = ""
+) -> None:
     """Ask before anything is sent where nothing can be taken back.
 
     Parameters
@@ -156,6 +230,8 @@ def confirm_production(n_units: int, url: str, arguments: argparse.Namespace) ->
     url : str
         Of the server.
     arguments : Namespace
+    what : str
+        What they are, where they are not data sets and tasks.
 
     Raises
     ------
@@ -164,7 +240,7 @@ def confirm_production(n_units: int, url: str, arguments: argparse.Namespace) ->
     """
     from amlb_ext.core.errors import ConfigError
 
-    what = f"data sets and tasks, {n_units} of each,"
+    what = f"{n_units} {what}" if what else f"data sets and tasks, {n_units} of each,"
     suite = shlex.quote(arguments.suite)
     look = (
         f"look at them first: hardsynth publish {suite} --server production --dry-run"

@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.display import print_json, report_summary
-from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+from amlb_ext.cli.flags import (
+    add_jobs_flag,
+    add_output_flags,
+    is_quiet,
+    named_files,
+)
 from amlb_ext.cli.forecasting import report_series
-from amlb_ext.core.paths import check_suite_folder
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_predictions_file, check_suite_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -17,9 +23,10 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help="compare frameworks where the baseline F fails",
-        examples="hardsynth report hard --results results",
-        description="Join AMLB's predictions to the suite row by row, compare every framework with "
-        "F and with the others on the failure region, and write one page, "
+        examples="hardsynth report hard --results results\n"
+        "hardsynth report hard --predictions mine=mine.csv",
+        description="Join AMLB's predictions, or your own, to the suite row by row, compare every "
+        "framework with F and with the others on the failure region, and write one page, "
         "hardsynth/report.html in the suite, with its tables beside it. Exit status 1: a job "
         "failed, has no result, or does not belong to the suite, or a verdict needs jobs that "
         "have not been run; the commands that run them are printed.",
@@ -34,6 +41,15 @@ def add_parser(commands: Any) -> None:
         metavar="OUT",
         help="output folders of AMLB, its option -o (default: none; the report then describes the "
         "suite alone)",
+    )
+    parser.add_argument(
+        "--predictions",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="predictions of the suite's test rows (.csv or .parquet; docs/how-to/predictions.md "
+        "has the format), which stand in the report beside AMLB's frameworks",
     )
     parser.add_argument(
         "--text",
@@ -67,13 +83,22 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Write a report; see :mod:`amlb_ext.report`."""
     check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite.task_folder import is_task_folder
 
-    if holds_forecasts(arguments.suite):
+    files = named_files(arguments.predictions, "--predictions")
+    for path in files.values():
+        check_predictions_file(path)
+    is_of_series = holds_forecasts(arguments.suite)
+    if files and (is_of_series or is_task_folder(Path(arguments.suite))):
+        raise ConfigError(
+            f"--predictions: {arguments.suite} holds no suite of tables",
+            "give AMLB's results with --results",
+        )
+    if is_of_series:
         return report_series(arguments)
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles
-    from amlb_ext.suite.task_folder import is_task_folder
 
     if is_task_folder(Path(arguments.suite)):
         return _report_runs(arguments)
@@ -84,6 +109,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     built = build_report(
         arguments.suite,
         arguments.results,
+        predictions=files,
         workers=arguments.jobs,
         level=arguments.level,
         charts=writes_page,

@@ -100,6 +100,17 @@ def check_model_file(path: Path) -> None:
         )
 
 
+def check_predictions_file(path: Path) -> None:
+    """Raise where there is no such file of predictions.
+
+    Raises
+    ------
+    ModelError
+    """
+    if not path.is_file():
+        raise ModelError(f"there is no file of predictions {path}", "check the path")
+
+
 def missing_source_file(spec: str) -> Path | None:
     """Return the file that a source names if it is not there, else None.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from amlb_ext.core.files import sha256_file
+from amlb_ext.core.task import Origin
 from amlb_ext.publish.licence import Licence
 from amlb_ext.publish.limits import DATA, STUDY, ascii_text, cut_text
 from amlb_ext.publish.unit import PublishUnit
@@ -190,17 +191,33 @@ def fit_texts(
     notes : list of str
     """
     origin = unit.suite.tasks[unit.amlb_task.task].origin
-    # a file's path or a source's short name is no address, and half an address leads nowhere: one
-    # that is too long is left out
-    is_address = origin.url.startswith(("http://", "https://"))
-    is_short = len(origin.url) <= DATA["original_data_url"].length
     full_texts = {
         "description": data_description(unit, licence, url),
         "citation": origin.citation or PAPER,
         "creator": f"hardsynth {unit.suite.manifest.version}",
         "licence": licence.text,
-        "original_data_url": origin.url if is_address and is_short else "",
+        "original_data_url": source_address(origin),
     }
+    return fit_to_limits(full_texts)
+
+
+def source_address(origin: Origin) -> str:
+    """Return the address of a source; empty where it has none that the server takes."""
+    # a file's path or a source's short name is no address, and half an address leads nowhere: one
+    # that is too long is left out
+    is_address = origin.url.startswith(("http://", "https://"))
+    is_short = len(origin.url) <= DATA["original_data_url"].length
+    return origin.url if is_address and is_short else ""
+
+
+def fit_to_limits(full_texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the texts of a data set within the limits, and what was cut or changed for them.
+
+    Parameters
+    ----------
+    full_texts : mapping of str to str
+        By field, see :data:`amlb_ext.publish.limits.DATA`.
+    """
     texts = {}
     notes = []
     for field, text in full_texts.items():

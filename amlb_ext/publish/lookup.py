@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -17,6 +18,29 @@ from amlb_ext.publish.unit import PublishUnit
 NO_RESULTS = 372
 
 
+class SentDataSet(Protocol):
+    """A data set that is sent: a fold of a task, or the difficulty of its rows."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the server."""
+
+    @property
+    def key(self) -> str:
+        """Names the content."""
+
+    @property
+    def label(self) -> str:
+        """The key as it is written into the data set's ``version_label``."""
+
+    @property
+    def md5(self) -> str:
+        """Of the data file."""
+
+    def arff(self) -> str:
+        """Return the data file."""
+
+
 @dataclass(frozen=True)
 class ServerDataSet:
     """What a server says of a data set."""
@@ -28,7 +52,7 @@ class ServerDataSet:
     label: str
     error: str
 
-    def holds(self, unit: PublishUnit) -> bool:
+    def holds(self, unit: SentDataSet) -> bool:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
         if self.name != unit.name:
             return False
@@ -51,7 +75,7 @@ def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     )
 
 
-def find_data_set(server: Server, unit: PublishUnit) -> int | None:
+def find_data_set(server: Server, unit: SentDataSet) -> int | None:
     """Return the number of the data set that holds this unit, if the server has it.
 
     A deactivated one does not count: it was taken back.

@@ -35,18 +35,50 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
         As :func:`amlb_ext.publish.describe.fit_texts` gives them.
     """
     row, *ignored = unit.own_columns
+    return data_set_xml(
+        unit.name,
+        texts,
+        label=unit.label,
+        target=unit.target,
+        row_id=row,
+        ignored=ignored,
+    )
+
+
+def data_set_xml(
+    name: str,
+    texts: Mapping[str, str],
+    *,
+    label: str,
+    target: str | None = None,
+    row_id: str | None = None,
+    ignored: Sequence[str] = (),
+) -> str:
+    """Return the description of any data set.
+
+    Parameters
+    ----------
+    name : str
+    texts : mapping
+        ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
+    label : str
+        Names the content, see :attr:`amlb_ext.publish.unit.PublishUnit.label`.
+    target, row_id : str, optional
+    ignored : sequence of str
+        Columns that are no features.
+    """
     # The client has no public way to the XML but to send it, which it does without a timeout: so
     # its private one is used here and below.
     data_set = openml_client().datasets.OpenMLDataset(
-        name=unit.name,
+        name=name,
         description=texts["description"],
         data_format="arff",
         creator=texts["creator"],
         licence=texts["licence"],
-        default_target_attribute=unit.target,
-        row_id_attribute=row,
-        ignore_attribute=ignored,
-        version_label=unit.label,
+        default_target_attribute=target,
+        row_id_attribute=row_id,
+        ignore_attribute=list(ignored) or None,
+        version_label=label,
         citation=texts["citation"],
         # the server's schema refuses an empty element
         original_data_url=texts["original_data_url"] or None,

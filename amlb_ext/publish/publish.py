@@ -266,7 +266,9 @@ class _Publication:
             raise error
 
     def _send_data_set(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
-        data_id, is_new = steps.ensure_data_set(self.server, self.journal, planned)
+        data_id, is_new = steps.ensure_data_set(
+            self.server, self.journal, planned.unit, xml=planned.xml
+        )
         outcome.data_id = data_id
         outcome.reason = "its data set is not active yet"
         action = "was sent" if is_new else "is on the server already"

@@ -15,7 +15,6 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import lookup
 from amlb_ext.publish.journal import Journal
 from amlb_ext.publish.objects import TAG, suite_xml, task_xml
-from amlb_ext.publish.plan import PlannedUnit
 from amlb_ext.publish.server import OVERLOADED, Refused, Server, Uncertain, find_text
 from amlb_ext.publish.unit import PublishUnit
 
@@ -32,10 +31,9 @@ T = TypeVar("T")
 
 
 def ensure_data_set(
-    server: Server, journal: Journal, planned: PlannedUnit
+    server: Server, journal: Journal, unit: lookup.SentDataSet, *, xml: str
 ) -> tuple[int, bool]:
     """Return the number of the unit's data set on the server, and whether it was sent now."""
-    unit = planned.unit
     last = journal.last(unit.key, "data")
     recorded = last.get("id")
     if isinstance(recorded, int):
@@ -61,7 +59,7 @@ def ensure_data_set(
         journal,
         unit.key,
         step="data",
-        post=lambda: server.post("data/", description=planned.xml, dataset=content),
+        post=lambda: server.post("data/", description=xml, dataset=content),
         find=find_ours,
         name=unit.name,
     )
@@ -132,25 +130,37 @@ def ensure_tags(
     server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
 ) -> None:
     """Tag the unit's data set and task; a tag that is there already is no error."""
-    # a tag that was sent twice is one tag, so none is looked up before it is sent again
     for kind, number in (("data", data_id), ("task", task_id)):
-        step = f"tag {kind}"
-        last = journal.last(unit.key, step)
-        if last.get("state") == "posted" and last.get("id") == number:
-            continue
-        for attempt in range(1, POSTS + 1):
-            journal.write(unit.key, step, "posting", id=number)
-            fields = {f"{kind}_id": str(number), "tag": TAG}
-            try:
-                server.post(f"{kind}/tag", fields)
+        ensure_tag(server, journal, unit.key, kind=kind, number=number)
+
+
+def ensure_tag(
+    server: Server, journal: Journal, key: str, *, kind: str, number: int
+) -> None:
+    """Tag a data set or a task; a tag that is there already is no error."""
+    last = journal.last(key, f"tag {kind}")
+    if last.get("state") != "posted" or last.get("id") != number:
+        _send_tag(server, journal, key, kind=kind, number=number)
+
+
+def _send_tag(
+    server: Server, journal: Journal, key: str, *, kind: str, number: int
+) -> None:
+    # a tag that was sent twice is one tag, so none is looked up before it is sent again
+    step = f"tag {kind}"
+    for attempt in range(1, POSTS + 1):
+        journal.write(key, step, "posting", id=number)
+        fields = {f"{kind}_id": str(number), "tag": TAG}
+        try:
+            server.post(f"{kind}/tag", fields)
+            break
+        except (Uncertain, Refused) as error:
+            if getattr(error, "code", None) == _DUPLICATE_TAG:
                 break
-            except (Uncertain, Refused) as error:
-                if getattr(error, "code", None) == _DUPLICATE_TAG:
-                    break
-                if not _may_have_been_taken(error) or attempt == POSTS:
-                    raise
-                server.sleep(SETTLE[1])
-        journal.write(unit.key, step, "posted", id=number)
+            if not _may_have_been_taken(error) or attempt == POSTS:
+                raise
+            server.sleep(SETTLE[1])
+    journal.write(key, step, "posted", id=number)
 
 
 def ensure_suite(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,12 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.given_predictions import (
+    CONSTRAINT,
+    GivenPredictions,
+    read_given_predictions,
+    refuse_taken_names,
+)
 from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
 from amlb_ext.report.overall import overall_table
@@ -28,7 +35,6 @@ from amlb_ext.report.summary import (
 )
 from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
 from amlb_ext.runner.jobs import (
-    JOB_COLUMNS,
     JobTable,
     jobs_for_verdict,
     read_jobs,
@@ -68,6 +74,7 @@ def build_report(
     directory: str | Path,
     results: Sequence[str | Path] = (),
     *,
+    predictions: Mapping[str, Path] = MappingProxyType({}),
     workers: int = 1,
     level: float = 0.95,
     charts: bool = True,
@@ -82,6 +89,9 @@ def build_report(
     results : sequence of path
         AMLB's output folders, or single runs in them; with none the report tells of the suite
         alone.
+    predictions : mapping of str to path
+        Files of predictions by the name that they get in the report; see
+        :mod:`amlb_ext.report.given_predictions`.
     workers : int
         Processes, one task each; 0 for every core. They change nothing but time.
     level : float
@@ -101,8 +111,10 @@ def build_report(
         The suite is unfinished or damaged.
     RunError
         A folder has no results, or none of this suite.
+    ModelError
+        A file of predictions that does not fit the suite.
     ConfigError
-        The level does not lie between 0 and 1.
+        The level does not lie between 0 and 1, or a name is taken.
     """
     if not 0 < level < 1:
         raise ConfigError(
@@ -110,11 +122,8 @@ def build_report(
             "leave it out for 0.95",
         )
     suite = SuiteFiles.load(directory)
-    if results:
-        found = read_jobs(suite, *results)
-    else:
-        no_jobs = pd.DataFrame(columns=list(JOB_COLUMNS))
-        found = JobTable(no_jobs, pd.DataFrame())
+    given = read_given_predictions(suite, predictions)
+    found = _find_jobs(suite, results, given)
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
     points = 0
     if charts:
@@ -123,7 +132,12 @@ def build_report(
         points = min(MOST_POINTS, ALL_POINTS // n_tasks)
     colours = framework_colours(names)
     inputs = _task_inputs(
-        suite, found.table, colours=colours, level=level, points=points
+        suite,
+        found.table,
+        given=given,
+        colours=colours,
+        level=level,
+        points=points,
     )
     built_tasks = _build_tasks(inputs, workers, quiet)
 
@@ -153,8 +167,23 @@ def build_report(
         report = replace(report, charts=shown)
     added = []
     for built_task in built_tasks:
-        added += built_task.added
+        # AMLB's file is of what AMLB ran
+        added += [row for row in built_task.added if row["constraint"] != CONSTRAINT]
     return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
+
+
+def _find_jobs(
+    suite: SuiteFiles, results: Sequence[str | Path], given: GivenPredictions
+) -> JobTable:
+    """Return the jobs of the results, and those that predictions stand for."""
+    if not results:
+        return JobTable(given.jobs, pd.DataFrame())
+    found = read_jobs(suite, *results)
+    if not len(given.jobs):
+        return found
+    refuse_taken_names(given, found.table)
+    table = pd.concat([found.table, given.jobs], ignore_index=True)
+    return replace(found, table=table)
 
 
 def _candidates_first(framework: str) -> tuple[bool, str]:
@@ -166,6 +195,7 @@ def _task_inputs(
     suite: SuiteFiles,
     jobs: pd.DataFrame,
     *,
+    given: GivenPredictions,
     colours: Mapping[str, ColourRole],
     level: float,
     points: int,
@@ -182,6 +212,11 @@ def _task_inputs(
             colours=colours,
             level=level,
             points=points,
+            given={
+                key: table
+                for key, table in given.tables.items()
+                if suite.amlb_task(key[1]).task == task
+            },
         )
         inputs.append(task_inputs)
     return inputs
@@ -231,7 +266,8 @@ def _assemble_report(
         # A suite can be looked at before anything is run on it.
         verdict = (
             "There are no results yet, so this report describes the suite only. Run a framework, "
-            "then name its output folder with --results.",
+            "then name its output folder with --results; or give predictions with "
+            "--predictions NAME=FILE.",
         )
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs[jobs["status"] != "scored"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +11,7 @@ import pandas as pd
 
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
+from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.validity import Certificate, read_certificates
@@ -130,6 +131,22 @@ class Suite:
         """
         return self.suite.provenance(task, fold)
 
+    def folds(self) -> Iterator[SuiteFold]:
+        """Yield the folds of all tasks as data frames, to predict their test rows with a model.
+
+        Yields
+        ------
+        SuiteFold
+            ``X`` and ``y`` to fit a model on; its method ``predictions`` makes the rows of a file
+            for ``hardsynth report --predictions``.
+
+        Raises
+        ------
+        SuiteError
+            The suite is damaged.
+        """
+        return read_suite_folds(self.suite)
+
     def contrasts(self, results: Results) -> pd.DataFrame:
         """Return each framework against F, per task, on the region and on all real rows.
 
@@ -166,10 +183,23 @@ class Suite:
         """Return the jobs without a usable score, and why."""
         return self.table("jobs", results)
 
-    def table(self, name: str, results: Results = ()) -> pd.DataFrame:
+    def table(
+        self,
+        name: str,
+        results: Results = (),
+        predictions: Mapping[str, str | Path] | None = None,
+    ) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.files.TABLES`.
 
         The report is built once and kept until the results change.
+
+        Parameters
+        ----------
+        name : str
+        results : path or sequence of path
+            AMLB's output folders.
+        predictions : mapping of str to path, optional
+            Files of predictions by name, as of ``hardsynth report --predictions``.
 
         Raises
         ------
@@ -182,22 +212,27 @@ class Suite:
         # Resolved: the same folder by another name is the same report.
         folders = [self.directory.resolve()]
         folders += [Path(path).resolve() for path in paths]
-        built = _build_once(*folders, stamp=_folder_stamp(folders))
+        named = predictions or {}
+        files = tuple((key, Path(path).resolve()) for key, path in named.items())
+        stamp = _folder_stamp(folders, [path for _, path in files])
+        built = _build_once(*folders, files=files, stamp=stamp)
         # A copy, for the report is kept and a notebook may change its table.
         return report_tables(built.report)[name].copy()
 
 
 # A few suites beside each other in one notebook; a report of a large suite is large.
 @lru_cache(maxsize=4)
-def _build_once(directory: Path, *results: Path, stamp: int) -> BuiltReport:
+def _build_once(
+    directory: Path, *results: Path, files: tuple[tuple[str, Path], ...], stamp: int
+) -> BuiltReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
-    return build_report(directory, results, charts=False)
+    return build_report(directory, results, predictions=dict(files), charts=False)
 
 
-def _folder_stamp(folders: Sequence[Path]) -> int:
-    """Return a number that changes when results or certificates below some folders do."""
+def _folder_stamp(folders: Sequence[Path], files: Sequence[Path] = ()) -> int:
+    """Return a number that changes when files, or results or certificates below folders, do."""
     # A folder is a run, holds runs, or is the suite.
-    paths: set[Path] = set()
+    paths = {path for path in files if path.is_file()}
     for folder in folders:
         for pattern in _RUN_FILES:
             paths.update(folder.glob(pattern))

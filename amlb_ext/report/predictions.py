@@ -9,8 +9,10 @@ f : (n,) or (n, C) predictions, NaN where a framework has none
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -122,7 +124,10 @@ def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
 
 
 def read_task_predictions(
-    suite: SuiteFiles, name: str, jobs: pd.DataFrame
+    suite: SuiteFiles,
+    name: str,
+    jobs: pd.DataFrame,
+    given: Mapping[tuple[str, str, int], pd.DataFrame] = MappingProxyType({}),
 ) -> tuple[TaskPredictions, dict[int, str]]:
     """Read the rows of an AMLB task and join each framework's predictions to them.
 
@@ -133,6 +138,9 @@ def read_task_predictions(
         The AMLB task's.
     jobs : DataFrame
         Rows of :func:`amlb_ext.runner.read_jobs`; those of this task that are scored are read.
+    given : mapping of (str, str, int) to DataFrame
+        Predictions that no run of AMLB wrote, by framework, AMLB task and AMLB's fold; see
+        :class:`amlb_ext.report.given_predictions.GivenPredictions`.
 
     Returns
     -------
@@ -172,7 +180,9 @@ def read_task_predictions(
                 raise RunError(
                     f"the suite has {len(folds)} folds of {name}, this is fold {fold}"
                 )
-            written = read_job_predictions(suite, job)
+            written = given.get((framework, name, fold))
+            if written is None:
+                written = read_job_predictions(suite, job)
             f, chosen = _join_predictions(written, folds[fold], coding)
         except RunError as error:
             refused[job_index] = str(error)
@@ -234,12 +244,12 @@ def _read_fold(
     rows.insert(0, "row", np.arange(len(rows)))
     rows.insert(0, "amlb_fold", index)
     rows.insert(0, "fold", source_fold)
-    target_text = _read_target(test_file, coding)
+    target_text = read_target(test_file, coding)
     if coding.labels:
         codes = _label_codes(coding)
         y = target_text.map(codes).to_numpy(dtype=np.int64)
         return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
-    training_targets = _read_target(train_file, coding).to_numpy(dtype=float)
+    training_targets = read_target(train_file, coding).to_numpy(dtype=float)
     low = float(training_targets.min())
     span = float(training_targets.max()) - low
     return _TestFold(
@@ -251,8 +261,8 @@ def _read_fold(
     )
 
 
-def _read_target(path: Path, coding: Coding) -> pd.Series:
-    """Return the target column of a file, as text."""
+def read_target(path: Path, coding: Coding) -> pd.Series:
+    """Return the target column of a training or test file, as text."""
     name = coding.written_target
     # No text is taken for a missing value: a class may be called "NA" or "None".
     table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,8 @@ class TaskInputs:
     level : float
     points : int
         Most points of a chart; 0 for no charts and no map.
+    given : mapping of (str, str, int) to DataFrame
+        Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     """
 
     directory: str
@@ -101,6 +103,7 @@ class TaskInputs:
     colours: Mapping[str, ColourRole]
     level: float
     points: int
+    given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -117,7 +120,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
-    views, refused = _read_views(suite, task, jobs)
+    views, refused = _read_views(suite, task, jobs, inputs.given)
     full = views["full"]
     n_folds = len(suite.amlb_task(full_name).folds)
     incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
@@ -220,7 +223,10 @@ def _loss_name(full: TaskPredictions) -> str:
 
 
 def _read_views(
-    suite: SuiteFiles, task: str, jobs: pd.DataFrame
+    suite: SuiteFiles,
+    task: str,
+    jobs: pd.DataFrame,
+    given: Mapping[tuple[str, str, int], pd.DataFrame],
 ) -> tuple[dict[str, TaskPredictions], dict[int, str]]:
     """Return the AMLB tasks of a task by suffix, and predictions that cannot be used."""
     views: dict[str, TaskPredictions] = {}
@@ -229,7 +235,9 @@ def _read_views(
         name = amlb_name(task, suffix)
         has_jobs = (jobs["amlb_task"] == name).any()
         if name in suite.amlb_tasks and (suffix in SHOWN or has_jobs):
-            views[suffix], refused_here = read_task_predictions(suite, name, jobs)
+            views[suffix], refused_here = read_task_predictions(
+                suite, name, jobs, given
+            )
             refused |= refused_here
     return views, refused
 

@@ -16,6 +16,8 @@ MISTYPED = [
     "relations nope.csv",
     "score nope",
     "report nope",
+    "gate nope --predictions p.csv",
+    "gate nope.csv --target y --baseline a.csv --candidate b.csv",
     "verify nope",
     "show nope",
     "certify nope",
@@ -23,6 +25,7 @@ MISTYPED = [
     "publish nope --server test --dry-run",
     "export nope --base-url https://a.org/b",
     "install nope",
+    "difficulty nope -o d.parquet",
 ]
 
 

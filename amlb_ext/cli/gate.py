@@ -1,0 +1,236 @@
+"""``hardsynth gate``: may a candidate replace F? An exit status for CI."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli.compare import add_comparison_flags, compare_files
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.flags import (
+    READING_SETTINGS,
+    add_jobs_flag,
+    add_output_flags,
+    add_setting_flags,
+    is_quiet,
+    named_files,
+)
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_file, check_predictions_file, check_suite_folder
+
+if TYPE_CHECKING:
+    from amlb_ext.gate.checks import GateResult
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of all commands."""
+    parser = commands.add_parser(
+        "gate",
+        help="may a candidate replace F? an exit status for CI",
+        description="Hold a candidate against F and exit with a status: on a table, as 'hardsynth "
+        "compare' compares, or on a suite, as 'hardsynth report' does. Exit status 0: the need is "
+        "met. 1: it is not met. 3: no claim is possible on these rows. 2: wrong use.",
+        examples="hardsynth gate new.csv --target churn --baseline deployed.skops "
+        "--candidate boosting=boosting.skops --need not-worse --junit gate.xml\n"
+        "hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures",
+    )
+    parser.add_argument(
+        "table",
+        metavar="SUITE|TABLE",
+        help="a suite's folder, or a file of labelled rows that no model has seen",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="today's model F, or its predictions, as in 'hardsynth compare'; a suite has its own",
+    )
+    parser.add_argument(
+        "--candidate",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="a model that might replace F, or its predictions; of a suite the name of a "
+        "framework in its results or predictions (default there: all); repeat the flag for several",
+    )
+    parser.add_argument(
+        "--need",
+        choices=("better", "not-worse"),
+        default="better",
+        help="better: shown to be better than F; not-worse: shown to be worse by less than the "
+        "margin (default: better)",
+    )
+    parser.add_argument(
+        "--where",
+        choices=("overall", "failures"),
+        default="overall",
+        help="over all rows, or where F fails (default: overall)",
+    )
+    parser.add_argument(
+        "--margin",
+        type=float,
+        default=0.05,
+        metavar="X",
+        help="how much more loss counts as not worse, as a share of F's loss (default: 0.05)",
+    )
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        metavar="X",
+        help="confidence level of the intervals (default: 0.95)",
+    )
+    parser.add_argument(
+        "--junit", metavar="FILE", help="also write the checks as JUnit's XML"
+    )
+    parser.add_argument(
+        "--annotate",
+        action="store_true",
+        help="print annotations for GitHub Actions (default: where GITHUB_ACTIONS is set)",
+    )
+    _add_suite_flags(parser)
+    parser.add_argument(
+        "--target", metavar="NAME", help="of a table: column to predict"
+    )
+    add_comparison_flags(parser)
+    add_setting_flags(parser, only=READING_SETTINGS)
+    add_jobs_flag(parser)
+    add_output_flags(parser)
+    parser.show_first(
+        {
+            "what is needed": ("--need", "--where", "--margin", "--candidate"),
+            "on a table": ("table", "--target", "--baseline", "--train"),
+            "on a suite": ("--results", "--predictions", "--task"),
+            "output": ("--junit", "--annotate", "-q", "--json"),
+        }
+    )
+    parser.set_defaults(run_command=run_command)
+
+
+def _add_suite_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-r",
+        "--results",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="OUT",
+        help="of a suite: output folders of AMLB",
+    )
+    parser.add_argument(
+        "--predictions",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="of a suite: predictions of its test rows, as in 'hardsynth report'",
+    )
+    parser.add_argument(
+        "-t",
+        "--task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of a suite: a task on which the need must be met (default: all); repeat the flag",
+    )
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    """Compare, hold the answer against the need, and return its exit status."""
+    data = Path(arguments.table)
+    check_file(data)
+    gate = _gate_of_suite(arguments) if data.is_dir() else _gate_of_table(arguments)
+    from amlb_ext.core.files import write_text
+    from amlb_ext.core.json_values import to_json_values
+    from amlb_ext.gate.outputs import (
+        EXIT_STATUS,
+        gate_text,
+        github_annotations,
+        junit_xml,
+    )
+
+    if arguments.junit:
+        write_text(Path(arguments.junit), junit_xml(gate))
+    if arguments.json:
+        print_json({"outcome": gate.outcome, **to_json_values(gate)})
+    elif not arguments.quiet:
+        print(gate_text(gate), end="")
+    if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
+        # JSON on standard output stays JSON; the runner reads both streams
+        stream = sys.stderr if arguments.json else sys.stdout
+        print(*github_annotations(gate), sep="\n", file=stream)
+    return EXIT_STATUS[gate.outcome]
+
+
+def _gate_of_table(arguments: argparse.Namespace) -> GateResult:
+    """Compare models on a table, and hold them against the need."""
+    for flag in ("results", "predictions", "task"):
+        if getattr(arguments, flag):
+            raise ConfigError(
+                f"--{flag} is for a suite, and {arguments.table} is a table",
+                "name models or predictions with --baseline and --candidate",
+            )
+    for flag in ("target", "baseline", "candidate"):
+        if not getattr(arguments, flag):
+            raise ConfigError(
+                f"a table needs --{flag}",
+                "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",
+            )
+    from amlb_ext.gate.checks import check_gate, check_settings
+
+    # before the comparison, which takes a while
+    check_settings(arguments.need, arguments.where, arguments.margin)
+    answer = compare_files(arguments, level=arguments.level)
+    return check_gate(
+        answer,
+        need=arguments.need,
+        where=arguments.where,
+        margin=arguments.margin,
+        data=Path(arguments.table).name,
+    )
+
+
+def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
+    """Read results on a suite, and hold the candidates against the need."""
+    root = Path(arguments.table)
+    check_suite_folder(root)
+    files = named_files(arguments.predictions, "--predictions")
+    for path in files.values():
+        check_predictions_file(path)
+    if not (arguments.results or files):
+        raise ConfigError(
+            "a suite needs results or predictions of a candidate",
+            "add --results OUT or --predictions NAME=FILE",
+        )
+    from amlb_ext.gate.checks import check_gate, check_settings
+    from amlb_ext.report import build_report
+    from amlb_ext.report.files import report_tables
+    from amlb_ext.suite import SuiteFiles
+
+    check_settings(arguments.need, arguments.where, arguments.margin)
+    suites_own = SuiteFiles.load(root).manifest.config["baseline"]["model"]
+    if arguments.baseline not in (None, suites_own):
+        raise ConfigError(
+            f"--baseline {arguments.baseline}: the suite has its own F, {suites_own}",
+            "leave --baseline out",
+        )
+    built = build_report(
+        root,
+        arguments.results,
+        predictions=files,
+        workers=arguments.jobs,
+        level=arguments.level,
+        charts=False,
+        quiet=is_quiet(arguments),
+    )
+    return check_gate(
+        report_tables(built.report)["contrasts"],
+        need=arguments.need,
+        where=arguments.where,
+        margin=arguments.margin,
+        candidates=arguments.candidate,
+        tasks=arguments.task,
+        level=arguments.level,
+    )

@@ -1,0 +1,276 @@
+r"""Whether a comparison meets a need: a candidate better than F, or not worse by a margin.
+
+No number is computed here but a quotient. ``better`` takes the verdict of the comparison. ``not
+worse`` takes the interval of the comparison, as a trial of non-inferiority does: with the mean
+loss of F :math:`\bar l_F`, the upper limit u of the difference in loss, and a margin m,
+
+.. math:: u / \bar l_F < m
+
+so the gain is shown to lie above -m. The upper limit of a two-sided interval of 95 % is a
+one-sided limit of 97.5 %: a candidate that is worse by the margin or more passes with a chance of
+at most 2.5 %. Where several checks must all be met, that chance holds for the whole gate (Berger
+1982, intersection-union), so limits are not adjusted.
+
+References
+----------
+ICH E9, *Statistical principles for clinical trials*, 1998, section 3.3.2; Berger (1982),
+Technometrics 24, 295-300.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison.answer import ComparisonAnswer, change_text
+from amlb_ext.core.display import format_percent, is_known
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.report.compare import WHERE, is_control_framework
+from amlb_ext.stats.claims import OVERALL, REGION
+
+Need = Literal["better", "not-worse"]
+Where = Literal["overall", "failures"]
+#: ``no claim``: nothing can be said, which is neither.
+Outcome = Literal["met", "not met", "no claim"]
+#: How much more loss than F still counts as not worse, as a share of F's loss.
+MARGIN = 0.05
+#: The question of each place, as comparisons have it.
+_QUESTIONS: dict[str, str] = {"overall": OVERALL, "failures": REGION}
+_PLACES: dict[str, str] = {"overall": "over all rows", "failures": "where F fails"}
+#: Verdicts after which nothing can be decided.
+_WITHHELD = ("no claim", "incomplete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateCheck:
+    """One candidate on one table or task.
+
+    Attributes
+    ----------
+    data : str
+        The table or the task.
+    candidate : str
+    outcome : {'met', 'not met', 'no claim'}
+    change, low, high : float
+        Change of F's loss as a share of it, negative is better, with its interval; NaN where it
+        is not known.
+    verdict : str
+        Of the comparison.
+    sentence : str
+        What was found, and what was needed.
+    """
+
+    data: str
+    candidate: str
+    outcome: Outcome
+    change: float
+    low: float
+    high: float
+    verdict: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateResult:
+    """All checks of a gate.
+
+    Attributes
+    ----------
+    need : {'better', 'not-worse'}
+    where : {'overall', 'failures'}
+    margin : float
+        Of ``not-worse``.
+    level : float
+        Coverage of the intervals.
+    checks : tuple of GateCheck
+    """
+
+    need: Need
+    where: Where
+    margin: float
+    level: float
+    checks: tuple[GateCheck, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Met where all checks are; no claim where none is failed, but some cannot be decided."""
+        outcomes = {check.outcome for check in self.checks}
+        if "not met" in outcomes:
+            return "not met"
+        return "no claim" if "no claim" in outcomes else "met"
+
+    @property
+    def need_text(self) -> str:
+        """What is needed of a candidate, in words."""
+        place = _PLACES[self.where]
+        if self.need == "better":
+            return f"better than F {place}"
+        margin = format_percent(self.margin)
+        return f"not worse than F by {margin} of its loss or more {place}"
+
+
+def check_gate(
+    answer: ComparisonAnswer | pd.DataFrame,
+    *,
+    need: Need = "better",
+    where: Where = "overall",
+    margin: float = MARGIN,
+    candidates: Collection[str] = (),
+    tasks: Collection[str] = (),
+    level: float | None = None,
+    data: str = "",
+) -> GateResult:
+    """Hold a comparison against a need.
+
+    Parameters
+    ----------
+    answer : ModelComparison, or DataFrame
+        What :func:`hardsynth.compare` returns, or the table ``contrasts`` of a suite,
+        ``hs.Suite.load("hard").table("contrasts", ...)``.
+    need : {'better', 'not-worse'}
+        ``better``: the comparison's verdict is better. ``not-worse``: the interval of the change
+        of F's loss ends below ``margin``.
+    where : {'overall', 'failures'}
+        Over all rows, or where F fails.
+    margin : float
+        How much more loss still counts as not worse, as a share of F's loss, above 0.
+    candidates : collection of str
+        Those that must meet the need; all that are compared when empty.
+    tasks : collection of str
+        Of a suite; all when empty.
+    level : float, optional
+        For the words; that of the comparison.
+    data : str
+        What the table is called.
+
+    Returns
+    -------
+    GateResult
+
+    Raises
+    ------
+    ConfigError
+        An unknown need, place, candidate or task; a margin that is not above 0; nothing to check.
+
+    Examples
+    --------
+    >>> row = {"task": "t", "framework": "G", "where": "all rows", "relative": -0.1, "low": -0.03,
+    ...        "high": -0.01, "loss_f": 0.2, "verdict": "better", "reason": ""}
+    >>> check_gate(pd.DataFrame([row])).outcome
+    'met'
+    >>> worse = row | {"relative": 0.02, "low": -0.01, "high": 0.018, "verdict": "undecided"}
+    >>> check_gate(pd.DataFrame([worse]), need="not-worse", margin=0.1).outcome
+    'met'
+    """
+    check_settings(need, where, margin)
+    contrasts = _common_table(answer, data)
+    if isinstance(answer, ComparisonAnswer):
+        level = answer.level
+    names = [name for name in contrasts["candidate"].unique() if name]
+    names = [name for name in names if not is_control_framework(name)]
+    chosen = _choose(candidates, names, "candidate")
+    chosen_tasks = _choose(tasks, list(contrasts["data"].unique()), "task")
+    if not chosen or not chosen_tasks:
+        raise ConfigError(
+            "there is no candidate to check", "give results or predictions of one"
+        )
+    rows = contrasts[contrasts["question"] == _QUESTIONS[where]]
+    result = GateResult(
+        need=need, where=where, margin=margin, level=level or 0.95, checks=()
+    )
+    checks = []
+    for task in chosen_tasks:
+        for name in chosen:
+            is_own = (rows["data"] == task) & (rows["candidate"] == name)
+            found = rows[is_own].to_dict("records")
+            row = {str(key): value for key, value in found[0].items()} if found else {}
+            checks.append(_check(result, task, name, row))
+    return replace(result, checks=tuple(checks))
+
+
+def check_settings(need: str, where: str, margin: float) -> None:
+    """Raise for a need, a place or a margin that no gate has.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if need not in ("better", "not-worse"):
+        raise ConfigError(f"need is {need!r}", "give 'better' or 'not-worse'")
+    if where not in _QUESTIONS:
+        raise ConfigError(f"where is {where!r}", "give 'overall' or 'failures'")
+    # a margin of 0 would ask for better, under another name
+    if not (np.isfinite(margin) and margin > 0):
+        raise ConfigError(
+            f"the margin is {margin:g}",
+            "give a share of F's loss above 0, e.g. 0.05; for no margin ask for better",
+        )
+
+
+def _common_table(answer: ComparisonAnswer | pd.DataFrame, data: str) -> pd.DataFrame:
+    """Return contrasts under the same names, of a comparison and of a suite."""
+    if isinstance(answer, ComparisonAnswer):
+        table = answer.contrasts.rename(columns={"model": "candidate"})
+        return table.assign(data=data or "the table")
+    table = answer.rename(columns={"framework": "candidate", "task": "data"})
+    questions = {place: question for question, place in WHERE.items()}
+    if not {"candidate", "data", "where"} <= set(table.columns):
+        raise ConfigError(
+            "the table has no contrasts with F",
+            'give the result of hs.compare, or a suite\'s table("contrasts", ...)',
+        )
+    return table.assign(question=table["where"].map(questions))
+
+
+def _choose(wanted: Collection[str], names: list[str], what: str) -> list[str]:
+    """Return the names that are wanted, all where none is named."""
+    for name in wanted:
+        if name not in names:
+            raise ConfigError(
+                f"no {what} is called {name!r}", suggest_nearest(name, names)
+            )
+    return list(dict.fromkeys(wanted)) or names
+
+
+def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> GateCheck:
+    """Decide one candidate on one table or task, by its row of contrasts."""
+    outcome, finding = _decide(gate, row)
+    scale = row.get("loss_f", np.nan)
+    has_scale = is_known(scale) and scale > 0
+    return GateCheck(
+        data=data,
+        candidate=name,
+        outcome=outcome,
+        change=float(row.get("relative", np.nan)) if has_scale else np.nan,
+        low=float(row["low"] / scale) if has_scale else np.nan,
+        high=float(row["high"] / scale) if has_scale else np.nan,
+        verdict=str(row.get("verdict", "")),
+        sentence=f"{name} on {data}: {finding}; needed: {gate.need_text}",
+    )
+
+
+def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
+    """Return whether a need is met, and what was found."""
+    place = _PLACES[gate.where]
+    if not row:
+        return "no claim", f"no claim {place}: it has no results there"
+    verdict = row["verdict"]
+    if verdict in _WITHHELD:
+        return "no claim", f"no claim {place}: {row['reason']}"
+    if not (is_known(row["high"]) and row["loss_f"] > 0):
+        reason = row["reason"] or "there is no interval"
+        return "no claim", f"no claim {place}: {reason}"
+    change = f"change of F's loss {place} {change_text(dict(row))}"
+    if gate.need == "better":
+        outcome: Outcome = "met" if verdict == "better" else "not met"
+        return outcome, f"{verdict}, {change}"
+    upper = row["high"] / row["loss_f"]
+    limit = format_percent(upper, sign=True).replace("−", "-")
+    if upper < gate.margin:
+        # a candidate may be shown to be worse, and by less than the margin
+        return "met", f"{change}, surely below {limit}"
+    return "not met", f"{change}, only surely below {limit}"

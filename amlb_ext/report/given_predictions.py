@@ -1,0 +1,393 @@
+"""Predictions of a suite's test rows from a file of the user's, in place of runs of AMLB.
+
+One row for each row of the test files that are predicted, in any order. What its columns are is
+told in ``docs/how-to/predictions.md``. The file is held against the suite before anything is
+computed: rows that do not fit are an error in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.display import format_count
+from amlb_ext.core.errors import (
+    ConfigError,
+    ModelError,
+    RunError,
+    SourceError,
+    suggest_nearest,
+)
+from amlb_ext.core.paths import check_predictions_file
+from amlb_ext.hardening.baseline.model_columns import list_names
+from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
+from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.predictions import read_target
+from amlb_ext.runner import join_predictions
+from amlb_ext.runner.jobs import JOB_COLUMNS
+from amlb_ext.sources.read_table import CsvFormat, read_table
+from amlb_ext.suite import SuiteFiles, amlb_name
+from amlb_ext.suite.coding import Coding
+
+#: Name the rows; every file has them.
+KEY_COLUMNS = ("task", "fold", "row")
+#: The target of each row, as a check that the rows are the suite's; may be left out.
+TRUTH_COLUMN = "truth"
+#: The number that is predicted; of classes the class that is named, which may be left out.
+PREDICTION_COLUMN = "prediction"
+#: Stands before a class in its column's name where the class has the name of another column.
+CLASS_PREFIX = "class="
+#: Stands where AMLB names the constraint of a job.
+CONSTRAINT = "predictions"
+#: Read as the file writes them: a class may be called 007.
+_TEXTS = frozenset({"task", TRUTH_COLUMN, PREDICTION_COLUMN})
+#: Columns that have a meaning of their own.
+_RESERVED = frozenset({*KEY_COLUMNS, *_TEXTS, "score"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenPredictions:
+    """Predictions that were given, by job, in the form in which AMLB writes them.
+
+    Attributes
+    ----------
+    jobs : DataFrame
+        As :attr:`amlb_ext.runner.jobs.JobTable.table`; all jobs are scored.
+    tables : mapping of (str, str, int) to DataFrame
+        By framework, AMLB task and AMLB's fold; as
+        :func:`amlb_ext.runner.results.read_predictions` gives them.
+    """
+
+    jobs: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=list(JOB_COLUMNS))
+    )
+    tables: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
+
+
+def class_column(label: str) -> str:
+    """Return the name of the column with the probability of a class.
+
+    Examples
+    --------
+    >>> class_column("yes"), class_column("row")
+    ('yes', 'class=row')
+    """
+    return f"{CLASS_PREFIX}{label}" if label in _RESERVED else label
+
+
+def read_given_predictions(
+    suite: SuiteFiles, files: Mapping[str, Path]
+) -> GivenPredictions:
+    """Read files of predictions and hold each of their rows against the suite.
+
+    Parameters
+    ----------
+    suite : SuiteFiles
+    files : mapping of str to path
+        By the name that stands in the report.
+
+    Returns
+    -------
+    GivenPredictions
+
+    Raises
+    ------
+    ModelError
+        A file that cannot be read, rows that are not the suite's or lack, values that are no
+        numbers or no probabilities; the first such row is named.
+    ConfigError
+        The name of F or of a control of F.
+    """
+    tables: dict[tuple[str, str, int], pd.DataFrame] = {}
+    records = []
+    for name, path in files.items():
+        if name == "F" or is_control_framework(name):
+            raise ConfigError(
+                f"--predictions {name}: the name belongs to F or its controls",
+                "write --predictions NAME=FILE with another name",
+            )
+        for (task, fold), table in _read_file(suite, Path(path)).items():
+            tables[name, task, fold] = table
+            records.append(
+                {
+                    "framework": name,
+                    "name": name,
+                    "constraint": CONSTRAINT,
+                    "version": "",
+                    "benchmark": suite.manifest.name,
+                    "amlb_task": task,
+                    "fold": fold,
+                    "status": "scored",
+                    "reason": "",
+                    "result": np.nan,
+                    "metric": "",
+                    "duration": np.nan,
+                    "run": Path(path).name,
+                    "original_task": "",
+                    "original_fold": -1,
+                }
+            )
+    jobs = pd.DataFrame(records, columns=list(JOB_COLUMNS))
+    return GivenPredictions(jobs=jobs, tables=tables)
+
+
+def refuse_taken_names(given: GivenPredictions, jobs: pd.DataFrame) -> None:
+    """Raise where a name of predictions is that of a framework that AMLB ran.
+
+    Raises
+    ------
+    ConfigError
+    """
+    taken = sorted(set(given.jobs["framework"]) & set(jobs["framework"]))
+    if taken:
+        raise ConfigError(
+            f"--predictions {taken[0]}: the results have a framework of that name",
+            "write --predictions NAME=FILE with another name",
+        )
+
+
+def _read_file(suite: SuiteFiles, path: Path) -> dict[tuple[str, int], pd.DataFrame]:
+    """Return the predictions of a file by AMLB task and fold."""
+    check_predictions_file(path)
+    try:
+        frame = read_table(path, CsvFormat(texts=_TEXTS)).frame
+    except SourceError as error:
+        raise ModelError(error.message, error.remedy) from error
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    for column in KEY_COLUMNS:
+        if column not in frame:
+            raise ModelError(
+                f"{path.name} lacks the column {column!r} (it has "
+                f"{list_names(frame.columns)})",
+                "write task, fold and row beside each prediction: "
+                "docs/how-to/predictions.md",
+            )
+    if frame.empty:
+        raise ModelError(f"{path.name} has no rows", "write one row for each test row")
+    _check_tasks(suite, frame, path.name)
+    frame = frame.assign(
+        fold=_whole_numbers(frame, "fold", path.name),
+        row=_whole_numbers(frame, "row", path.name),
+    )
+    tables = {}
+    for task, of_task in frame.groupby("task", sort=False):
+        name = str(task)
+        _check_folds(suite, name, of_task["fold"], path.name)
+        for fold in range(len(suite.amlb_task(name).folds)):
+            of_fold = of_task[of_task["fold"] == fold]
+            place = f"fold {fold} of {name}"
+            rows = _in_order(
+                of_fold,
+                suite.amlb_task(name).test_rows[fold],
+                file=path.name,
+                place=place,
+            )
+            _, test_file = suite.pair(name, fold)
+            coding = suite.coding(name)
+            tables[name, fold] = _as_amlb_writes(
+                rows,
+                coding,
+                truth=read_target(test_file, coding),
+                file=path.name,
+                place=place,
+            )
+    return tables
+
+
+def _check_tasks(suite: SuiteFiles, frame: pd.DataFrame, file: str) -> None:
+    """Raise for a task that the suite lacks, or whose untouched test folds are missing."""
+    tasks = list(dict.fromkeys(frame["task"].astype(str)))
+    for task in tasks:
+        if task not in suite.amlb_tasks:
+            raise ModelError(
+                f"{file} has predictions of {task!r}, and the suite has no such AMLB task",
+                suggest_nearest(task, suite.amlb_tasks),
+            )
+    for task in tasks:
+        full_name = amlb_name(suite.amlb_task(task).task, "full")
+        if full_name not in tasks:
+            raise ModelError(
+                f"{file} has predictions of {task}, but none of {full_name}, where models are "
+                "compared with F",
+                f"add those of the test files of {full_name}",
+            )
+
+
+def _whole_numbers(frame: pd.DataFrame, column: str, file: str) -> pd.Series:
+    """Return a column of whole numbers."""
+    numbers = pd.to_numeric(frame[column], errors="coerce").astype(float)
+    is_whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    if not is_whole.all():
+        first = int(np.flatnonzero(~is_whole)[0])
+        raise ModelError(
+            f"{file} has {str(frame[column].iloc[first])!r} in the column {column!r}, "
+            f"row {first} of the file",
+            "give a whole number, counted from 0",
+        )
+    return numbers.astype("int64")
+
+
+def _check_folds(suite: SuiteFiles, task: str, folds: pd.Series, file: str) -> None:
+    n_folds = len(suite.amlb_task(task).folds)
+    known = f"AMLB's folds are 0 to {n_folds - 1}"
+    for fold in sorted(set(folds)):
+        if not 0 <= fold < n_folds:
+            raise ModelError(
+                f"{file} has predictions of fold {fold} of {task}, which the suite lacks",
+                known,
+            )
+    for fold in range(n_folds):
+        if fold not in set(folds):
+            raise ModelError(
+                f"{file} has no predictions of fold {fold} of {task}",
+                f"give all folds of a task; {known}",
+            )
+
+
+def _in_order(
+    rows: pd.DataFrame, n_rows: int, *, file: str, place: str
+) -> pd.DataFrame:
+    """Return the rows of a fold in the order of its test file."""
+    numbers = rows["row"]
+    is_outside = ~numbers.between(0, n_rows - 1)
+    if is_outside.any():
+        raise ModelError(
+            f"{file} has row {numbers[is_outside].iloc[0]} of {place}, whose test file has "
+            f"{n_rows} rows",
+            f"rows are numbered 0 to {n_rows - 1} in the order of the test file",
+        )
+    is_repeated = numbers.duplicated()
+    if is_repeated.any():
+        raise ModelError(
+            f"{file} has row {numbers[is_repeated].iloc[0]} of {place} twice",
+            "give one prediction for each row",
+        )
+    missing = np.setdiff1d(np.arange(n_rows), numbers)
+    if len(missing):
+        raise ModelError(
+            f"{file} lacks row {missing[0]} of {place}, "
+            f"{format_count(len(missing), 'row')} in all",
+            f"give a prediction for each of its {n_rows} rows",
+        )
+    return rows.sort_values("row").reset_index(drop=True)
+
+
+def _as_amlb_writes(
+    rows: pd.DataFrame,
+    coding: Coding,
+    *,
+    truth: pd.Series,
+    file: str,
+    place: str,
+) -> pd.DataFrame:
+    """Return the predictions of a fold in the form in which AMLB writes them."""
+    given_truth = truth
+    if TRUTH_COLUMN in rows:
+        given_truth = _label_texts(rows[TRUTH_COLUMN], coding)
+    # a column of another task's classes is empty here
+    values = rows.drop(columns=[*KEY_COLUMNS, TRUTH_COLUMN], errors="ignore")
+    values = values.dropna(axis="columns", how="all")
+    if coding.written_labels:
+        table = _class_predictions(values, coding, file=file, place=place)
+    else:
+        numbers = values.apply(pd.to_numeric, errors="coerce")
+        f = _interpret(numbers, (), file=file, place=place)
+        table = pd.DataFrame({"predictions": f})
+        given_truth = pd.to_numeric(given_truth, errors="coerce").astype(float)
+    table[TRUTH_COLUMN] = given_truth
+    try:
+        join_predictions(table, table[[]], truth)
+    except RunError as error:
+        raise ModelError(
+            f"{file}, {place}: {error.message}",
+            "these predictions are of other rows: predict the test files of this suite",
+        ) from None
+    return table
+
+
+def _class_predictions(
+    values: pd.DataFrame, coding: Coding, *, file: str, place: str
+) -> pd.DataFrame:
+    """Return probabilities under the written labels, and the label that is named."""
+    labels = coding.written_labels
+    named = values.get(PREDICTION_COLUMN)
+    columns = {class_column(label): label for label in labels}
+    values = values.drop(columns=[PREDICTION_COLUMN], errors="ignore")
+    given: Any = values.rename(columns=columns)
+    is_there = [column in values for column in columns]
+    if all(is_there):
+        # as an array: a class may be called score, which means something else in a file
+        given = values[list(columns)].to_numpy()
+    elif any(is_there):
+        given = given.drop(columns="score", errors="ignore")
+    f = _interpret(given, labels, file=file, place=place)
+    table = pd.DataFrame(f, columns=list(labels))
+    if named is None:
+        most_probable = f.argmax(axis=1)
+        table["predictions"] = [labels[code] for code in most_probable]
+        return table
+    table["predictions"] = _label_texts(named, coding)
+    is_unknown = ~table["predictions"].isin(labels)
+    if is_unknown.any():
+        row = int(np.flatnonzero(is_unknown)[0])
+        raise ModelError(
+            f"{file}, row {row} of {place}: {str(named.iloc[row])!r} is no class of the task",
+            f"the classes are {list_names(labels)}",
+        )
+    return table
+
+
+def _label_texts(values: pd.Series, coding: Coding) -> pd.Series:
+    """Return values as text, as the test file has them: ``1`` where a label was read as 1.0."""
+    texts = values.astype(str)
+    labels = set(coding.written_labels)
+
+    def label_text(text: str) -> str:
+        whole = text.removesuffix(".0")
+        return whole if text not in labels and whole in labels else text
+
+    return texts.map(label_text)
+
+
+def _interpret(
+    given: Any, labels: Sequence[str], *, file: str, place: str
+) -> np.ndarray:
+    """Return predictions as :func:`interpret_predictions` reads them, naming the first bad row."""
+    try:
+        return interpret_predictions(given, labels, f"{file}, {place}")
+    except ModelError as error:
+        row = _first_refused(given, labels)
+        # columns that lack are refused for every row, so the row is none to name
+        if row == 0 and _is_refused(given, labels, slice(len(given) - 1, None)):
+            raise error
+        try:
+            one_row = given[row : row + 1]
+            interpret_predictions(one_row, labels, f"{file}, row {row} of {place},")
+        except ModelError as of_row:
+            raise of_row from None
+        raise
+
+
+def _first_refused(given: Any, labels: Sequence[str]) -> int:
+    """Return the first row that is refused: rows up to it are, rows before it are not."""
+    first, last = 0, len(given) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if _is_refused(given, labels, slice(None, middle + 1)):
+            last = middle
+        else:
+            first = middle + 1
+    return first
+
+
+def _is_refused(given: Any, labels: Sequence[str], rows: slice) -> bool:
+    try:
+        interpret_predictions(given[rows], labels, "")
+    except ModelError:
+        return True
+    return False

@@ -1,0 +1,219 @@
+"""The gate: its numbers are those of the comparison, its status and files are what CI reads."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.gate.checks import check_gate
+from amlb_ext.gate.outputs import github_annotations, junit_xml
+from amlb_ext.gate.pytest_plugin import hardsynth_gate
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "how-to" / "gate.md"
+
+# what is decided matters here, not how well F's failures are foreseen
+pytestmark = pytest.mark.usefixtures("light_models")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Rows of two classes; F knows half of the truth, G all of it, H as much as F."""
+    folder = tmp_path_factory.mktemp("gate") / "gate"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 400))
+    table = pd.DataFrame({"a": a, "b": b})
+    table["churn"] = np.where(a + b + 0.5 * rng.normal(size=400) > 0, "yes", "no")
+    table.to_csv(folder / "new.csv", index=False)
+    noise = 0.01 * rng.random(400)
+    scores = {"f": 1 / (1 + np.exp(-a)), "g": 1 / (1 + np.exp(-3 * (a + b)))}
+    scores["h"] = 0.98 * scores["f"] + noise
+    for name, score in scores.items():
+        pd.DataFrame({"score": score}).to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def gate(files, *more):
+    words = ["gate", str(files / "new.csv"), "--target", "churn"]
+    return main([*words, "--baseline", str(files / "f.csv"), *more])
+
+
+def candidate(files, name):
+    return ["--candidate", str(files / f"{name}.csv")]
+
+
+def test_statuses(files, capsys, monkeypatch):
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert gate(files, *candidate(files, "g")) == 0
+    said = capsys.readouterr().out
+    assert "gate passed: 1 of 1 check met" in said
+    assert "::" not in said
+    # as good as F is not better, but not worse
+    assert gate(files, *candidate(files, "h")) == 1
+    assert "gate not met: 0 of 1 check met" in capsys.readouterr().out
+    # F as a file cannot be fitted again, so nothing is claimed where it fails
+    assert gate(files, *candidate(files, "g"), "--where", "failures") == 3
+    said = capsys.readouterr().out
+    assert "no claim possible: 0 of 1 check met" in said
+    assert "no claim where F fails: " in said
+
+
+def test_the_numbers_are_those_of_compare(files, capsys):
+    more = candidate(files, "h")
+    assert gate(files, *more, "--need", "not-worse", "--json") == 0
+    (check,) = json.loads(capsys.readouterr().out)["checks"]
+    words = ["compare", str(files / "new.csv"), "--target", "churn", "--json"]
+    assert main([*words, "--baseline", str(files / "f.csv"), *more]) == 0
+    row = json.loads(capsys.readouterr().out)["contrasts"][0]
+    assert check["change"] == pytest.approx(row["relative"])
+    assert check["high"] == pytest.approx(row["high"] / row["loss_f"])
+
+
+def contrast(**changes):
+    row = {"task": "t", "framework": "G", "where": "all rows", "loss_f": 0.2}
+    row |= {"difference": 0.0, "relative": 0.0, "low": -0.005, "high": 0.005}
+    row |= {"verdict": "undecided", "reason": "no significant difference from F"}
+    return pd.DataFrame([row | changes])
+
+
+@pytest.mark.parametrize(
+    ("changes", "margin", "outcome"),
+    [
+        # the interval ends at .005 / .2 = 2.5 % more loss
+        ({}, 0.03, "met"),
+        ({}, 0.02, "not met"),
+        # shown to be worse, and by less than the margin
+        ({"low": 0.001, "verdict": "worse"}, 0.03, "met"),
+        ({"verdict": "incomplete", "reason": "G: fold 1 failed"}, 0.5, "no claim"),
+        ({"high": np.nan, "reason": "too few rows"}, 0.5, "no claim"),
+        ({"loss_f": 0.0, "relative": np.nan}, 0.5, "no claim"),
+    ],
+)
+def test_not_worse_is_decided_by_the_upper_limit(changes, margin, outcome):
+    answer = contrast(**changes)
+    assert check_gate(answer, need="not-worse", margin=margin).outcome == outcome
+
+
+def test_all_checks_must_be_met():
+    table = pd.concat(
+        [
+            contrast(verdict="better"),
+            contrast(task="u"),
+            contrast(task="w", verdict="no claim", reason="no certificate"),
+            # F's own control is no candidate
+            contrast(framework="HardsynthNull", verdict="worse"),
+        ]
+    )
+    assert check_gate(table).outcome == "not met"
+    assert check_gate(table, tasks=["t"]).outcome == "met"
+    assert check_gate(table, tasks=["t", "w"]).outcome == "no claim"
+    assert [check.data for check in check_gate(table).checks] == ["t", "u", "w"]
+    with pytest.raises(ConfigError, match="no task is called 'v'"):
+        check_gate(table, tasks=["v"])
+    with pytest.raises(ConfigError, match="give a share of F's loss above 0"):
+        check_gate(table, need="not-worse", margin=0)
+
+
+def test_what_ci_reads():
+    table = pd.concat(
+        [
+            contrast(verdict="better"),
+            contrast(framework="G\x1b[31m <&>"),
+            contrast(framework="H", verdict="no claim", reason="100 % noise"),
+        ]
+    )
+    result = check_gate(table)
+    root = ElementTree.fromstring(junit_xml(result))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == (
+        "3",
+        "1",
+        "1",
+    )
+    cases = list(root.iter("testcase"))
+    assert [case[0].tag for case in cases] == ["system-out", "failure", "error"]
+    assert cases[0].get("name") == "G is better than F over all rows"
+    passed, failed, undecided = github_annotations(result)
+    assert passed.startswith("::notice title=hardsynth gate met::G on t: better")
+    assert failed.startswith("::error title=hardsynth gate not met::")
+    assert "100 %25 noise" in undecided
+    assert not re.search(r"[\x00-\x1f]", passed + failed + undecided)
+
+
+def test_annotations_are_for_github(files, capsys, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    gate(files, *candidate(files, "g"), "-q")
+    assert capsys.readouterr().out.startswith("::notice title=hardsynth gate met::")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--candidate", "g", "--task", "t"], "--task is for a suite"),
+        ([], "a table needs --candidate"),
+        (
+            ["--candidate", "g", "--margin", "-1", "--need", "not-worse"],
+            "the margin is",
+        ),
+    ],
+)
+def test_wrong_use_is_one_line(files, capsys, more, message):
+    assert gate(files, *more) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_fixture_fails_a_test_in_words():
+    check = hardsynth_gate.__wrapped__()
+    assert check(contrast(verdict="better")).outcome == "met"
+    with pytest.raises(pytest.fail.Exception, match="not met  G on t: undecided"):
+        check(contrast())
+
+
+def test_the_fixture_is_an_entry_point():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.partition("[project.entry-points.pytest11]\n")[2]
+    assert section.startswith('hardsynth = "amlb_ext.gate.pytest_plugin"')
+
+
+def test_the_workflow_of_the_page_runs(files, tmp_path):
+    """Its ``run:`` lines in a shell, as CI runs them, with hardsynth installed already."""
+    (block,) = re.findall(
+        r"^```yaml\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    steps = yaml.safe_load(block)["jobs"]["gate"]["steps"]
+    commands = [step["run"] for step in steps if "run" in step]
+    assert commands.pop(0) == "pip install hardsynth"
+    shim = tmp_path / "bin" / "hardsynth"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m amlb_ext "$@"\n')
+    shim.chmod(0o755)
+    (tmp_path / "gate").symlink_to(files)
+    (files / "predict.py").write_text("open('gate/predicted', 'w')\n")
+    environment = os.environ | {
+        "PATH": f"{shim.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "GITHUB_ACTIONS": "true",
+    }
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "::notice title=hardsynth gate met::new on new.csv" in done.stdout
+    assert ElementTree.parse(files / "junit.xml").getroot().get("tests") == "1"
