@@ -9,6 +9,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import (
+    ORDER_SETTINGS,
     READING_SETTINGS,
     add_output_flags,
     add_setting_flags,
@@ -92,7 +93,7 @@ def add_parser(commands: Any) -> None:
         help="loss of forecasts that is compared (default: mase)",
     )
     add_series_flags(parser)
-    add_setting_flags(parser, only=READING_SETTINGS)
+    add_setting_flags(parser, only=READING_SETTINGS | ORDER_SETTINGS)
     add_output_flags(parser)
     parser.show_first(
         {

@@ -79,6 +79,9 @@ READING_SETTINGS = frozenset(
     }
 )
 
+#: What keeps rows of a table together or in order when they are split.
+ORDER_SETTINGS = frozenset({("split", "time"), ("split", "group"), ("split", "gap")})
+
 
 def add_setting_flags(
     parser: argparse.ArgumentParser,

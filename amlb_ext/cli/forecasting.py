@@ -39,6 +39,7 @@ _SETTINGS = {
     ("source", "max_unpacked"),
     ("source", "download_time"),
     ("source", "retries"),
+    ("split", "time"),
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
@@ -47,7 +48,7 @@ _TABLE_ENDINGS = (".csv", ".parquet")
 
 
 def add_series_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that make a table one of series."""
+    """Add the flags that make a table one of series; ``--time`` is a setting of every table."""
     group = parser.add_argument_group(
         "series",
         "for a long table, one row for each series and time: forecasting "
@@ -58,7 +59,6 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column that says which series a row belongs to",
     )
-    group.add_argument("--time", metavar="NAME", help="column of times")
     group.add_argument("--horizon", type=int, metavar="N", help="steps to forecast")
     group.add_argument(
         "--season",
@@ -107,9 +107,8 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
     ConfigError
         Some of the flags of series, but not all that are needed.
     """
-    given = [
-        flag for flag in ("series", "time", "horizon") if _is_given(arguments, flag)
-    ]
+    # --time alone orders the rows of a plain table
+    given = [flag for flag in ("series", "horizon") if _is_given(arguments, flag)]
     if sources == [SIMULATED]:
         return True
     if not given:
@@ -123,6 +122,14 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
                 "add --series NAME --time NAME --horizon N, or leave it out",
             )
         return False
+    if _is_given(arguments, "split.time"):
+        given.append("time")
+    for flag in ("group", "gap"):
+        if _is_given(arguments, f"split.{flag}"):
+            raise ConfigError(
+                f"--{flag} splits the rows of a plain table, and these are series",
+                f"leave --{flag} out: origins lie in time by themselves",
+            )
     missing = [flag for flag in ("series", "time", "horizon") if flag not in given]
     if missing:
         raise ConfigError(
@@ -190,7 +197,7 @@ def read_series(
         raise ConfigError("series need --target", "name the column to forecast")
     roles = PanelRoles(
         series=arguments.series,
-        time=arguments.time,
+        time=getattr(arguments, "split.time"),
         target=target,
         horizon=arguments.horizon,
         season=arguments.season,

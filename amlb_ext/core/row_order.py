@@ -1,0 +1,276 @@
+"""What keeps the rows of a table together or in order when they are split: groups, and time.
+
+Rows of one group (a patient, a machine, a shop) resemble each other, and so do rows of one week.
+Where such rows stand on both sides of a split, a model is tested on what it has almost seen, and
+looks better than it will be. A :class:`RowOrder` says which rows must not be parted, and which must
+not be learnt from before their time; :mod:`amlb_ext.hardening.split` obeys it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.dates import AmbiguousDateError, parse_dates
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOrder:
+    """Groups and times of rows.
+
+    Attributes
+    ----------
+    time : ndarray of shape (n,) or None
+        Seconds since 1970 of a column of dates, else the column's own numbers.
+    group : ndarray of shape (n,), int, or None
+    gap : float
+        Smallest distance in time between a row that is learnt from and one that is tested on.
+    time_name, group_name : str
+        The columns; empty where there is none.
+    """
+
+    time: np.ndarray | None = None
+    group: np.ndarray | None = None
+    gap: float = 0.0
+    time_name: str = ""
+    group_name: str = ""
+
+    def take(self, rows: np.ndarray) -> RowOrder:
+        """Return the order of some of the rows, by position."""
+        return replace(
+            self,
+            time=None if self.time is None else self.time[rows],
+            group=None if self.group is None else self.group[rows],
+        )
+
+    def may_teach(self, held: np.ndarray) -> np.ndarray:
+        """Return which rows may be learnt from before the held ones are predicted, ``(n,)`` bool.
+
+        They are older than the oldest held row, by the gap at least, and of no group of the held
+        ones.
+
+        Parameters
+        ----------
+        held : ndarray of int
+            Positions.
+
+        Examples
+        --------
+        >>> order = RowOrder(time=np.arange(5.0), group=np.array([0, 1, 0, 1, 0]), gap=2)
+        >>> order.may_teach(np.array([3])).tolist()
+        [True, False, False, False, False]
+        """
+        n = len(self.time) if self.time is not None else len(self.group)  # type: ignore[arg-type]
+        allowed = np.ones(n, dtype=bool)
+        allowed[held] = False
+        if self.time is not None:
+            first = self.time[held].min()
+            allowed &= (self.time < first) & (self.time <= first - self.gap)
+        if self.group is not None:
+            allowed &= ~np.isin(self.group, self.group[held])
+        return allowed
+
+    @property
+    def text(self) -> str:
+        """How rows are split, in words.
+
+        Examples
+        --------
+        >>> RowOrder(time=np.arange(2.0), time_name="day").text
+        "forward in time by 'day': what is learnt from is older than what is tested on"
+        """
+        sentences = []
+        if self.time is not None:
+            sentence = f"forward in time by {self.time_name!r}: what is learnt from is older than "
+            sentence += "what is tested on"
+            if self.gap:
+                sentence += f", by {self.gap:g} at least"
+            sentences.append(sentence)
+        if self.group is not None:
+            sentences.append(
+                f"by groups of {self.group_name!r}: no group is on both sides"
+            )
+        return "; ".join(sentences)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of times, groups and gap."""
+        digest = hashlib.sha256(f"{self.gap!r}".encode())
+        for name, values in (("time", self.time), ("group", self.group)):
+            if values is not None:
+                # the same bytes on every machine
+                kind = "<f8" if name == "time" else "<i8"
+                digest.update(name.encode() + np.asarray(values, dtype=kind).tobytes())
+        return digest.hexdigest()
+
+
+def read_order(
+    task: Task, *, time: str | None, group: str | None, gap: str | None
+) -> RowOrder | None:
+    """Return the order of a task's rows from the columns that the user names.
+
+    Parameters
+    ----------
+    task : Task
+    time, group : str, optional
+        Columns among the features. A column that was read as a date is found by its parts.
+    gap : str, optional
+        A number in the unit of the times, or of dates a duration such as ``7D`` or ``12h``.
+
+    Returns
+    -------
+    RowOrder or None
+        None where no column is named.
+
+    Raises
+    ------
+    ConfigError
+        No such column, or a gap that does not fit.
+    DataError
+        A column that cannot order or group the rows; the message names the row.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.tables import make_task
+    >>> days = pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d")
+    >>> table = pd.DataFrame({"day": days, "x": range(30), "y": [0.5, 1, 2] * 10})
+    >>> order = read_order(make_task(table, "y", name="t"), time="day", group=None, gap="2D")
+    >>> np.diff(order.time)[:2].tolist(), order.gap
+    ([86400.0, 86400.0], 172800.0)
+    """
+    if time is None and group is None:
+        if gap is not None:
+            raise ConfigError(
+                f"--gap {gap} is a distance in time, and no column of times is named",
+                "add --time COLUMN",
+            )
+        return None
+    if time is None and gap is not None:
+        raise ConfigError(
+            f"--gap {gap} is a distance in time, and --group knows none",
+            "add --time COLUMN, or leave --gap out",
+        )
+    times, are_dates = None, False
+    if time is not None:
+        times, are_dates = _read_times(task, time)
+    return RowOrder(
+        time=times,
+        group=None if group is None else _read_groups(task, group),
+        gap=0.0 if gap is None else _read_gap(gap, are_dates=are_dates),
+        time_name=time or "",
+        group_name=group or "",
+    )
+
+
+def order_columns(task: Task, names: tuple[str | None, ...]) -> set[str]:
+    """Return the columns of the task that hold times and groups as they were written."""
+    known = {column.name for column in task.columns}
+    return {name for name in names if name is not None and name in known}
+
+
+def _read_times(task: Task, name: str) -> tuple[np.ndarray, bool]:
+    """Return the times of all rows, and whether they are dates."""
+    seconds = f"{name}_seconds"
+    if name not in task.features and task.reading.dates.get(seconds) == name:
+        # read by --as NAME=date: its parts stand in its place
+        values, are_dates = task.features[seconds], True
+    else:
+        column = _find_column(task, name, "time")
+        are_dates = not pd.api.types.is_numeric_dtype(column)
+        values = _parse_times(task, column) if are_dates else column
+    _refuse_missing(task, values, f"--time {name}", "time")
+    times = values.to_numpy(dtype=float)
+    if times.min() == times.max():
+        raise DataError(
+            f"{task.name}: --time {name}, but all rows have the same time",
+            "name another column, or leave --time out",
+        )
+    return times, are_dates
+
+
+def _parse_times(task: Task, column: pd.Series) -> pd.Series:
+    """Return a column of dates as seconds since 1970."""
+    texts = column.astype(object)
+    try:
+        times = parse_dates(texts.astype("str").where(texts.notna()))
+    except AmbiguousDateError as error:
+        raise DataError(
+            f"{task.name}: --time {column.name} holds dates such as {str(error)!r}, of which "
+            "nothing tells day and month apart",
+            "write them as YEAR-MONTH-DAY",
+        ) from None
+    is_unread = times.isna() & texts.notna()
+    if is_unread.any():
+        row = int(np.flatnonzero(is_unread)[0])
+        raise DataError(
+            f"{task.name}: --time {column.name}, but row {task.row_ids[row] + 1} has "
+            f"{texts.iloc[row]!r}, which is no date and no number",
+            "name a column of dates or numbers",
+        )
+    return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+
+
+def _read_groups(task: Task, name: str) -> np.ndarray:
+    """Return the group of each row as a number."""
+    column = _find_column(task, name, "group")
+    _refuse_missing(task, column, f"--group {name}", "group")
+    codes, groups = pd.factorize(column)
+    if len(groups) == 1:
+        raise DataError(
+            f"{task.name}: --group {name}, but all rows are of one group",
+            "name another column, or leave --group out",
+        )
+    if len(groups) == len(codes):
+        raise DataError(
+            f"{task.name}: --group {name}, but each row has a group of its own, so nothing is "
+            "kept together",
+            "name another column, or leave --group out",
+        )
+    return np.asarray(codes, dtype=np.int64)
+
+
+def _find_column(task: Task, name: str, flag: str) -> pd.Series:
+    if name == task.target_name:
+        raise ConfigError(
+            f"--{flag} names {name!r}, the target of {task.name}", "name a feature"
+        )
+    if name not in task.features:
+        known = [column.name for column in task.columns]
+        raise ConfigError(
+            f"--{flag} names {name!r}, but {task.name} has no such column",
+            suggest_nearest(name, known),
+        )
+    return task.features[name]
+
+
+def _refuse_missing(task: Task, values: pd.Series, flag: str, what: str) -> None:
+    is_missing = values.isna().to_numpy()
+    if is_missing.any():
+        row = int(task.row_ids[np.flatnonzero(is_missing)[0]]) + 1
+        raise DataError(
+            f"{task.name}: {flag}, but {int(is_missing.sum())} rows have no {what}, the first is "
+            f"row {row}",
+            "fill them in, or leave these rows out",
+        )
+
+
+def _read_gap(gap: str, *, are_dates: bool) -> float:
+    """Return a distance in the unit of the times."""
+    try:
+        if are_dates:
+            distance = pd.Timedelta(gap).total_seconds()
+        else:
+            distance = float(gap)
+    except ValueError:
+        distance = -1.0
+    if not (distance >= 0 and np.isfinite(distance)):
+        wanted = "a duration such as 7D or 12h" if are_dates else "a number, 0 or more"
+        raise ConfigError(
+            f"--gap {gap!r} is no distance between these times", f"give {wanted}"
+        )
+    return distance
