@@ -112,7 +112,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.target is None:
         raise ConfigError("no target is named", "add --target NAME")
     files = _named_files(arguments.candidate)
-    options = build_config(layer_from(arguments)).source
+    config = build_config(layer_from(arguments))
+    options = config.source
     check_file(Path(arguments.table))
     if arguments.train:
         check_file(Path(arguments.train))
@@ -123,21 +124,27 @@ def run_command(arguments: argparse.Namespace) -> int:
         describe_table,
         read_labelled_table,
         read_model,
+        with_order,
     )
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.sources.reading import reading_text
 
     table = read_labelled_table(Path(arguments.table), arguments.target, options)
-    train = None
-    if arguments.train:
-        old = read_labelled_table(Path(arguments.train), arguments.target, options)
-        train = (old.features, old.target)
     kind = arguments.kind
     if kind is None and options.read_as.get(arguments.target) == "category":
         kind = "classification"
     trust_pickle = arguments.trust_pickle
     baseline = read_model(Path(arguments.baseline), trust_pickle)
     candidates = {name: read_model(path, trust_pickle) for name, path in files.items()}
+    needed: set[str] = set()
+    for model in (baseline, *candidates.values()):
+        needed.update(map(str, getattr(model, "feature_names_in_", ())))
+    table, order = with_order(table, config.split, needed)
+    train, train_order = None, None
+    if arguments.train:
+        old = read_labelled_table(Path(arguments.train), arguments.target, options)
+        old, train_order = with_order(old, config.split, needed)
+        train = (old.features, old.target)
     if not is_quiet(arguments):
         reading = describe_table(table, model=baseline, kind=kind)
         lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
@@ -153,6 +160,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         alpha=arguments.alpha,
         refits=arguments.refits,
         seed=arguments.seed,
+        order=order,
+        train_order=train_order,
     )
     if arguments.html:
         result.to_html(arguments.html)

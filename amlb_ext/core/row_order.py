@@ -9,6 +9,7 @@ not be learnt from before their time; :mod:`amlb_ext.hardening.split` obeys it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,14 +110,49 @@ class RowOrder:
         return digest.hexdigest()
 
 
+@dataclass(frozen=True, kw_only=True)
+class OrderedTable:
+    """A table some columns of which order or group its rows.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    frame : DataFrame
+        The features.
+    target : str
+    row_ids : ndarray of shape (n,), int
+        Position of each row in the file.
+    dates : mapping of str to str
+        By column made of a date: the column that held the date.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    target: str
+    row_ids: np.ndarray
+    dates: Mapping[str, str]
+
+    @classmethod
+    def of_task(cls, task: Task) -> OrderedTable:
+        """Return the table of a task."""
+        return cls(
+            name=task.name,
+            frame=task.features,
+            target=task.target_name,
+            row_ids=task.row_ids,
+            dates=task.reading.dates,
+        )
+
+
 def read_order(
-    task: Task, *, time: str | None, group: str | None, gap: str | None
+    table: OrderedTable, *, time: str | None, group: str | None, gap: str | None
 ) -> RowOrder | None:
-    """Return the order of a task's rows from the columns that the user names.
+    """Return the order of a table's rows from the columns that the user names.
 
     Parameters
     ----------
-    task : Task
+    table : OrderedTable
     time, group : str, optional
         Columns among the features. A column that was read as a date is found by its parts.
     gap : str, optional
@@ -139,7 +175,8 @@ def read_order(
     >>> from amlb_ext.core.tables import make_task
     >>> days = pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d")
     >>> table = pd.DataFrame({"day": days, "x": range(30), "y": [0.5, 1, 2] * 10})
-    >>> order = read_order(make_task(table, "y", name="t"), time="day", group=None, gap="2D")
+    >>> table = OrderedTable.of_task(make_task(table, "y", name="t"))
+    >>> order = read_order(table, time="day", group=None, gap="2D")
     >>> np.diff(order.time)[:2].tolist(), order.gap
     ([86400.0, 86400.0], 172800.0)
     """
@@ -157,50 +194,55 @@ def read_order(
         )
     times, are_dates = None, False
     if time is not None:
-        times, are_dates = _read_times(task, time)
+        times, are_dates = _read_times(table, time)
     return RowOrder(
         time=times,
-        group=None if group is None else _read_groups(task, group),
+        group=None if group is None else _read_groups(table, group),
         gap=0.0 if gap is None else _read_gap(gap, are_dates=are_dates),
         time_name=time or "",
         group_name=group or "",
     )
 
 
-def order_columns(task: Task, names: tuple[str | None, ...]) -> set[str]:
-    """Return the columns of the task that hold times and groups as they were written."""
-    known = {column.name for column in task.columns}
-    return {name for name in names if name is not None and name in known}
+def order_columns(columns: Collection[str], names: Sequence[str | None]) -> set[str]:
+    """Return the columns that hold times and groups as they were written.
+
+    Examples
+    --------
+    >>> order_columns(["day_year", "shop"], ("day", "shop"))
+    {'shop'}
+    """
+    return {name for name in names if name is not None and name in columns}
 
 
-def _read_times(task: Task, name: str) -> tuple[np.ndarray, bool]:
+def _read_times(table: OrderedTable, name: str) -> tuple[np.ndarray, bool]:
     """Return the times of all rows, and whether they are dates."""
     seconds = f"{name}_seconds"
-    if name not in task.features and task.reading.dates.get(seconds) == name:
+    if name not in table.frame and table.dates.get(seconds) == name:
         # read by --as NAME=date: its parts stand in its place
-        values, are_dates = task.features[seconds], True
+        values, are_dates = table.frame[seconds], True
     else:
-        column = _find_column(task, name, "time")
+        column = _find_column(table, name, "time")
         are_dates = not pd.api.types.is_numeric_dtype(column)
-        values = _parse_times(task, column) if are_dates else column
-    _refuse_missing(task, values, f"--time {name}", "time")
+        values = _parse_times(table, column) if are_dates else column
+    _refuse_missing(table, values, f"--time {name}", "time")
     times = values.to_numpy(dtype=float)
     if times.min() == times.max():
         raise DataError(
-            f"{task.name}: --time {name}, but all rows have the same time",
+            f"{table.name}: --time {name}, but all rows have the same time",
             "name another column, or leave --time out",
         )
     return times, are_dates
 
 
-def _parse_times(task: Task, column: pd.Series) -> pd.Series:
+def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
     """Return a column of dates as seconds since 1970."""
     texts = column.astype(object)
     try:
         times = parse_dates(texts.astype("str").where(texts.notna()))
     except AmbiguousDateError as error:
         raise DataError(
-            f"{task.name}: --time {column.name} holds dates such as {str(error)!r}, of which "
+            f"{table.name}: --time {column.name} holds dates such as {str(error)!r}, of which "
             "nothing tells day and month apart",
             "write them as YEAR-MONTH-DAY",
         ) from None
@@ -208,52 +250,53 @@ def _parse_times(task: Task, column: pd.Series) -> pd.Series:
     if is_unread.any():
         row = int(np.flatnonzero(is_unread)[0])
         raise DataError(
-            f"{task.name}: --time {column.name}, but row {task.row_ids[row] + 1} has "
+            f"{table.name}: --time {column.name}, but row {table.row_ids[row] + 1} has "
             f"{texts.iloc[row]!r}, which is no date and no number",
             "name a column of dates or numbers",
         )
     return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
 
 
-def _read_groups(task: Task, name: str) -> np.ndarray:
+def _read_groups(table: OrderedTable, name: str) -> np.ndarray:
     """Return the group of each row as a number."""
-    column = _find_column(task, name, "group")
-    _refuse_missing(task, column, f"--group {name}", "group")
+    column = _find_column(table, name, "group")
+    _refuse_missing(table, column, f"--group {name}", "group")
     codes, groups = pd.factorize(column)
     if len(groups) == 1:
         raise DataError(
-            f"{task.name}: --group {name}, but all rows are of one group",
+            f"{table.name}: --group {name}, but all rows are of one group",
             "name another column, or leave --group out",
         )
     if len(groups) == len(codes):
         raise DataError(
-            f"{task.name}: --group {name}, but each row has a group of its own, so nothing is "
+            f"{table.name}: --group {name}, but each row has a group of its own, so nothing is "
             "kept together",
             "name another column, or leave --group out",
         )
     return np.asarray(codes, dtype=np.int64)
 
 
-def _find_column(task: Task, name: str, flag: str) -> pd.Series:
-    if name == task.target_name:
+def _find_column(table: OrderedTable, name: str, flag: str) -> pd.Series:
+    if name == table.target:
         raise ConfigError(
-            f"--{flag} names {name!r}, the target of {task.name}", "name a feature"
+            f"--{flag} names {name!r}, the target of {table.name}", "name a feature"
         )
-    if name not in task.features:
-        known = [column.name for column in task.columns]
+    if name not in table.frame:
         raise ConfigError(
-            f"--{flag} names {name!r}, but {task.name} has no such column",
-            suggest_nearest(name, known),
+            f"--{flag} names {name!r}, but {table.name} has no such column",
+            suggest_nearest(name, map(str, table.frame.columns)),
         )
-    return task.features[name]
+    return table.frame[name]
 
 
-def _refuse_missing(task: Task, values: pd.Series, flag: str, what: str) -> None:
+def _refuse_missing(
+    table: OrderedTable, values: pd.Series, flag: str, what: str
+) -> None:
     is_missing = values.isna().to_numpy()
     if is_missing.any():
-        row = int(task.row_ids[np.flatnonzero(is_missing)[0]]) + 1
+        row = int(table.row_ids[np.flatnonzero(is_missing)[0]]) + 1
         raise DataError(
-            f"{task.name}: {flag}, but {int(is_missing.sum())} rows have no {what}, the first is "
+            f"{table.name}: {flag}, but {int(is_missing.sum())} rows have no {what}, the first is "
             f"row {row}",
             "fill them in, or leave these rows out",
         )

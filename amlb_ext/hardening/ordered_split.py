@@ -14,6 +14,7 @@ Both at once are strict: what is learnt from is older, *and* of no group that is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, StratifiedGroupKFold
@@ -54,11 +55,11 @@ def ordered_folds(
     DataError
         Too few times or groups.
     """
+    tests: Sequence[np.ndarray]
     if order.time is not None:
         share = min(test_size, MOST_TESTED / folds)
         tests = _blocks(order.time, oldest=1 - share * folds, n_blocks=folds)
     else:
-        assert order.group is not None
         tests = _random_groups(task, order, folds, test_size, seed)
     made = []
     for test in tests:
@@ -186,7 +187,7 @@ def _blocks(time: np.ndarray, *, oldest: float, n_blocks: int) -> list[np.ndarra
         first_rows = np.maximum(first_rows, second)
     edges = [*np.unique(first_rows[first_rows < n]), n]
     blocks = []
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         blocks.append(in_order[start:end])
     return blocks
 
@@ -195,6 +196,7 @@ def _random_groups(
     task: Task, order: RowOrder, folds: int, test_size: float, seed: int
 ) -> Sequence[np.ndarray]:
     """Return the rows of random groups, for each fold."""
+    assert order.group is not None
     n_groups = len(np.unique(order.group))
     n_test = max(1, round(test_size * n_groups))
     if n_test >= n_groups:
@@ -213,6 +215,7 @@ def _group_parts(
     y: np.ndarray, n_classes: int, parts: int, seed: int, order: RowOrder
 ) -> list[np.ndarray]:
     """Return the rows of each part: whole groups, alike in classes where that can be."""
+    assert order.group is not None
     n_parts = min(parts, len(np.unique(order.group)))
     if n_parts < 2:
         # one group: nothing can be learnt elsewhere

@@ -309,9 +309,7 @@ def prepare(
         row=cross.row[judged],
     )
     # learnt from training rows alone, and from features alone: weights know no test label
-    region = Region(cross.seeds.weights).fit(
-        train.Z, train.is_bad, cross.judged_parts
-    )
+    region = Region(cross.seeds.weights).fit(train.Z, train.is_bad, cross.judged_parts)
     out_of_fold = _judge_out_of_fold(models, cross, train, region)
 
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]

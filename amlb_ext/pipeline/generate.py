@@ -19,7 +19,7 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.row_order import order_columns, read_order
+from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
@@ -279,21 +279,29 @@ def order_tasks(
     errors: list[tuple[str, HardsynthError]] = []
     for task in tasks:
         try:
-            order = read_order(task, time=split.time, group=split.group, gap=split.gap)
+            order = read_order(
+                OrderedTable.of_task(task),
+                time=split.time,
+                group=split.group,
+                gap=split.gap,
+            )
         except DataError as error:
             errors.append((task.name, error))
             continue
         if order is None:
             ordered.append(task)
             continue
-        dropped = order_columns(task, (split.time, split.group)) - set(source.keep)
+        dropped = order_columns(list(task.features), (split.time, split.group))
+        dropped -= set(source.keep)
         notes = [f"split {order.text}"]
         if dropped == {column.name for column in task.columns}:
             errors.append((task.name, _no_feature_error(task, sorted(dropped))))
             continue
         for name in sorted(dropped):
             keep = f"--keep {shlex.quote(name)}"
-            notes.append(f"{name!r} orders the rows and is no feature; {keep} makes it one")
+            notes.append(
+                f"{name!r} orders the rows and is no feature; {keep} makes it one"
+            )
         task = dataclasses.replace(
             drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
         )

@@ -258,7 +258,7 @@ def _entrant_scores(
 def _metric_intervals(
     part: ReportPart, entrant: _Entrant, level: float
 ) -> dict[str, tuple[float, float]]:
-    """Return intervals of the metrics that are means over rows, clustered by source row or group."""
+    """Return intervals of the metrics that are means over rows, clustered as the rows are."""
     predictions = part.predictions
     rows = entrant.rows
     # Occurrences of a source row in several folds are one observation.

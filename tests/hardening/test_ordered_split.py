@@ -8,7 +8,7 @@ import pytest
 
 from amlb_ext.core.config import SplitConfig, build_config
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.row_order import RowOrder, read_order
+from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
 from amlb_ext.hardening.ordered_split import ordered_parts
@@ -64,7 +64,8 @@ def out_of_fold_error(task):
 
 
 @pytest.mark.parametrize(
-    ("table", "order"), [(drifting(), {"time": "day"}), (shop_levels(), {"group": "shop"})]
+    ("table", "order"),
+    [(drifting(), {"time": "day"}), (shop_levels(), {"group": "shop"})],
 )
 def test_random_folds_flatter_where_a_leak_is_planted_and_these_do_not(table, order):
     task = ordered(table, **order)
@@ -73,7 +74,9 @@ def test_random_folds_flatter_where_a_leak_is_planted_and_these_do_not(table, or
     unordered = dataclasses.replace(task, order=None)
     at_random = out_of_fold_error(unordered)
     in_order = out_of_fold_error(task)
-    prepared = prepare([task], 0, build_config({"baseline": {"model": "random_forest"}}))
+    prepared = prepare(
+        [task], 0, build_config({"baseline": {"model": "random_forest"}})
+    )
     span = prepared.models.targets[0].scale.span
     new = prepared.test.y - prepared.test.f
     on_new_rows = float(np.sqrt((new**2).mean())) * span
@@ -156,8 +159,8 @@ def test_a_column_of_dates_that_is_read_by_its_parts_orders_the_rows_as_well():
         options=SourceConfig(read_as={"day": "date"}),
     )
     plain = make_task(table, "y", name="t")
-    by_parts = read_order(read, time="day", group=None, gap=None)
-    by_text = read_order(plain, time="day", group=None, gap=None)
+    by_parts = read_order(OrderedTable.of_task(read), time="day", group=None, gap=None)
+    by_text = read_order(OrderedTable.of_task(plain), time="day", group=None, gap=None)
     assert np.array_equal(by_parts.time, by_text.time)
 
 
@@ -172,7 +175,11 @@ def test_columns_that_order_are_no_features_unless_they_are_kept():
     [
         ({"time": "dai"}, ConfigError, "has no such column.*did you mean 'day'"),
         ({"time": "y"}, ConfigError, "the target"),
-        ({"time": "shop"}, DataError, "row 1 has 's.*', which is no date and no number"),
+        (
+            {"time": "shop"},
+            DataError,
+            "row 1 has 's.*', which is no date and no number",
+        ),
         ({"gap": "7D"}, ConfigError, "add --time COLUMN"),
         ({"group": "shop", "gap": "7D"}, ConfigError, "--group knows none"),
         ({"time": "day", "gap": "7 bananas"}, ConfigError, "a duration such as 7D"),
@@ -202,7 +209,7 @@ def test_folds_of_a_source_that_mix_what_is_to_stay_apart_are_refused():
     older, newer = np.arange(200), np.arange(200, 300)
     for train, test, is_right in ((older, newer, True), (newer, older, False)):
         task = make_task(table, "y", name="t", folds=[Fold(train, test)])
-        order = read_order(task, time="day", group=None, gap=None)
+        order = read_order(OrderedTable.of_task(task), time="day", group=None, gap=None)
         task = dataclasses.replace(task, order=order)
         if is_right:
             assert split_task(task, SplitConfig(), seed=1).folds == task.folds
