@@ -114,21 +114,22 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
     if not given:
         if len(sources) == 1 and _is_definition_of_series(arguments, sources[0]):
             return True
-        others = ("season", "frequency", "origins", "step", "cutoff")
+        others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
         lonely = [flag for flag in others if _is_given(arguments, flag)]
         if lonely:
             raise ConfigError(
-                f"--{lonely[0]} is for series",
+                f"--{lonely[0].replace('_', '-')} is for series",
                 "add --series NAME --time NAME --horizon N, or leave it out",
             )
         return False
     if _is_given(arguments, "split.time"):
         given.append("time")
-    for flag in ("group", "gap"):
-        if _is_given(arguments, f"split.{flag}"):
+    for name in ("group", "gap", "cluster_by"):
+        if _is_given(arguments, f"split.{name}"):
+            flag = flag_name(("split", name))
             raise ConfigError(
-                f"--{flag} splits the rows of a plain table, and these are series",
-                f"leave --{flag} out: origins lie in time by themselves",
+                f"--{flag} is for the rows of a plain table, and these are series",
+                f"leave --{flag} out: origins lie in time, and a series is a group",
             )
     missing = [flag for flag in ("series", "time", "horizon") if flag not in given]
     if missing:
@@ -299,7 +300,7 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
         read_forecaster(baseline, "F", roles, layer.get("source", {})),
         Path(arguments.out),
         name=layer.get("name", "hardsynth"),
-        task=_task_name(source),
+        task=task_name(source),
         source=source if source == SIMULATED else Path(source).name,
         origins=OriginPlan(
             test=1 if arguments.origins is None else arguments.origins,
@@ -324,7 +325,7 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
     return 0
 
 
-def _task_name(source: str) -> str:
+def task_name(source: str) -> str:
     """Return what the tasks of a source are called: the table, or the definition's task."""
     if source == SIMULATED:
         return "series"

@@ -226,7 +226,7 @@ def _refit_losses(
             F, train, rows, refits=refits, seed=seed, order=train_order
         )
         what = "80 % of its training rows"
-        if train_order is not None:
+        if train_order is not None and train_order.splits:
             by_time = train_order.time is not None
             what = "all but one block of time" if by_time else "80 % of its groups"
         note = f"null control: F was fitted again {len(predictions)} times on {what}"
@@ -267,7 +267,7 @@ def _contrasts(
         reweighted=region.reweighted,
         refits=refit_losses,
         level=level,
-        clusters=None if order is None else order.group,
+        clusters=None if order is None else order.clusters,
     )
     table = answer_questions(losses, rows)
     table["relative"] = table["difference"] / table["loss_f"]
@@ -276,17 +276,14 @@ def _contrasts(
 
 def _order_notes(order: RowOrder) -> list[str]:
     """Return how the order of the rows counts."""
-    notes = [f"where F fails is learnt {order.text}"]
+    notes = [f"where F fails is learnt {order.text}"] if order.splits else []
     if order.time is not None:
         notes.append(
             f"the oldest {OLDEST:.0%} of the rows only teach where F fails; they count over all "
             "rows"
         )
-    if order.group is not None:
-        n_groups = len(np.unique(order.group))
-        notes.append(
-            f"intervals are clustered by the {n_groups} groups of {order.group_name!r}"
-        )
+    if order.cluster_text:
+        notes.append(order.cluster_text)
     return notes
 
 

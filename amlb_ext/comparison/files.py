@@ -111,7 +111,7 @@ def with_order(
     ----------
     table : LabelledTable
     split : SplitConfig
-        ``time``, ``group`` and ``gap`` are used.
+        ``time``, ``group``, ``cluster_by`` and ``gap`` are used.
     needed : collection of str
         Columns that a model was fitted on, which stay.
 
@@ -131,8 +131,10 @@ def with_order(
         time=split.time,
         group=split.group,
         gap=split.gap,
+        cluster_by=split.cluster_by,
     )
-    dropped = order_columns(list(table.features), (split.time, split.group))
+    names = (split.time, split.group, split.cluster_by)
+    dropped = order_columns(list(table.features), names)
     features = table.features.drop(columns=sorted(dropped - set(needed)))
     return dataclasses.replace(table, features=features), order
 

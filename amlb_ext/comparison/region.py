@@ -23,6 +23,8 @@ from amlb_ext.hardening.weights import Region
 
 #: Parts of the rows; the weights of each come from the others.
 PARTS = 5
+#: Parts of the rows with groups or times that a region is calibrated on.
+CALIBRATING_PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ def _learn_weights(
     n_parts = min(PARTS, int(is_bad.sum()), int((~is_bad).sum()))
     if n_parts < 2:
         return _LearntWeights()
-    if rows.task.order is not None:
+    if rows.task.order is not None and rows.task.order.splits:
         return _learn_in_order(rows, is_bad, seed, with_jackknife=with_jackknife)
     splitter = StratifiedKFold(
         n_parts,
@@ -156,7 +158,7 @@ def _learn_in_order(
 ) -> _LearntWeights:
     """Learn each part's weights from rows of other groups, or of earlier times."""
     assert rows.task.order is not None
-    parts = list(_parts_in_order(rows, is_bad, seed, np.arange(len(rows))))
+    parts = list(_parts_in_order(rows, is_bad, seed, np.arange(len(rows)), PARTS))
     weights = np.zeros(len(rows))
     unknown = []
     for number, (learnt, held) in enumerate(parts):
@@ -202,7 +204,7 @@ def _weigh_in_order(
     if not is_bad[learnt].any() or is_bad[learnt].all():
         return None
     try:
-        inner = _parts_in_order(rows, is_bad, seed, learnt)
+        inner = _parts_in_order(rows, is_bad, seed, learnt, CALIBRATING_PARTS)
     except DataError:
         # too few times or groups are left to calibrate on
         return None
@@ -212,10 +214,14 @@ def _weigh_in_order(
 
 
 def _parts_in_order(
-    rows: LabelledRows, is_bad: np.ndarray, seed: int, among: np.ndarray
+    rows: LabelledRows,
+    is_bad: np.ndarray,
+    seed: int,
+    among: np.ndarray,
+    n_parts: int,
 ) -> CvSplits:
     """Return parts of some of the rows, as positions among these."""
     assert rows.task.order is not None
     part_seed = derive_int_seed(seed, "compare", "parts")
     codes = is_bad[among].astype(int)
-    return cross_folds(codes, 2, PARTS, part_seed, rows.task.order.take(among))
+    return cross_folds(codes, 2, n_parts, part_seed, rows.task.order.take(among))

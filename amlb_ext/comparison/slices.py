@@ -60,8 +60,8 @@ def compare_on_slices(
     # rows of a group stay in one half, and count as the group that they are
     clusters = np.arange(len(rows))
     order = rows.task.order
-    if order is not None and order.group is not None:
-        clusters = order.group
+    if order is not None and order.clusters is not None:
+        clusters = order.clusters
     found = search_and_judge(
         rows.task.features,
         rows.task.columns,

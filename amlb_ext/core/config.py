@@ -179,6 +179,12 @@ class SplitConfig(Stage):
         "on both sides of a split",
         json_schema_extra={"metavar": "COLUMN"},
     )
+    cluster_by: str | None = Field(
+        None,
+        description="column of groups that a split may part, and whose rows depend on each other: "
+        "intervals count a group, not each row (default: --group)",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
     gap: str | None = Field(
         None,
         coerce_numbers_to_str=True,
@@ -193,7 +199,7 @@ class SplitConfig(Stage):
     ) -> dict[str, Any]:
         # suites of random splits were made before there were others, and keep their bytes
         settings: dict[str, Any] = write(self)
-        for name in ("time", "group", "gap"):
+        for name in ("time", "group", "cluster_by", "gap"):
             if settings.get(name) is None:
                 settings.pop(name, None)
         return settings

@@ -29,17 +29,21 @@ class RowOrder:
     time : ndarray of shape (n,) or None
         Seconds since 1970 of a column of dates, else the column's own numbers.
     group : ndarray of shape (n,), int, or None
+    cluster : ndarray of shape (n,), int, or None
+        Groups that a split may part, as those of many series in time: intervals alone count them.
     gap : float
         Smallest distance in time between a row that is learnt from and one that is tested on.
-    time_name, group_name : str
+    time_name, group_name, cluster_name : str
         The columns; empty where there is none.
     """
 
     time: np.ndarray | None = None
     group: np.ndarray | None = None
+    cluster: np.ndarray | None = None
     gap: float = 0.0
     time_name: str = ""
     group_name: str = ""
+    cluster_name: str = ""
 
     def take(self, rows: np.ndarray) -> RowOrder:
         """Return the order of some of the rows, by position."""
@@ -47,7 +51,18 @@ class RowOrder:
             self,
             time=None if self.time is None else self.time[rows],
             group=None if self.group is None else self.group[rows],
+            cluster=None if self.cluster is None else self.cluster[rows],
         )
+
+    @property
+    def splits(self) -> bool:
+        """Whether rows are split otherwise than at random."""
+        return self.time is not None or self.group is not None
+
+    @property
+    def clusters(self) -> np.ndarray | None:
+        """What rows depend on each other by, ``(n,)``; None where nothing is known."""
+        return self.group if self.cluster is None else self.cluster
 
     def may_teach(self, held: np.ndarray) -> np.ndarray:
         """Return which rows may be learnt from before the held ones are predicted, ``(n,)`` bool.
@@ -96,13 +111,23 @@ class RowOrder:
             sentences.append(
                 f"by groups of {self.group_name!r}: no group is on both sides"
             )
-        return "; ".join(sentences)
+        return "; ".join(sentences) or "at random"
+
+    @property
+    def cluster_text(self) -> str:
+        """What intervals count, in words; empty where they count rows."""
+        if self.clusters is None:
+            return ""
+        n_groups = len(np.unique(self.clusters))
+        name = self.cluster_name or self.group_name
+        return f"intervals are clustered by the {n_groups} groups of {name!r}"
 
     @property
     def digest(self) -> str:
         """The sha256 of times, groups and gap."""
         digest = hashlib.sha256(f"{self.gap!r}".encode())
-        for name, values in (("time", self.time), ("group", self.group)):
+        arrays = {"time": self.time, "group": self.group, "cluster": self.cluster}
+        for name, values in arrays.items():
             if values is not None:
                 # the same bytes on every machine
                 kind = "<f8" if name == "time" else "<i8"
@@ -146,14 +171,19 @@ class OrderedTable:
 
 
 def read_order(
-    table: OrderedTable, *, time: str | None, group: str | None, gap: str | None
+    table: OrderedTable,
+    *,
+    time: str | None = None,
+    group: str | None = None,
+    gap: str | None = None,
+    cluster_by: str | None = None,
 ) -> RowOrder | None:
     """Return the order of a table's rows from the columns that the user names.
 
     Parameters
     ----------
     table : OrderedTable
-    time, group : str, optional
+    time, group, cluster_by : str, optional
         Columns among the features. A column that was read as a date is found by its parts.
     gap : str, optional
         A number in the unit of the times, or of dates a duration such as ``7D`` or ``12h``.
@@ -176,31 +206,37 @@ def read_order(
     >>> days = pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d")
     >>> table = pd.DataFrame({"day": days, "x": range(30), "y": [0.5, 1, 2] * 10})
     >>> table = OrderedTable.of_task(make_task(table, "y", name="t"))
-    >>> order = read_order(table, time="day", group=None, gap="2D")
+    >>> order = read_order(table, time="day", gap="2D")
     >>> np.diff(order.time)[:2].tolist(), order.gap
     ([86400.0, 86400.0], 172800.0)
     """
-    if time is None and group is None:
-        if gap is not None:
-            raise ConfigError(
-                f"--gap {gap} is a distance in time, and no column of times is named",
-                "add --time COLUMN",
-            )
-        return None
     if time is None and gap is not None:
         raise ConfigError(
-            f"--gap {gap} is a distance in time, and --group knows none",
+            f"--gap {gap} is a distance in time, and no column of times is named",
             "add --time COLUMN, or leave --gap out",
+        )
+    if time is None and group is None and cluster_by is None:
+        return None
+    if group is not None and cluster_by is not None:
+        raise ConfigError(
+            "--group and --cluster-by are both given, and rows of a group count as one already",
+            "leave one out",
         )
     times, are_dates = None, False
     if time is not None:
         times, are_dates = _read_times(table, time)
     return RowOrder(
         time=times,
-        group=None if group is None else _read_groups(table, group),
+        group=None if group is None else _read_groups(table, group, "group"),
+        cluster=(
+            None
+            if cluster_by is None
+            else _read_groups(table, cluster_by, "cluster-by")
+        ),
         gap=0.0 if gap is None else _read_gap(gap, are_dates=are_dates),
         time_name=time or "",
         group_name=group or "",
+        cluster_name=cluster_by or "",
     )
 
 
@@ -257,21 +293,21 @@ def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
     return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
 
 
-def _read_groups(table: OrderedTable, name: str) -> np.ndarray:
+def _read_groups(table: OrderedTable, name: str, flag: str) -> np.ndarray:
     """Return the group of each row as a number."""
-    column = _find_column(table, name, "group")
-    _refuse_missing(table, column, f"--group {name}", "group")
+    column = _find_column(table, name, flag)
+    _refuse_missing(table, column, f"--{flag} {name}", "group")
     codes, groups = pd.factorize(column)
     if len(groups) == 1:
         raise DataError(
-            f"{table.name}: --group {name}, but all rows are of one group",
-            "name another column, or leave --group out",
+            f"{table.name}: --{flag} {name}, but all rows are of one group",
+            f"name another column, or leave --{flag} out",
         )
     if len(groups) == len(codes):
         raise DataError(
-            f"{table.name}: --group {name}, but each row has a group of its own, so nothing is "
+            f"{table.name}: --{flag} {name}, but each row has a group of its own, so nothing is "
             "kept together",
-            "name another column, or leave --group out",
+            f"name another column, or leave --{flag} out",
         )
     return np.asarray(codes, dtype=np.int64)
 

@@ -395,10 +395,9 @@ def _judgement_columns(
 
 
 def _group_column(task: Task, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Say which group rows of the table belong to; where they are split by groups."""
-    if task.order is None or task.order.group is None:
-        return {}
-    return {"group": task.order.group[rows]}
+    """Say which group rows of the table belong to, where the user names groups."""
+    clusters = None if task.order is None else task.order.clusters
+    return {} if clusters is None else {"group": clusters[rows]}
 
 
 def _put_back_column(models: FoldModels, rows: JudgedRows) -> dict[str, np.ndarray]:

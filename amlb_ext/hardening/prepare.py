@@ -158,7 +158,7 @@ class CrossFit:
 
         Of time the first part has no judged row to be learnt from, and is left out.
         """
-        if self.order is None:
+        if self.order is None or not self.order.splits:
             return None
         place = np.full(len(self.Z), -1)
         place[self.judged] = np.arange(len(self.judged))

@@ -75,12 +75,12 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     [8, 8, 8]
     """
     if task.folds:
-        if task.order is not None:
+        if task.order is not None and task.order.splits:
             check_folds(task, task.order)
         return _first_folds(task, config.folds)
     # the tasks of a group share this name, and so their folds
     rng = random_stream(seed, task.stream_name, "split")
-    if task.order is not None:
+    if task.order is not None and task.order.splits:
         folds_in_order = ordered_folds(
             task,
             task.order,
@@ -172,7 +172,7 @@ def cross_folds(
     >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
     [2, 2, 2, 2, 2]
     """
-    if order is not None:
+    if order is not None and order.splits:
         return ordered_parts(y, n_classes, parts, seed, order)
     parts = min(parts, len(y))
     _, class_sizes = np.unique(y, return_counts=True)

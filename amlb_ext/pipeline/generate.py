@@ -284,6 +284,7 @@ def order_tasks(
                 time=split.time,
                 group=split.group,
                 gap=split.gap,
+                cluster_by=split.cluster_by,
             )
         except DataError as error:
             errors.append((task.name, error))
@@ -291,9 +292,13 @@ def order_tasks(
         if order is None:
             ordered.append(task)
             continue
-        dropped = order_columns(list(task.features), (split.time, split.group))
+        dropped = order_columns(
+            list(task.features), (split.time, split.group, split.cluster_by)
+        )
         dropped -= set(source.keep)
         notes = [f"split {order.text}"]
+        if order.cluster_text:
+            notes.append(order.cluster_text)
         if dropped == {column.name for column in task.columns}:
             errors.append((task.name, _no_feature_error(task, sorted(dropped))))
             continue

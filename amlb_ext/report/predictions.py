@@ -115,7 +115,7 @@ def has_prediction(f: np.ndarray) -> np.ndarray:
 def row_clusters(rows: pd.DataFrame) -> np.ndarray:
     """Return what rows of a provenance depend on each other by, ``(n,)``.
 
-    The group where the suite was split by groups, else the source row, which several folds may
+    The group where the user named groups, else the source row, which several folds may
     hold.
     """
     column = "group" if "group" in rows else "source_row"
