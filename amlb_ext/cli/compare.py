@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import (
+    ORDER_SETTINGS,
     READING_SETTINGS,
     add_output_flags,
     add_setting_flags,
@@ -66,7 +67,7 @@ def add_parser(commands: Any) -> None:
         help="loss of forecasts that is compared (default: mase)",
     )
     add_series_flags(parser)
-    add_setting_flags(parser, only=READING_SETTINGS)
+    add_setting_flags(parser, only=READING_SETTINGS | ORDER_SETTINGS)
     add_output_flags(parser)
     parser.show_first(
         {
@@ -142,7 +143,8 @@ def compare_files(
         As :func:`amlb_ext.comparison.compare`, or a file that cannot be read.
     """
     files = named_files(arguments.candidate, "--candidate")
-    options = build_config(layer_from(arguments)).source
+    config = build_config(layer_from(arguments))
+    options = config.source
     check_file(Path(arguments.table))
     if arguments.train:
         check_file(Path(arguments.train))
@@ -153,20 +155,26 @@ def compare_files(
         describe_table,
         read_labelled_table,
         read_model,
+        with_order,
     )
     from amlb_ext.sources.reading import reading_text
 
     table = read_labelled_table(Path(arguments.table), arguments.target, options)
-    train = None
-    if arguments.train:
-        old = read_labelled_table(Path(arguments.train), arguments.target, options)
-        train = (old.features, old.target)
     kind = arguments.kind
     if kind is None and options.read_as.get(arguments.target) == "category":
         kind = "classification"
     trust_pickle = arguments.trust_pickle
     baseline = read_model(Path(arguments.baseline), trust_pickle)
     candidates = {name: read_model(path, trust_pickle) for name, path in files.items()}
+    needed: set[str] = set()
+    for model in (baseline, *candidates.values()):
+        needed.update(map(str, getattr(model, "feature_names_in_", ())))
+    table, order = with_order(table, config.split, needed)
+    train, train_order = None, None
+    if arguments.train:
+        old = read_labelled_table(Path(arguments.train), arguments.target, options)
+        old, train_order = with_order(old, config.split, needed)
+        train = (old.features, old.target)
     if not is_quiet(arguments):
         reading = describe_table(table, model=baseline, kind=kind)
         lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
@@ -183,4 +191,6 @@ def compare_files(
         refits=arguments.refits,
         level=level,
         seed=arguments.seed,
+        order=order,
+        train_order=train_order,
     )

@@ -80,6 +80,16 @@ READING_SETTINGS = frozenset(
     }
 )
 
+#: What keeps rows of a table together or in order when they are split.
+ORDER_SETTINGS = frozenset(
+    {
+        ("split", "time"),
+        ("split", "group"),
+        ("split", "cluster_by"),
+        ("split", "gap"),
+    }
+)
+
 
 def add_setting_flags(
     parser: argparse.ArgumentParser,

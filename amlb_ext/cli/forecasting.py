@@ -39,6 +39,7 @@ _SETTINGS = {
     ("source", "max_unpacked"),
     ("source", "download_time"),
     ("source", "retries"),
+    ("split", "time"),
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
@@ -47,7 +48,7 @@ _TABLE_ENDINGS = (".csv", ".parquet")
 
 
 def add_series_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that make a table one of series."""
+    """Add the flags that make a table one of series; ``--time`` is a setting of every table."""
     group = parser.add_argument_group(
         "series",
         "for a long table, one row for each series and time: forecasting "
@@ -58,7 +59,6 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column that says which series a row belongs to",
     )
-    group.add_argument("--time", metavar="NAME", help="column of times")
     group.add_argument("--horizon", type=int, metavar="N", help="steps to forecast")
     group.add_argument(
         "--season",
@@ -107,22 +107,30 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
     ConfigError
         Some of the flags of series, but not all that are needed.
     """
-    given = [
-        flag for flag in ("series", "time", "horizon") if _is_given(arguments, flag)
-    ]
+    # --time alone orders the rows of a plain table
+    given = [flag for flag in ("series", "horizon") if _is_given(arguments, flag)]
     if sources == [SIMULATED]:
         return True
     if not given:
         if len(sources) == 1 and _is_definition_of_series(arguments, sources[0]):
             return True
-        others = ("season", "frequency", "origins", "step", "cutoff")
+        others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
         lonely = [flag for flag in others if _is_given(arguments, flag)]
         if lonely:
             raise ConfigError(
-                f"--{lonely[0]} is for series",
+                f"--{lonely[0].replace('_', '-')} is for series",
                 "add --series NAME --time NAME --horizon N, or leave it out",
             )
         return False
+    if _is_given(arguments, "split.time"):
+        given.append("time")
+    for name in ("group", "gap", "cluster_by"):
+        if _is_given(arguments, f"split.{name}"):
+            flag = flag_name(("split", name))
+            raise ConfigError(
+                f"--{flag} is for the rows of a plain table, and these are series",
+                f"leave --{flag} out: origins lie in time, and a series is a group",
+            )
     missing = [flag for flag in ("series", "time", "horizon") if flag not in given]
     if missing:
         raise ConfigError(
@@ -190,7 +198,7 @@ def read_series(
         raise ConfigError("series need --target", "name the column to forecast")
     roles = PanelRoles(
         series=arguments.series,
-        time=arguments.time,
+        time=getattr(arguments, "split.time"),
         target=target,
         horizon=arguments.horizon,
         season=arguments.season,
@@ -292,7 +300,7 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
         read_forecaster(baseline, "F", roles, layer.get("source", {})),
         Path(arguments.out),
         name=layer.get("name", "hardsynth"),
-        task=_task_name(source),
+        task=task_name(source),
         source=source if source == SIMULATED else Path(source).name,
         origins=OriginPlan(
             test=1 if arguments.origins is None else arguments.origins,
@@ -317,7 +325,7 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
     return 0
 
 
-def _task_name(source: str) -> str:
+def task_name(source: str) -> str:
     """Return what the tasks of a source are called: the table, or the definition's task."""
     if source == SIMULATED:
         return "series"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.cli.compare import add_comparison_flags, compare_files
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import (
+    ORDER_SETTINGS,
     READING_SETTINGS,
     add_jobs_flag,
     add_output_flags,
@@ -95,7 +96,7 @@ def add_parser(commands: Any) -> None:
         "--target", metavar="NAME", help="of a table: column to predict"
     )
     add_comparison_flags(parser)
-    add_setting_flags(parser, only=READING_SETTINGS)
+    add_setting_flags(parser, only=READING_SETTINGS | ORDER_SETTINGS)
     add_jobs_flag(parser)
     add_output_flags(parser)
     parser.show_first(

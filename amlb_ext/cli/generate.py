@@ -60,6 +60,13 @@ def add_parser(commands: Any) -> None:
         "(default: bundled)",
     )
     add_series_flags(parser)
+    parser.add_argument(
+        "--as-rows",
+        type=int,
+        metavar="L",
+        help="with --series: a plain table of L lags and the value --horizon steps ahead, split "
+        "forward in time, for tabular systems",
+    )
     add_suite_flags(parser)
     show_common_flags(parser, "sources")
     parser.set_defaults(run_command=run_command)
@@ -68,6 +75,10 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Write a suite; see :func:`amlb_ext.pipeline.generate_suite`."""
     if takes_series(arguments, arguments.sources):
+        if arguments.as_rows is not None:
+            from amlb_ext.cli.series_rows import generate_rows
+
+            return generate_rows(arguments, arguments.sources[0])
         return generate_series(arguments, arguments.sources[0])
     return make_suite(arguments, tuple(arguments.sources))
 

@@ -22,7 +22,9 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.hardening.baseline.clones import can_clone
+from amlb_ext.hardening.ordered_split import OLDEST
 from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
@@ -45,6 +47,8 @@ def compare(
     refits: int = 5,
     level: float = 0.95,
     seed: int = 0,
+    order: RowOrder | None = None,
+    train_order: RowOrder | None = None,
 ) -> ModelComparison:
     """Compare models with F on rows that none of them was fitted on.
 
@@ -79,6 +83,10 @@ def compare(
         Coverage of the intervals.
     seed : int
         Same input and seed, same numbers.
+    order, train_order : RowOrder, optional
+        Groups and times of the rows of ``X``, and of ``train``. Where F fails is then learnt from
+        other groups, or from earlier rows; re-fits leave out whole groups or blocks of time; and
+        intervals are clustered by group.
 
     Returns
     -------
@@ -115,7 +123,7 @@ def compare(
     ['better']
     """
     _check_settings(candidates, null=null, refits=refits, level=level, train=train)
-    rows = read_labelled_rows(X, y, model=F, kind=kind)
+    rows = read_labelled_rows(X, y, model=F, kind=kind, order=order)
     if train is not None:
         refuse_seen_rows(rows, as_frame(train[0]))
     f = models.predict_rows(F, rows, "F")
@@ -133,13 +141,22 @@ def compare(
     config = HardnessConfig(rule=rule, alpha=alpha)
     region = find_region(rows, f, config, seed)
     notes = list(rows.notes)
+    if rows.task.order is not None:
+        notes += _order_notes(rows.task.order)
     refit_losses, null_note = _refit_losses(
-        F, rows, y, train=train, null=null, refits=refits, seed=seed
+        F,
+        rows,
+        y,
+        train=train,
+        null=null,
+        refits=refits,
+        seed=seed,
+        train_order=train_order,
     )
     notes.append(null_note)
     if refit_losses is not None:
         refit_losses = cap.apply(refit_losses)
-    contrasts = _contrasts(losses, loss_f, region, refit_losses, level)
+    contrasts = _contrasts(losses, loss_f, region, refit_losses, level, rows.task.order)
     notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
@@ -191,6 +208,7 @@ def _refit_losses(
     null: str,
     refits: int,
     seed: int,
+    train_order: RowOrder | None,
 ) -> tuple[pd.DataFrame | None, str]:
     """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
     if null == "none":
@@ -205,9 +223,19 @@ def _refit_losses(
         )
     if train is not None and null != "rows":
         predictions = models.refit_on_training_rows(
-            F, train, rows, refits=refits, seed=seed
+            F, train, rows, refits=refits, seed=seed, order=train_order
         )
-        note = f"null control: F was fitted again {refits} times on 80 % of its training rows"
+        what = "80 % of its training rows"
+        if train_order is not None and train_order.splits:
+            by_time = train_order.time is not None
+            what = "all but one block of time" if by_time else "80 % of its groups"
+        note = f"null control: F was fitted again {len(predictions)} times on {what}"
+    elif rows.task.order is not None and rows.task.order.time is not None:
+        return None, (
+            "F's training rows are not given, and it cannot be fitted again on rows that come "
+            "later: without this null control no model is called better where F fails; give "
+            "train=(X0, y0)"
+        )
     else:
         own_y = np.asarray(y)[rows.task.row_ids]
         predictions = models.refit_across_rows(F, rows, own_y, refits=refits, seed=seed)
@@ -230,6 +258,7 @@ def _contrasts(
     region: FailureRegion,
     refit_losses: pd.DataFrame | None,
     level: float,
+    order: RowOrder | None,
 ) -> pd.DataFrame:
     """Return one row for each candidate and question."""
     rows = ComparedRows(
@@ -238,10 +267,24 @@ def _contrasts(
         reweighted=region.reweighted,
         refits=refit_losses,
         level=level,
+        clusters=None if order is None else order.clusters,
     )
     table = answer_questions(losses, rows)
     table["relative"] = table["difference"] / table["loss_f"]
     return table.rename(columns={"candidate": "model"})
+
+
+def _order_notes(order: RowOrder) -> list[str]:
+    """Return how the order of the rows counts."""
+    notes = [f"where F fails is learnt {order.text}"] if order.splits else []
+    if order.time is not None:
+        notes.append(
+            f"the oldest {OLDEST:.0%} of the rows only teach where F fails; they count over all "
+            "rows"
+        )
+    if order.cluster_text:
+        notes.append(order.cluster_text)
+    return notes
 
 
 def _weighting_text(region: FailureRegion) -> str:

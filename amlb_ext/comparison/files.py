@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.row_order import (
+    OrderedTable,
+    RowOrder,
+    order_columns,
+    read_order,
+)
 from amlb_ext.core.task import Reading
 from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
 from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
@@ -92,6 +100,43 @@ def read_labelled_table(
         reading=Reading("given", table.named, table.dates),
         notes=table.notes,
     )
+
+
+def with_order(
+    table: LabelledTable, split: SplitConfig, needed: Collection[str] = ()
+) -> tuple[LabelledTable, RowOrder | None]:
+    """Return a table without the columns that order its rows, and the order.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    split : SplitConfig
+        ``time``, ``group``, ``cluster_by`` and ``gap`` are used.
+    needed : collection of str
+        Columns that a model was fitted on, which stay.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As :func:`amlb_ext.core.row_order.read_order`.
+    """
+    order = read_order(
+        OrderedTable(
+            name=table.name,
+            frame=table.features,
+            target=str(table.target.name),
+            row_ids=np.arange(len(table.features)),
+            dates=table.reading.dates,
+        ),
+        time=split.time,
+        group=split.group,
+        gap=split.gap,
+        cluster_by=split.cluster_by,
+    )
+    names = (split.time, split.group, split.cluster_by)
+    dropped = order_columns(list(table.features), names)
+    features = table.features.drop(columns=sorted(dropped - set(needed)))
+    return dataclasses.replace(table, features=features), order
 
 
 def describe_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.equal_rows import number_rows
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -70,7 +72,12 @@ class LabelledRows:
 
 
 def read_labelled_rows(
-    X: Any, y: Any, *, model: Any, kind: str | None = None
+    X: Any,
+    y: Any,
+    *,
+    model: Any,
+    kind: str | None = None,
+    order: RowOrder | None = None,
 ) -> LabelledRows:
     """Check a table and its target, and encode them.
 
@@ -82,6 +89,8 @@ def read_labelled_rows(
         F: a scikit-learn classifier or regressor settles the kind, and its classes are the labels.
     kind : {'classification', 'regression'}, optional
         Where F does not tell.
+    order : RowOrder, optional
+        Groups and times of the rows of X.
 
     Returns
     -------
@@ -123,6 +132,8 @@ def read_labelled_rows(
         kind=_kind_of(model, kind),
         categories=known_labels,
     )
+    if order is not None:
+        task = dataclasses.replace(task, order=order.take(task.row_ids))
     encoder = Encoder(task.columns, known="table").fit(task.features)
     scale = TargetEncoder(task.kind, task.labels, task.target)
     return LabelledRows(

@@ -11,10 +11,12 @@ from amlb_ext.comparison.labelled import LabelledRows, as_frame
 from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.hardening.baseline.clones import fit_clone
 from amlb_ext.hardening.baseline.from_file import FittedBaseline
 from amlb_ext.hardening.baseline.model_columns import select_features
 from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
+from amlb_ext.hardening.ordered_split import blocks_left_out
 
 
 def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
@@ -60,11 +62,18 @@ def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
 
 
 def refit_on_training_rows(
-    model: Any, train: tuple[Any, Any], rows: LabelledRows, *, refits: int, seed: int
+    model: Any,
+    train: tuple[Any, Any],
+    rows: LabelledRows,
+    *,
+    refits: int,
+    seed: int,
+    order: RowOrder | None = None,
 ) -> list[np.ndarray]:
-    """Return predictions of F fitted again on random parts of its training rows.
+    """Return predictions of F fitted again on parts of its training rows.
 
-    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`).
+    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`); of
+    rows with an order, random 80 % of the groups, or all but one block of time.
 
     Parameters
     ----------
@@ -74,6 +83,8 @@ def refit_on_training_rows(
     rows : LabelledRows
     refits : int
     seed : int
+    order : RowOrder, optional
+        Groups and times of the training rows.
 
     Raises
     ------
@@ -88,12 +99,31 @@ def refit_on_training_rows(
             "give one target for each training row",
         )
     predictions = []
-    for number in range(refits):
-        rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
-        part = np.sort(rng.choice(len(y), max(2, round(0.8 * len(y))), replace=False))
+    for number, part in enumerate(_parts_of_training(len(y), refits, seed, order)):
         twin = _fit_again(model, _take(X, part), y[part], seed + number)
         predictions.append(predict_rows(twin, rows, "F fitted again"))
     return predictions
+
+
+def _parts_of_training(
+    n: int, refits: int, seed: int, order: RowOrder | None
+) -> list[np.ndarray]:
+    """Return the positions that each re-fit sees."""
+    if order is not None and order.time is not None:
+        # fewer where there are few times
+        return [kept for kept, _ in blocks_left_out(order, refits)]
+    parts = []
+    for number in range(refits):
+        rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
+        if order is None or order.group is None:
+            part = rng.choice(n, max(2, round(0.8 * n)), replace=False)
+        else:
+            groups = np.unique(order.group)
+            size = max(1, round(0.8 * len(groups)))
+            chosen = rng.choice(groups, size, replace=False)
+            part = np.flatnonzero(np.isin(order.group, chosen))
+        parts.append(np.sort(part))
+    return parts
 
 
 def refit_across_rows(
@@ -101,7 +131,8 @@ def refit_across_rows(
 ) -> list[np.ndarray]:
     """Return cross-fitted predictions of F fitted again on the labelled rows themselves.
 
-    For lack of training rows: each row is predicted by a clone that was fitted on the other half.
+    For lack of training rows: each row is predicted by a clone that was fitted on the other half,
+    which holds other groups where rows have any.
 
     Parameters
     ----------
@@ -116,7 +147,11 @@ def refit_across_rows(
     predictions = []
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
-        is_first = rng.permutation(len(rows)) < len(rows) // 2
+        unit = np.arange(len(rows))
+        if rows.task.order is not None and rows.task.order.group is not None:
+            _, unit = np.unique(rows.task.order.group, return_inverse=True)
+        n_units = int(unit.max()) + 1
+        is_first = (rng.permutation(n_units) < n_units // 2)[unit]
         filled: np.ndarray | None = None
         for fitted_on in (is_first, ~is_first):
             part = np.flatnonzero(fitted_on)

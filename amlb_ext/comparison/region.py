@@ -18,10 +18,13 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.hardness import RULES, BadRule, settle_rule
+from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.hardening.weights import Region
 
 #: Parts of the rows; the weights of each come from the others.
 PARTS = 5
+#: Parts of the rows with groups or times that a region is calibrated on.
+CALIBRATING_PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,8 @@ class FailureRegion:
     rule : BadRule
     is_bad : ndarray of shape (n,), bool
     weights : ndarray of shape (n,) or None
-        ``P(bad | x)``, cross-fitted; None where features do not foresee failures.
+        ``P(bad | x)``, cross-fitted; None where features do not foresee failures. 0 for the
+        oldest rows where the order is that of time: nothing before them tells of their region.
     reweighted : ndarray of shape (PARTS, n) or None
         The same, learnt without each of the parts.
     """
@@ -112,6 +116,8 @@ def _learn_weights(
     n_parts = min(PARTS, int(is_bad.sum()), int((~is_bad).sum()))
     if n_parts < 2:
         return _LearntWeights()
+    if rows.task.order is not None and rows.task.order.splits:
+        return _learn_in_order(rows, is_bad, seed, with_jackknife=with_jackknife)
     splitter = StratifiedKFold(
         n_parts,
         shuffle=True,
@@ -145,3 +151,77 @@ def _learn_weights(
                 values = region.weights(rows.Z[weighed])
             reweighted[left_out, weighed] = values
     return _LearntWeights(weights=weights, reweighted=reweighted)
+
+
+def _learn_in_order(
+    rows: LabelledRows, is_bad: np.ndarray, seed: int, *, with_jackknife: bool
+) -> _LearntWeights:
+    """Learn each part's weights from rows of other groups, or of earlier times."""
+    assert rows.task.order is not None
+    parts = list(_parts_in_order(rows, is_bad, seed, np.arange(len(rows)), PARTS))
+    weights = np.zeros(len(rows))
+    unknown = []
+    for number, (learnt, held) in enumerate(parts):
+        values = _weigh_in_order(rows, is_bad, seed + number, learnt=learnt, held=held)
+        if values is None:
+            unknown.append(number)
+        else:
+            weights[held] = values
+    # in time the first parts have little to learn from, and join the oldest rows
+    are_first = unknown == list(range(len(unknown)))
+    if unknown and not (rows.task.order.time is not None and are_first):
+        return _LearntWeights()
+    parts = parts[len(unknown) :]
+    if not parts:
+        return _LearntWeights()
+    if not with_jackknife or len(parts) < 3:
+        return _LearntWeights(weights=weights)
+    reweighted = np.tile(weights, (len(parts), 1))
+    for left_out, (_, gone) in enumerate(parts):
+        for number, (learnt, held) in enumerate(parts):
+            fewer = np.setdiff1d(learnt, gone)
+            # a part keeps the weights that it owes nothing of to the one that is left out
+            if number == left_out or len(fewer) == len(learnt):
+                continue
+            values = _weigh_in_order(
+                rows, is_bad, seed + number, learnt=fewer, held=held
+            )
+            # without a region all rows of the part count alike, on the scale of the others
+            alike = np.full(len(held), weights[held].mean())
+            reweighted[left_out, held] = alike if values is None else values
+    return _LearntWeights(weights=weights, reweighted=reweighted)
+
+
+def _weigh_in_order(
+    rows: LabelledRows,
+    is_bad: np.ndarray,
+    seed: int,
+    *,
+    learnt: np.ndarray,
+    held: np.ndarray,
+) -> np.ndarray | None:
+    """Return the weights of the held rows; None where the others tell of no region."""
+    if not is_bad[learnt].any() or is_bad[learnt].all():
+        return None
+    try:
+        inner = _parts_in_order(rows, is_bad, seed, learnt, CALIBRATING_PARTS)
+    except DataError:
+        # too few times or groups are left to calibrate on
+        return None
+    region_seed = derive_int_seed(seed, "compare", "region")
+    region = Region(region_seed).fit(rows.Z[learnt], is_bad[learnt], inner)
+    return region.weights(rows.Z[held]) if region.is_found else None
+
+
+def _parts_in_order(
+    rows: LabelledRows,
+    is_bad: np.ndarray,
+    seed: int,
+    among: np.ndarray,
+    n_parts: int,
+) -> CvSplits:
+    """Return parts of some of the rows, as positions among these."""
+    assert rows.task.order is not None
+    part_seed = derive_int_seed(seed, "compare", "parts")
+    codes = is_bad[among].astype(int)
+    return cross_folds(codes, 2, n_parts, part_seed, rows.task.order.take(among))

@@ -57,11 +57,16 @@ def compare_on_slices(
         ``share`` of bad rows there and ``base`` among all rows, ``model``, ``difference`` of mean
         loss from F's with its interval, ``p_holm`` over all slices and models, ``verdict``.
     """
+    # rows of a group stay in one half, and count as the group that they are
+    clusters = np.arange(len(rows))
+    order = rows.task.order
+    if order is not None and order.clusters is not None:
+        clusters = order.clusters
     found = search_and_judge(
         rows.task.features,
         rows.task.columns,
         is_bad,
-        np.arange(len(rows)),
+        clusters,
         random_stream(seed, "compare", "slices"),
     )
     records = []
@@ -70,7 +75,9 @@ def compare_on_slices(
     ):
         for name in losses.columns:
             contrasts = losses[name].to_numpy()[inside] - loss_f[inside]
-            estimate = weighted_mean_interval(contrasts, level=level)
+            estimate = weighted_mean_interval(
+                contrasts, clusters=clusters[inside], level=level
+            )
             records.append(
                 {
                     **{key: slice_row[key] for key in COLUMNS[:5]},

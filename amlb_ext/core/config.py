@@ -14,7 +14,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.presets import PRESETS
@@ -144,7 +151,10 @@ DEFAULT_FOLDS = 5
 
 
 class SplitConfig(Stage):
-    """Folds: random splits for a source without folds, its own first folds for any other."""
+    """Folds: splits of a source without folds, its own first folds for any other.
+
+    Splits are random, unless a column of times or of groups says otherwise.
+    """
 
     folds: int | None = Field(
         None,
@@ -157,6 +167,42 @@ class SplitConfig(Stage):
     test_size: float = Field(
         0.2, gt=0, lt=1, description="share of the rows that each random split tests on"
     )
+    time: str | None = Field(
+        None,
+        description="column of times: rows are learnt from before rows that are younger are "
+        "tested on, in every split; with --series the times of the series",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
+    group: str | None = Field(
+        None,
+        description="column of groups, such as a patient or a shop: rows of one group are never "
+        "on both sides of a split",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
+    cluster_by: str | None = Field(
+        None,
+        description="column of groups that a split may part, and whose rows depend on each other: "
+        "intervals count a group, not each row (default: --group)",
+        json_schema_extra={"metavar": "COLUMN"},
+    )
+    gap: str | None = Field(
+        None,
+        coerce_numbers_to_str=True,
+        description="with --time: smallest distance in time between rows that are learnt from "
+        "and rows that are tested on, as a number or, of dates, as 7D or 12h (default: none)",
+        json_schema_extra={"metavar": "TEXT"},
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_unused_order(
+        self, write: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        # suites of random splits were made before there were others, and keep their bytes
+        settings: dict[str, Any] = write(self)
+        for name in ("time", "group", "cluster_by", "gap"):
+            if settings.get(name) is None:
+                settings.pop(name, None)
+        return settings
 
 
 class BaselineConfig(Stage):

@@ -18,10 +18,13 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from amlb_ext.core.row_order import RowOrder
 
 ColumnType = Literal["numeric", "integer", "categorical", "boolean", "text", "date"]
 
@@ -151,6 +154,9 @@ class Task:
         and folds, and are hardened together. Empty for a task on its own.
     reading : Reading
         How the table was read, to be shown.
+    order : RowOrder or None
+        Groups and times of the rows, which every split keeps to; see
+        :mod:`amlb_ext.core.row_order`. None where rows are split at random.
     """
 
     name: str
@@ -166,6 +172,7 @@ class Task:
     notes: tuple[str, ...] = ()
     group: str = ""
     reading: Reading = field(default_factory=Reading)
+    order: RowOrder | None = None
 
     def __len__(self) -> int:
         return len(self.features)

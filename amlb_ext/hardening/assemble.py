@@ -168,7 +168,7 @@ def summarise_fold(
         "rule": models.rule.rule,
         "alpha": models.rule.alpha,
         "alpha_reason": models.rule.reason,
-        "train": len(train),
+        "train": prepared.n_train,
         "test": len(test),
         "bad": int(test.is_bad.sum()),
         "bad_train": int(train.is_bad.sum()),
@@ -193,7 +193,7 @@ def summarise_fold(
         # what F was fitted on is not known, so what its re-fits were fitted on is said
         summary["refits"] = {
             "count": len(refits),
-            "rows": len(train) - len(train) // PARTS if refits else 0,
+            "rows": prepared.n_train - prepared.n_train // PARTS if refits else 0,
             "problem": baseline.refit_problem_,
         }
     if side is None:
@@ -254,10 +254,11 @@ def training_rows(task: Task, fold: int, prepared: Prepared, *, target: int) -> 
     of the training rows that a row was left out with, ``oof_loss`` and ``oof_bad``, what the fit
     of F without that part loses on the row and whether K calls it bad, and ``oof_weight``,
     ``P(bad | x)`` by trees that have not seen the row. Of an F that came fitted the fits are its
-    clones; where it has none, as a file of predictions, there is ``source_row`` alone.
+    clones; where it has none, as a file of predictions, and where rows are judged forward in
+    time, which leaves the oldest out, there is ``source_row`` alone.
     """
     rows = task.folds[fold].train
-    provenance = {"source_row": task.row_ids[rows]}
+    provenance = {"source_row": task.row_ids[rows], **_group_column(task, rows)}
     judged = prepared.out_of_fold
     if judged is not None:
         y = prepared.train.y[:, target]
@@ -299,6 +300,7 @@ def write_real_rows(
             "origin": np.where(rows.is_bad, "bad", "good"),
             "source_row": ids,
             "parent_row": ids,
+            **_group_column(task, rows.row),
             **_judgement_columns(models, rows, target, refits),
             "substituted": rows.substituted,
             **_put_back_column(models, rows),
@@ -340,6 +342,7 @@ def write_made_side(
                 "origin": np.full(len(rows), origin, dtype=object),
                 "source_row": rows.row,
                 "parent_row": parent_ids,
+                **_group_column(task, parent_rows),
                 **_judgement_columns(models, rows, target, refits),
                 "substituted": rows.substituted,
                 **_put_back_column(models, rows),
@@ -389,6 +392,12 @@ def _judgement_columns(
         **_prediction_columns(models.targets[target].scale, f),
         **_refit_columns(refit_losses(refits, rows.Z, y)),
     }
+
+
+def _group_column(task: Task, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Say which group rows of the table belong to, where the user names groups."""
+    clusters = None if task.order is None else task.order.clusters
+    return {} if clusters is None else {"group": clusters[rows]}
 
 
 def _put_back_column(models: FoldModels, rows: JudgedRows) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ from sklearn.ensemble import (
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.split import CvSplits
+from amlb_ext.hardening.split import CvSplits, judged_rows
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
 MOST_PER_TREE = 20_000
@@ -44,8 +44,14 @@ class Oracle(BaseEstimator):
     ----------
     members_ : list of (estimator, estimator)
         Boosting and forest, fitted without each part in turn.
-    out_of_fold_ : ndarray of shape (n,) or (n, C)
-        Predictions of the training rows by models that did not see them.
+    whole_ : (estimator, estimator) or None
+        Both fitted on all rows, where the parts look forward in time: a member of the oldest rows
+        alone says little of new ones.
+    judged_ : ndarray of int
+        Positions of the training rows that some part holds out, ascending: all of them, unless the
+        parts look forward in time.
+    out_of_fold_ : ndarray of shape (m,) or (m, C)
+        Predictions of these rows by models that did not see them.
     rmse_ : float or None
         Root mean squared error of ``out_of_fold_`` on the scaled target; None for classes.
     """
@@ -60,17 +66,22 @@ class Oracle(BaseEstimator):
         ``parts`` are the positions to fit on and to predict, see
         :func:`amlb_ext.hardening.split.cross_folds`.
         """
-        self.out_of_fold_ = np.zeros(len(y))
+        out_of_fold = np.zeros(len(y))
         if self.n_classes:
-            self.out_of_fold_ = np.zeros((len(y), self.n_classes))
+            out_of_fold = np.zeros((len(y), self.n_classes))
         self.members_: list[tuple[BaseEstimator, BaseEstimator]] = []
         for train, held_out in parts:
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
-            self.out_of_fold_[held_out] = self._predict_pair(pair, Z[held_out])
+            out_of_fold[held_out] = self._predict_pair(pair, Z[held_out])
+        self.judged_ = judged_rows(parts)
+        self.out_of_fold_ = out_of_fold[self.judged_]
+        self.whole_: tuple[BaseEstimator, BaseEstimator] | None = None
+        if len(self.judged_) < len(y):
+            self.whole_ = self._fit_pair(Z, y)
         self.rmse_: float | None = None
         if not self.n_classes:
-            squared_error = (self.out_of_fold_ - y) ** 2
+            squared_error = (self.out_of_fold_ - y[self.judged_]) ** 2
             self.rmse_ = float(np.sqrt(squared_error.mean()))
         return self
 
@@ -79,10 +90,13 @@ class Oracle(BaseEstimator):
         # the members are shared with this oracle, not copied
         blind = copy(self)
         blind.members_ = [self.members_[number]]
+        blind.whole_ = None
         return blind
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Predict rows the oracle was not fitted on: ``(n,)`` or ``(n, C)``."""
+        if self.whole_ is not None:
+            return self._predict_pair(self.whole_, Z)
         predictions = [self._predict_pair(pair, Z) for pair in self.members_]
         return np.mean(predictions, axis=0)
 

@@ -7,7 +7,8 @@ rows of such a class are left out, and such a category is replaced, before F is 
 runs and scores.
 
 The training rows are judged by out-of-fold fits of F and of the oracle T, so both sides are
-seen as a model sees new rows.
+seen as a model sees new rows. Where the rows have times, the fits look forward, and the oldest
+training rows, which nothing comes before, are learnt from and not judged.
 
 A fold has one or several tasks: those of a group share features and folds, and each has a target
 of its own. Every target has an F, a T and a scale; K, and so the bad rows and their region, are
@@ -25,6 +26,7 @@ import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_int_seed, derive_seed
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
@@ -39,7 +41,8 @@ from amlb_ext.hardening.judged_rows import (
     judge_real_rows,
 )
 from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.hardening.split import PARTS, CvSplits, cross_folds
+from amlb_ext.hardening.ordered_split import blocks_left_out
+from amlb_ext.hardening.split import PARTS, CvSplits, cross_folds, judged_rows
 from amlb_ext.hardening.weights import Region, draw_region
 
 
@@ -106,9 +109,12 @@ class CrossFit:
         Their positions in the table.
     Z, y : ndarray of shape (n, d), (n, k)
     f, t : ndarray of shape (n, k) or (n, 1, C)
-        Out-of-fold predictions of F and of T; those of an F that came fitted are its own.
+        Out-of-fold predictions of F and of T; those of an F that came fitted are its own. NaN of
+        rows that are not judged.
     parts : list of (ndarray, ndarray)
         Positions among the n rows: fitted on, and left out.
+    judged : ndarray of int
+        Positions that some part leaves out, ascending: all, unless parts look forward in time.
     scales : tuple of TargetEncoder
         Per target.
     baselines : tuple of Baseline
@@ -116,6 +122,11 @@ class CrossFit:
     refits : tuple of list of Baseline
         Per target F without each part; empty where it cannot be fitted again, see
         :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
+    null : tuple of list of Baseline
+        Per target the re-fits of the null control: the same, or where parts look forward in time
+        F without each block of time.
+    order : RowOrder or None
+        Groups and times of the rows.
     relations : FoldRelations or None
         What made rows must satisfy.
     oracles : tuple of Oracle
@@ -135,8 +146,29 @@ class CrossFit:
     scales: tuple[TargetEncoder, ...]
     baselines: tuple[Baseline, ...]
     refits: tuple[list[Baseline], ...]
+    null: tuple[list[Baseline], ...]
     oracles: tuple[Oracle, ...]
+    judged: np.ndarray
+    order: RowOrder | None = None
     relations: FoldRelations | None = None
+
+    @property
+    def judged_parts(self) -> CvSplits | None:
+        """The parts as positions among the judged rows; None where rows have no order.
+
+        Of time the first part has no judged row to be learnt from, and is left out.
+        """
+        if self.order is None or not self.order.splits:
+            return None
+        place = np.full(len(self.Z), -1)
+        place[self.judged] = np.arange(len(self.judged))
+        splits = []
+        for fit, held in self.parts:
+            learnt = place[fit]
+            learnt = learnt[learnt >= 0]
+            if len(learnt):
+                splits.append((learnt, place[held]))
+        return splits
 
     def unseen_predictions(self) -> np.ndarray | None:
         """Return f by fits that have not seen the row: of an F that came fitted, its clones.
@@ -190,9 +222,13 @@ class Prepared:
     region : Region
         ``P(bad | x)``, fitted on the out-of-fold failures of the training rows.
     test, train : JudgedRows
-        The predictions of training rows are out of fold.
+        The predictions of training rows are out of fold; those that none of them is for are not
+        among them.
+    n_train : int
+        All training rows.
     out_of_fold : OutOfFold or None
-        The training rows as rows to test on; None where F cannot be fitted again.
+        The training rows as rows to test on; None where F cannot be fitted again, and where the
+        oldest rows are not judged.
     region_rows : ndarray of int
         Test rows drawn by their weights: positions among them, ascending.
     region_repeats : bool
@@ -207,6 +243,7 @@ class Prepared:
     region: Region
     test: JudgedRows
     train: JudgedRows
+    n_train: int
     out_of_fold: OutOfFold | None
     region_rows: np.ndarray
     region_repeats: bool
@@ -261,17 +298,18 @@ def prepare(
     y = _scale_targets(tasks, cross.scales, written.rows)
 
     models = _settle_models(tasks[0], cross, baselines, config)
+    judged = cross.judged
     train = judge_real_rows(
         models,
-        features=cross.features,
-        Z=cross.Z,
-        y=cross.y,
-        f=cross.f,
-        t=cross.t,
-        row=cross.row,
+        features=cross.features.iloc[judged],
+        Z=cross.Z[judged],
+        y=cross.y[judged],
+        f=cross.f[judged],
+        t=cross.t[judged],
+        row=cross.row[judged],
     )
     # learnt from training rows alone, and from features alone: weights know no test label
-    region = Region(cross.seeds.weights).fit(cross.Z, train.is_bad)
+    region = Region(cross.seeds.weights).fit(train.Z, train.is_bad, cross.judged_parts)
     out_of_fold = _judge_out_of_fold(models, cross, train, region)
 
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
@@ -303,6 +341,7 @@ def prepare(
         out_of_fold=out_of_fold,
         region_rows=region_rows,
         region_repeats=region_repeats,
+        n_train=len(cross.Z),
         chooser=chooser,
         changes=written.changes,
     )
@@ -346,6 +385,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     encoder = Encoder(first.columns).fit(features)
     Z = encoder.transform(features)
 
+    order = None if first.order is None else first.order.take(rows)
     parts: CvSplits = []
     # what is learnt per target, in the order of the tasks
     ys = []
@@ -354,22 +394,26 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     scales = []
     baselines = []
     refits = []
+    null = []
     oracles = []
     for task in tasks:
         target = task.target.iloc[rows]
         scale = TargetEncoder(task.kind, task.labels, target)
         y = scale.transform(target)
         # F and T are fitted on the same parts; of a group they are the same for each target
-        parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross)
+        parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross, order)
         baseline = make_baseline(config.baseline, task, encoder, scale)
         f, fits = baseline.cross_fit(Z, y, rows, parts, seeds.cross)
         oracle = Oracle(scale.n_classes, seeds.oracle).fit(Z, y, parts)
         ys.append(y)
         fs.append(f)
-        ts.append(oracle.out_of_fold_)
+        t = np.full(f.shape, np.nan)
+        t[oracle.judged_] = oracle.out_of_fold_
+        ts.append(t)
         scales.append(scale)
         baselines.append(baseline)
         refits.append(fits)
+        null.append(_null_fits(baseline, Z, y, rows, fits, order, seeds.cross))
         oracles.append(oracle)
     relations = FoldRelations.settle(
         tasks, rows, scales, config.relations, seeds.relations
@@ -388,9 +432,30 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         scales=tuple(scales),
         baselines=tuple(baselines),
         refits=tuple(refits),
+        null=tuple(null),
         oracles=tuple(oracles),
+        judged=judged_rows(parts),
+        order=order,
         relations=relations if relations else None,
     )
+
+
+def _null_fits(
+    baseline: Baseline,
+    Z: np.ndarray,
+    y: np.ndarray,
+    rows: np.ndarray,
+    fits: list[Baseline],
+    order: RowOrder | None,
+    seed: int,
+) -> list[Baseline]:
+    """Return the re-fits of the null control: those of the parts, where these are F's like."""
+    if order is None or order.time is None or not fits:
+        return fits
+    blocks = blocks_left_out(order, PARTS)
+    # of a copy: what fitting again says of F is said of the parts
+    _, null = copy(baseline).cross_fit(Z, y, rows, blocks, seed)
+    return null
 
 
 def _fit_baselines(cross: CrossFit) -> tuple[Baseline, ...]:
@@ -409,8 +474,14 @@ def _settle_models(
     task: Task, cross: CrossFit, baselines: Sequence[Baseline], config: GenerateConfig
 ) -> FoldModels:
     """Put the models of all targets together, with K settled on the training rows."""
+    judged = cross.judged
     rule = settle_rule(
-        config.hardness, task.kind, task.labels, y=cross.y, f=cross.f, t=cross.t
+        config.hardness,
+        task.kind,
+        task.labels,
+        y=cross.y[judged],
+        f=cross.f[judged],
+        t=cross.t[judged],
     )
     targets = []
     for j, baseline in enumerate(baselines):
@@ -419,7 +490,7 @@ def _settle_models(
                 scale=cross.scales[j],
                 baseline=baseline,
                 oracle=cross.oracles[j],
-                refits=cross.refits[j],
+                refits=cross.null[j],
             )
         )
     return FoldModels(
@@ -437,9 +508,12 @@ def _settle_models(
 def _judge_out_of_fold(
     models: FoldModels, cross: CrossFit, train: JudgedRows, region: Region
 ) -> OutOfFold | None:
-    """Return the training rows as rows to test on; None where F cannot be fitted again."""
+    """Return the training rows as rows to test on.
+
+    None where F cannot be fitted again, or where some rows have nothing to be predicted by.
+    """
     f = cross.unseen_predictions()
-    if f is None:
+    if f is None or len(cross.judged) < len(cross.Z):
         return None
     part = np.zeros(len(cross.Z), dtype=np.int64)
     for number, (_, held) in enumerate(cross.parts):

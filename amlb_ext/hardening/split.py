@@ -2,7 +2,8 @@
 
 Folds are repeated random splits, stratified by class, for sources that have none; the paper
 (section 5) uses 31 random splits of 8:2. A source with folds of its own, as an OpenML task, keeps
-them, or the first so many of them.
+them, or the first so many of them. Rows with groups or times are split as
+:mod:`amlb_ext.hardening.ordered_split` says.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from sklearn.model_selection import (
 from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed, random_stream
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Task
+from amlb_ext.hardening.ordered_split import (
+    check_folds,
+    ordered_folds,
+    ordered_parts,
+)
 from amlb_ext.sources.reading import describe_target_texts
 
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
@@ -55,7 +62,8 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     Raises
     ------
     DataError
-        Too few rows whose class has a second row.
+        Too few rows whose class has a second row; too few times or groups; or folds of the
+        source's own that mix them.
 
     Examples
     --------
@@ -67,9 +75,20 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     [8, 8, 8]
     """
     if task.folds:
+        if task.order is not None and task.order.splits:
+            check_folds(task, task.order)
         return _first_folds(task, config.folds)
     # the tasks of a group share this name, and so their folds
     rng = random_stream(seed, task.stream_name, "split")
+    if task.order is not None and task.order.splits:
+        folds_in_order = ordered_folds(
+            task,
+            task.order,
+            folds=DEFAULT_FOLDS if config.folds is None else config.folds,
+            test_size=config.test_size,
+            seed=draw_int_seed(rng),
+        )
+        return task.with_folds(folds_in_order)
     # the strata: class codes, or one stratum for a regression
     strata = np.zeros(len(task), dtype=int)
     is_alone = np.zeros(len(task), dtype=bool)
@@ -137,15 +156,24 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
 
 
 def cross_folds(
-    y: np.ndarray, n_classes: int, parts: int, seed: int
+    y: np.ndarray,
+    n_classes: int,
+    parts: int,
+    seed: int,
+    order: RowOrder | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (train, held-out) positions, stratified where each class has a row for each part.
+
+    Rows with an order are split as :func:`~amlb_ext.hardening.ordered_split.ordered_parts` says;
+    forward in time the oldest of them are never held out.
 
     Examples
     --------
     >>> [len(held) for _, held in cross_folds(np.arange(10) % 2, 2, 5, seed=0)]
     [2, 2, 2, 2, 2]
     """
+    if order is not None and order.splits:
+        return ordered_parts(y, n_classes, parts, seed, order)
     parts = min(parts, len(y))
     _, class_sizes = np.unique(y, return_counts=True)
     splitter_class = KFold
@@ -156,3 +184,14 @@ def cross_folds(
     # splitters look at the number of rows, not at what is in them
     no_features = np.zeros(len(y))
     return list(splitter.split(no_features, y))
+
+
+def judged_rows(parts: CvSplits) -> np.ndarray:
+    """Return the positions that some part holds out, ascending.
+
+    Examples
+    --------
+    >>> judged_rows([(np.array([0]), np.array([2])), (np.array([0, 2]), np.array([1]))]).tolist()
+    [1, 2]
+    """
+    return np.sort(np.concatenate([held for _, held in parts]))

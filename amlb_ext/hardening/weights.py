@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.hardening.split import CvSplits
 
 #: Keeps every row of the test fold in play.
 SMALLEST = 1e-4
@@ -50,13 +51,27 @@ class Region:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def fit(self, Z: np.ndarray, bad: np.ndarray) -> Region:
-        """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``."""
+    def fit(
+        self, Z: np.ndarray, bad: np.ndarray, parts: CvSplits | None = None
+    ) -> Region:
+        """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``.
+
+        Parameters
+        ----------
+        Z, bad : ndarray
+        parts : sequence of (ndarray, ndarray), optional
+            Positions to learn from and to predict, of rows with groups or times: trees know a row
+            by its neighbours, so what is out of their bag is not unseen. The sigmoid is then
+            fitted on the votes of forests of other parts, and rows that no part predicts are
+            weighted as new rows are.
+        """
         self.forest_: RandomForestClassifier | None = None
         # without a forest all rows weigh alike, see weights
         self.out_of_bag_ = np.ones(len(Z))
         all_rows = Z
         learnt = np.arange(len(Z))
+        if parts is not None:
+            return self._fit_in_order(Z, bad, parts)
         if len(Z) > MOST_ROWS:
             rng = np.random.default_rng(self.seed)
             learnt = rng.choice(len(Z), MOST_ROWS, replace=False)
@@ -64,18 +79,7 @@ class Region:
             bad = bad[learnt]
         if bad.all() or not bad.any():
             return self
-        # leaves of 15 rows smooth, but a few bad rows would vanish in them
-        half_of_bad = int(bad.sum()) // 2
-        leaf = max(2, min(15, half_of_bad))
-        forest = RandomForestClassifier(
-            100,
-            min_samples_leaf=leaf,
-            max_features="sqrt",
-            oob_score=True,
-            random_state=self.seed,
-            n_jobs=1,
-        )
-        forest.fit(fill_missing(Z), bad)
+        forest = self._fit_forest(Z, bad, with_oob=True)
         out_of_bag = forest.oob_decision_function_[:, 1]
         sigmoid = fit_platt_sigmoid(out_of_bag, bad)
         # a falling sigmoid means that the forest is worse than chance out of bag
@@ -87,6 +91,42 @@ class Region:
                 self.out_of_bag_ = self.weights(all_rows)
             self.out_of_bag_[learnt] = self._calibrate(out_of_bag)
         return self
+
+    def _fit_in_order(self, Z: np.ndarray, bad: np.ndarray, parts: CvSplits) -> Region:
+        """Learn from rows with groups or times; see :meth:`fit`."""
+        votes = np.full(len(Z), np.nan)
+        for learnt, held in parts:
+            if bad[learnt].any() and not bad[learnt].all():
+                forest = self._fit_forest(Z[learnt], bad[learnt], with_oob=False)
+                chances = forests.predict_proba(forest, fill_missing(Z[held]))
+                votes[held] = chances[:, 1]
+        voted = np.flatnonzero(np.isfinite(votes))
+        if bad[voted].all() or not bad[voted].any():
+            return self
+        sigmoid = fit_platt_sigmoid(votes[voted], bad[voted])
+        if sigmoid.coef_[0, 0] > 0:
+            self.forest_ = self._fit_forest(Z, bad, with_oob=False)
+            self.sigmoid_ = sigmoid
+            self.out_of_bag_ = self.weights(Z)
+            self.out_of_bag_[voted] = self._calibrate(votes[voted])
+        return self
+
+    def _fit_forest(
+        self, Z: np.ndarray, bad: np.ndarray, *, with_oob: bool
+    ) -> RandomForestClassifier:
+        # leaves of 15 rows smooth, but a few bad rows would vanish in them
+        half_of_bad = int(bad.sum()) // 2
+        leaf = max(2, min(15, half_of_bad))
+        forest = RandomForestClassifier(
+            100,
+            min_samples_leaf=leaf,
+            max_features="sqrt",
+            max_samples=min(MOST_ROWS, len(Z)) if len(Z) > MOST_ROWS else None,
+            oob_score=with_oob,
+            random_state=self.seed,
+            n_jobs=1,
+        )
+        return forest.fit(fill_missing(Z), bad)
 
     @property
     def is_found(self) -> bool:

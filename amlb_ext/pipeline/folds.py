@@ -273,6 +273,9 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
         "rows": task.rows_hash(fold),
         "fold": fold,
     }
+    # how rows were split within the training rows, too
+    if task.order is not None:
+        parts["order"] = task.order.digest
     return _sha256_text(json.dumps(parts, sort_keys=True))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -14,10 +15,11 @@ from typing import Any
 from tqdm import tqdm
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.config import GenerateConfig, SourceConfig
+from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
@@ -29,6 +31,7 @@ from amlb_ext.hardening.identifiers import (
     check_column_options,
     column_names,
     columns_left_out,
+    drop_columns,
     required_columns,
     select_columns,
     split_column_lists,
@@ -229,7 +232,11 @@ def load_tasks(request: Request) -> LoadedTasks:
     check_column_options(tasks, source, all_read=not errors)
     for task in tasks:
         check_alpha(config.hardness, task.kind)
+    tasks, order_errors = order_tasks(tasks, config.split, source)
+    errors += order_errors
 
+    if not tasks:
+        raise _first_error(errors)
     # Under names that AMLB can load, with folds, with the columns that they keep.
     names = safe_names([task.name for task in tasks])
     source_names = {name: task.name for name, task in zip(names, tasks, strict=True)}
@@ -252,6 +259,68 @@ def load_tasks(request: Request) -> LoadedTasks:
         failures=[{"task": name, "reason": str(error)} for name, error in errors],
         absent=[name for name, _ in errors],
         readings=_describe_readings(split, chosen, source),
+    )
+
+
+def order_tasks(
+    tasks: list[Task], split: SplitConfig, source: SourceConfig
+) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
+    """Return the tasks with their rows' groups and times, and the errors of the others by name.
+
+    The columns of groups and times are no features, unless the user keeps them: an id that no
+    test row shares with a training row says nothing, and neither does a date of its own.
+
+    Raises
+    ------
+    ConfigError
+        A column that a table does not have.
+    """
+    ordered: list[Task] = []
+    errors: list[tuple[str, HardsynthError]] = []
+    for task in tasks:
+        try:
+            order = read_order(
+                OrderedTable.of_task(task),
+                time=split.time,
+                group=split.group,
+                gap=split.gap,
+                cluster_by=split.cluster_by,
+            )
+        except DataError as error:
+            errors.append((task.name, error))
+            continue
+        if order is None:
+            ordered.append(task)
+            continue
+        dropped = order_columns(
+            list(task.features), (split.time, split.group, split.cluster_by)
+        )
+        dropped -= set(source.keep)
+        notes = [f"split {order.text}"]
+        if order.cluster_text:
+            notes.append(order.cluster_text)
+        if dropped == {column.name for column in task.columns}:
+            errors.append((task.name, _no_feature_error(task, sorted(dropped))))
+            continue
+        for name in sorted(dropped):
+            keep = f"--keep {shlex.quote(name)}"
+            notes.append(
+                f"{name!r} orders the rows and is no feature; {keep} makes it one"
+            )
+        task = dataclasses.replace(
+            drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
+        )
+        # equal copies of one table would be sent to workers for each target
+        if ordered and task.group and ordered[-1].group == task.group:
+            task = dataclasses.replace(task, features=ordered[-1].features)
+        ordered.append(task)
+    return ordered, errors
+
+
+def _no_feature_error(task: Task, dropped: list[str]) -> DataError:
+    return DataError(
+        f"{task.name}: without {' and '.join(map(repr, dropped))} there is no feature",
+        f"--keep {shlex.quote(dropped[0])}",
     )
 
 

@@ -14,7 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.predictions import TaskPredictions, region_weights
+from amlb_ext.report.predictions import (
+    TaskPredictions,
+    region_weights,
+    row_clusters,
+)
 from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
@@ -142,7 +146,7 @@ def compare_frameworks(
     inputs = _ComparisonInputs(
         losses=losses,
         loss_f=cap.apply(full.rows["loss"].to_numpy(dtype=float)),
-        clusters=full.rows["source_row"].to_numpy(),
+        clusters=row_clusters(full.rows),
         folds=full.rows["fold"],
         refits=None if refits.losses is None else cap.apply(refits.losses),
         scored=losses.notna(),

@@ -15,7 +15,7 @@ from amlb_ext.report.charts import ORIGINS, WORDS
 from amlb_ext.report.clusters import assign_groups, describe_clusters, find_clusters
 from amlb_ext.report.feature_space import FeatureSpace, project_rows
 from amlb_ext.report.model import Chart, ChartSeries
-from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.predictions import TaskPredictions, row_clusters
 from amlb_ext.report.slices import search_and_judge
 from amlb_ext.suite import SuiteFiles, amlb_name
 
@@ -82,7 +82,7 @@ def find_failures(
         features,
         columns,
         bad=bad,
-        groups=source,
+        groups=row_clusters(full.rows),
         rng=random_stream(seed, task, "report", "slices"),
     )
     slices = judged.table

@@ -17,7 +17,12 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.report.metrics import DIRECTION, score_rows
-from amlb_ext.report.predictions import TaskPredictions, has_prediction, region_weights
+from amlb_ext.report.predictions import (
+    TaskPredictions,
+    has_prediction,
+    region_weights,
+    row_clusters,
+)
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: What F is called among frameworks.
@@ -253,11 +258,11 @@ def _entrant_scores(
 def _metric_intervals(
     part: ReportPart, entrant: _Entrant, level: float
 ) -> dict[str, tuple[float, float]]:
-    """Return intervals of the metrics that are means over rows, clustered by source row."""
+    """Return intervals of the metrics that are means over rows, clustered as the rows are."""
     predictions = part.predictions
     rows = entrant.rows
     # Occurrences of a source row in several folds are one observation.
-    clusters = predictions.rows["source_row"].to_numpy()[rows]
+    clusters = row_clusters(predictions.rows)[rows]
     weights = None if part.weights is None else part.weights[rows]
     intervals = {}
     for metric, values in _row_metrics(predictions, entrant).items():

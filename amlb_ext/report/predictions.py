@@ -114,6 +114,16 @@ def has_prediction(f: np.ndarray) -> np.ndarray:
     return ~np.isnan(f)
 
 
+def row_clusters(rows: pd.DataFrame) -> np.ndarray:
+    """Return what rows of a provenance depend on each other by, ``(n,)``.
+
+    The group where the user named groups, else the source row, which several folds may
+    hold.
+    """
+    column = "group" if "group" in rows else "source_row"
+    return rows[column].to_numpy()
+
+
 def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
     """Return P(F fails | x) of each row; None where it is not known."""
     # Rows that were made have no weight (NaN); weights that are all 0 are no distribution.

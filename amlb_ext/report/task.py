@@ -21,7 +21,11 @@ from amlb_ext.report.failures import find_failures
 from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
-from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
+from amlb_ext.report.predictions import (
+    TaskPredictions,
+    read_task_predictions,
+    row_clusters,
+)
 from amlb_ext.report.slice_losses import losses_on_slices
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
@@ -146,7 +150,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         index=full.rows.index,
     )
     loss_f = comparison.cap.apply(full.rows["loss"].to_numpy(dtype=float))
-    clusters = full.rows["source_row"].to_numpy()
+    clusters = row_clusters(full.rows)
     order = _best_first(comparison.contrasts)
     slice_losses = losses_on_slices(
         task,

@@ -252,13 +252,17 @@ class _TrainingRecord:
         weights = []
         for number, part in enumerate(parts):
             gaps.append(part.ask_candidates(part.rows, target).losses.gaps)
-            others = np.concatenate(
-                [other.rows.is_bad for other in parts if other is not part]
-            )
-            Z_of_others = np.concatenate(
-                [other.rows.Z for other in parts if other is not part]
-            )
-            region = Region(cross.seeds.weights + number).fit(Z_of_others, others)
+            others = [other for other in parts if other is not part]
+            if cross.order is not None and cross.order.time is not None:
+                others = list(parts[:number])
+            if not others:
+                # the first in time has nothing to learn its region from
+                share_bad = part.rows.is_bad.mean()
+                weights.append(np.full(len(part.rows), share_bad))
+                continue
+            is_bad_there = np.concatenate([other.rows.is_bad for other in others])
+            Z_of_others = np.concatenate([other.rows.Z for other in others])
+            region = Region(cross.seeds.weights + number).fit(Z_of_others, is_bad_there)
             weights.append(region.weights(part.rows.Z))
         # the oracle knows the spread of one target, and moves need numbers
         can_make = len(cross.oracles) == 1 and cross.encoder.n_categorical_ < len(

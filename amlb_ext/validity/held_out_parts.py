@@ -186,8 +186,14 @@ def hold_out_parts(
     f = cross.unseen_predictions()
     if f is None or not all(cross.refits):
         raise ModelError("all but a few rows are of one class")
+    judged = cross.judged
     rule = settle_rule(
-        config.hardness, task.kind, task.labels, y=cross.y, f=f, t=cross.t
+        config.hardness,
+        task.kind,
+        task.labels,
+        y=cross.y[judged],
+        f=f[judged],
+        t=cross.t[judged],
     )
     # a rung is judged and thrown away: few rows suffice, and none need be synthetic
     light = _lighter_config(config, parts=len(cross.parts))

@@ -87,6 +87,7 @@ class Baseline(ABC):
         Returns
         -------
         f : ndarray of shape (n,) or (n, C)
+            NaN of rows that no part holds out and F did not come fitted to predict.
         fits : list of Baseline
             The fit of each part; empty where F cannot be fitted again, see
             :attr:`refit_problem_`, or where a part holds one class only, which is then what is
@@ -128,14 +129,14 @@ class EstimatorBaseline(Baseline):
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
         """Fit F once per part, each with its own seed; see :class:`Baseline`."""
-        f = np.zeros(len(y))
-        if self.n_classes:
-            f = np.zeros((len(y), self.n_classes))
+        classes = (self.n_classes,) if self.n_classes else ()
+        f = np.full((len(y), *classes), np.nan)
         fits: list[Baseline] = []
         for number, (train, held_out) in enumerate(parts):
             if self.n_classes and np.ptp(y[train]) == 0:
                 # many classifiers refuse a single class, which is then what they would predict
                 only_class = int(y[train][0])
+                f[held_out] = 0.0
                 f[held_out, only_class] = 1.0
                 continue
             fit = EstimatorBaseline(

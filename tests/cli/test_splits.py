@@ -1,0 +1,109 @@
+"""--time, --group and --gap of generate and compare, as a user types them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+from amlb_ext.cli import main
+from amlb_ext.suite import SuiteFiles
+
+pytestmark = pytest.mark.usefixtures("light_models")
+
+#: What a test of splits does not look at.
+LIGHT = ["--baseline", "ridge", "--composition", "bad", "--certificate", "none"]
+LIGHT += ["--kappa", "0.5", "--copies", "1", "--times", "0", "--tries", "1", "-q"]
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    n = 240
+    patient = rng.integers(0, 40, n)
+    x = rng.random((n, 2))
+    table = pd.DataFrame(
+        {
+            "patient": [f"p{number:02}" for number in patient],
+            "day": pd.date_range("2023-01-01", periods=n).strftime("%d.%m.%Y"),
+            "a": x[:, 0],
+            "b": x[:, 1],
+            "cost": x[:, 0] + (x[:, 1] > 0.8) + rng.normal(0, 0.1, n),
+        }
+    )
+    path = tmp_path_factory.mktemp("visits") / "visits.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_a_suite_says_how_its_rows_were_split_and_keeps_the_groups(visits, tmp_path):
+    out = tmp_path / "hard"
+    flags = ["--target", "cost", "--group", "patient", "--folds", "1", *LIGHT]
+    assert main(["generate", str(visits), *flags, "-o", str(out)]) == 0
+    suite = SuiteFiles.load(out)
+    assert suite.manifest.config["split"]["group"] == "patient"
+    notes = suite.manifest.tasks["visits"].notes
+    assert "split by groups of 'patient': no group is on both sides" in notes
+    tested = set(suite.provenance("visits_full", 0)["group"])
+    learnt = set(suite.train_provenance("visits", 0)["group"])
+    assert tested
+    assert not tested & learnt
+    # the id is no feature of the files
+    _, test_file = suite.pair("visits_full", 0)
+    assert list(pd.read_csv(test_file)) == ["a", "b", "cost"]
+    assert main(["verify", str(out), "-q"]) == 0
+
+
+def test_a_dry_run_says_what_time_does(visits, tmp_path, capsys):
+    flags = ["--target", "cost", "--time", "day", "--gap", "2D", "--dry-run"]
+    assert main(["generate", str(visits), *flags, "-o", str(tmp_path / "hard")]) == 0
+    shown = capsys.readouterr()
+    assert "forward in time by 'day'" in shown.out + shown.err
+
+
+def test_models_are_compared_in_time_without_the_column_of_times(
+    visits, tmp_path, capsys
+):
+    joblib = pytest.importorskip("joblib")
+    table = pd.read_csv(visits)
+    X, y = table[["a", "b"]], table["cost"]
+    joblib.dump(LinearRegression().fit(X[:100], y[:100]), tmp_path / "f.pkl")
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[:100], y[:100])
+    joblib.dump(tree, tmp_path / "g.pkl")
+    new, old = tmp_path / "new.csv", tmp_path / "old.csv"
+    table[100:].to_csv(new, index=False)
+    table[:100].to_csv(old, index=False)
+    flags = [
+        "--target",
+        "cost",
+        "--time",
+        "day",
+        "--drop",
+        "patient",
+        "--train",
+        str(old),
+    ]
+    flags += ["--baseline", str(tmp_path / "f.pkl"), "--trust-pickle", "--refits", "2"]
+    assert (
+        main(["compare", str(new), *flags, "--candidate", str(tmp_path / "g.pkl")]) == 0
+    )
+    said = capsys.readouterr().out
+    assert "where F fails is learnt forward in time by 'day'" in said
+    assert "on all but one block of time" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--time", "dey"], "did you mean 'day'"),
+        (["--gap", "3D"], "add --time COLUMN"),
+        (["--series", "patient", "--group", "day"], "is for the rows of a plain table"),
+        (["--horizon", "3"], "series need --series and --time, too"),
+    ],
+)
+def test_a_slip_is_one_clear_line(flags, message, visits, tmp_path, capsys):
+    words = ["generate", str(visits), "--target", "cost", *flags]
+    assert main([*words, "-o", str(tmp_path / "hard")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert not (tmp_path / "hard").exists()
