@@ -20,7 +20,12 @@ from amlb_ext.cli.flags import (
 from amlb_ext.cli.forecasting import add_series_flags, compare_series, takes_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.paths import check_file, check_model_file
+from amlb_ext.core.paths import (
+    check_file,
+    check_model_file,
+    check_pickle_trusted,
+    has_model_ending,
+)
 
 if TYPE_CHECKING:
     from amlb_ext.comparison import ModelComparison
@@ -150,6 +155,9 @@ def compare_files(
         check_file(Path(arguments.train))
     for path in (Path(arguments.baseline), *files.values()):
         check_model_file(path)
+        # a file of predictions is no model
+        if has_model_ending(str(path)):
+            check_pickle_trusted(path, arguments.trust_pickle)
     from amlb_ext.comparison import compare
     from amlb_ext.comparison.files import (
         describe_table,

@@ -111,6 +111,21 @@ def check_predictions_file(path: Path) -> None:
         raise ModelError(f"there is no file of predictions {path}", "check the path")
 
 
+def check_pickle_trusted(path: Path, trust_pickle: bool) -> None:
+    """Raise for the file of a model that nobody permitted to load; nothing of it is read.
+
+    Raises
+    ------
+    ModelError
+        Any file but a ``.skops`` one, without ``--trust-pickle``.
+    """
+    if path.suffix.lower() != ".skops" and not trust_pickle:
+        raise ModelError(
+            f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
+            "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
+        )
+
+
 def missing_source_file(spec: str) -> Path | None:
     """Return the file that a source names if it is not there, else None.
 

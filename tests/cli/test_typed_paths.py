@@ -40,11 +40,15 @@ def test_it_is_one_line_and_status_2(words, tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_heavy_is_imported():
+def test_nothing_heavy_is_imported(tmp_path):
+    # nor to refuse a pickle that nobody permitted to load
+    for name in ("t.csv", "f.joblib", "g.joblib"):
+        (tmp_path / name).touch()
+    pickles = "compare t.csv --target y --baseline f.joblib --candidate g.joblib"
     code = (
         "import sys\n"
         "from amlb_ext.cli.main import main\n"
-        f"for words in {MISTYPED!r}:\n    main(words.split())\n"
+        f"for words in {[*MISTYPED, pickles]!r}:\n    assert main(words.split()) == 2\n"
         "heavy = {'numpy', 'pandas', 'sklearn', 'torch', 'pyarrow', 'requests'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -53,5 +57,7 @@ def test_nothing_heavy_is_imported():
         capture_output=True,
         text=True,
         check=True,
+        cwd=tmp_path,
     )
+    assert "f.joblib is a pickle" in done.stderr
     assert done.stdout.strip() == "[]"

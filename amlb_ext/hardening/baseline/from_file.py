@@ -13,7 +13,12 @@ from sklearn.exceptions import NotFittedError
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.paths import PREDICTION_ENDINGS, check_model_file, has_model_ending
+from amlb_ext.core.paths import (
+    PREDICTION_ENDINGS,
+    check_model_file,
+    check_pickle_trusted,
+    has_model_ending,
+)
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline.clones import can_clone, fit_clone
@@ -361,21 +366,6 @@ def _no_model_error(path: Path, held: str) -> ModelError:
         f"{path.name} holds {held}, not a fitted model",
         "save the estimator itself, the object with predict",
     )
-
-
-def check_pickle_trusted(path: Path, trust_pickle: bool) -> None:
-    """Raise for the file of a model that nobody permitted to load; nothing of it is read.
-
-    Raises
-    ------
-    ModelError
-        Any file but a ``.skops`` one, without ``--trust-pickle``.
-    """
-    if path.suffix.lower() != ".skops" and not trust_pickle:
-        raise ModelError(
-            f"{path.name} is a pickle, and loading a pickle runs any code that is in it",
-            "save the model with skops.io.dump, or add --trust-pickle if you made it yourself",
-        )
 
 
 def _with_article(noun: str) -> str:

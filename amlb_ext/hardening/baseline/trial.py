@@ -11,10 +11,10 @@ from sklearn.base import is_classifier, is_regressor
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.numbers import count_not_finite
+from amlb_ext.core.paths import check_pickle_trusted
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.from_file import (
     FittedBaseline,
-    check_pickle_trusted,
     is_model_file,
     is_predictions_file,
     load_fitted_model,
