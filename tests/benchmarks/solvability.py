@@ -1,6 +1,7 @@
 """Does the interval of solvability cover what the best candidate saves?
 
     python tests/benchmarks/solvability.py --draws 400 --seed 70000
+    python tests/benchmarks/solvability.py --capped --draws 300 --seed 75000
     python tests/benchmarks/solvability.py --fitted --draws 200 --seed 80000
 
 The first draws planted losses of twelve candidates and F (``tests/helpers/planted_saving.py``):
@@ -9,7 +10,10 @@ they are nearly so), and one good model among eleven bad; two and five classes, 
 normal noise and with t noise of 3 degrees. 80, 240 and 800 test rows hold some 10, 30 and 100 bad
 ones. The truth is the best expected saving on 200,000 fresh rows, not below 0.
 
-The second fits all of it with the project's own code: 600 training rows, F of three families, the
+The second caps the squared errors of each draw at those of F, as the certificate does; the truth is
+the best saving of the errors so capped, on 100,000 fresh rows.
+
+The third fits all of it with the project's own code: 600 training rows, F of three families, the
 certificate's own candidates beside it, weights P(bad | x) learned on the training rows; the truth
 is the best saving of these fits on 20,000 fresh rows with the same weights.
 
@@ -41,6 +45,7 @@ from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.stats.best_saving import best_saving
+from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT
@@ -50,6 +55,7 @@ from planted_saving import CASES, KINDS, Planted
 
 TEST_ROWS = (80, 240, 800)
 TRAIN, FITTED_TEST, FRESH = 600, 400, 20_000
+FRESH_OF_CAPPED = 100_000
 FAMILIES = {
     "linear": ("ridge", {}),
     "forest": ("random_forest", {}),
@@ -91,6 +97,25 @@ def planted_draws(seed, draws, case, kind):
             own = derive_seed(seed, case, kind, rows, draw) % 2**31
             rng = np.random.default_rng(own + 1)
             record = judged(*planted.draw(rows, own), truth, rng)
+            records.append({"case": case, "kind": kind, "rows": rows, **record})
+    return records
+
+
+def capped_draws(seed, draws, case, kind):
+    """Return the records of all draws of one planted regression, with errors that are capped."""
+    planted = Planted(case, kind)
+    fresh_g, fresh_f, fresh_w = planted.draw(FRESH_OF_CAPPED, 10**9)
+    records = []
+    for rows in TEST_ROWS:
+        for draw in range(draws):
+            own = derive_seed(seed, case, kind, rows, draw) % 2**31
+            G, F, w = planted.draw(rows, own)
+            cap = cap_from_baseline(F)
+            level = fresh_w @ cap.apply(fresh_f)
+            losses = fresh_w @ cap.apply(fresh_g)
+            truth = max(0.0, float((1 - losses / level).max()))
+            rng = np.random.default_rng(own + 1)
+            record = judged(cap.apply(G), cap.apply(F), w, truth, rng)
             records.append({"case": case, "kind": kind, "rows": rows, **record})
     return records
 
@@ -176,6 +201,9 @@ def main():
     parser.add_argument(
         "--fitted", action="store_true", help="fit F, candidates and weights"
     )
+    parser.add_argument(
+        "--capped", action="store_true", help="regression alone, errors capped at F's"
+    )
     given = parser.parse_args()
     if given.fitted:
         kinds = (Kind.BINARY, Kind.REGRESSION)
@@ -185,10 +213,12 @@ def main():
         ]
         done = run_jobs(fitted_draw, jobs, given.workers)
     else:
+        kinds = ("regression", "tails") if given.capped else KINDS
         jobs = [
-            (given.seed, given.draws, case, kind) for case in CASES for kind in KINDS
+            (given.seed, given.draws, case, kind) for case in CASES for kind in kinds
         ]
-        done = run_jobs(planted_draws, jobs, given.workers)
+        draws = capped_draws if given.capped else planted_draws
+        done = run_jobs(draws, jobs, given.workers)
     records = dict(tqdm(done, total=len(jobs)))
     report(
         pd.DataFrame([record for index in sorted(records) for record in records[index]])
