@@ -9,8 +9,8 @@ loss of F :math:`\bar l_F`, the upper limit u of the difference in loss, and a m
 so the gain is shown to lie above -m. The upper limit of a two-sided interval of 95 % is a
 one-sided limit of 97.5 %: a candidate that is worse by the margin or more passes with a chance of
 about 2.5 % at most, and of more where differences are skewed and rows are few
-(docs/evidence/comparison_claims.md has how often). Where several checks must all be met, that chance holds for the whole gate (Berger
-1982, intersection-union), so limits are not adjusted.
+(docs/evidence/comparison_claims.md has how often). Where several checks must all be met, that
+chance holds for the whole gate (Berger 1982, intersection-union), so limits are not adjusted.
 
 References
 ----------
