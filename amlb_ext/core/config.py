@@ -171,6 +171,14 @@ class BaselineConfig(Stage):
     encoding: Literal["auto", "ordinal", "onehot"] = Field(
         "auto", description="how F sees categories"
     )
+    ask_at_most: int | None = Field(
+        None,
+        ge=0,
+        description="largest number of rows that F is asked about in a fold: a forest fitted to "
+        "F's answers searches, and F confirms every row that is kept; 0 is no limit (default: "
+        "100,000 for a service and for models that predict in context, else no limit)",
+        json_schema_extra={"metavar": "ROWS"},
+    )
     trust_pickle: bool = Field(
         False,
         description="load pickle or joblib files; they can run any code, so use this for your own "

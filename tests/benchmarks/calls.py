@@ -152,11 +152,14 @@ def main() -> None:
     parser.add_argument("--settings", type=json.loads, default={})
     parser.add_argument("--per-call", type=float, default=PER_CALL)
     parser.add_argument("--per-row", type=float, default=PER_ROW)
+    parser.add_argument("--summary", action="store_true", help="print the fold's, too")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     table = read_table(arguments.table, arguments.target, arguments.rows)
     counts = count(table, arguments.target, arguments.settings)
-    counts.pop("summary")
+    summary = counts.pop("summary")
+    if arguments.summary:
+        print(json.dumps(summary, indent=1))
     if arguments.json:
         print(json.dumps(counts))
     else:
