@@ -40,7 +40,8 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). "
+        "its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format), or "
+        "the address of a service (https://...; docs/how-to/in_context.md). "
         "Of series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
         "forecasts",
     )
@@ -115,8 +116,10 @@ def run_command(arguments: argparse.Namespace) -> int:
     check_file(Path(arguments.table))
     if arguments.train:
         check_file(Path(arguments.train))
-    for path in (Path(arguments.baseline), *files.values()):
-        check_model_file(path)
+    for file in (arguments.baseline, *files.values()):
+        # a service has an address, and no file
+        if "://" not in file:
+            check_model_file(Path(file))
     from amlb_ext.comparison import compare
     from amlb_ext.comparison.files import (
         describe_table,
@@ -135,8 +138,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     if kind is None and options.read_as.get(arguments.target) == "category":
         kind = "classification"
     trust_pickle = arguments.trust_pickle
-    baseline = read_model(Path(arguments.baseline), trust_pickle)
-    candidates = {name: read_model(path, trust_pickle) for name, path in files.items()}
+    baseline = read_model(arguments.baseline, trust_pickle)
+    candidates = {name: read_model(file, trust_pickle) for name, file in files.items()}
     if not is_quiet(arguments):
         reading = describe_table(table, model=baseline, kind=kind)
         lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
@@ -162,17 +165,17 @@ def run_command(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _named_files(words: list[str]) -> dict[str, Path]:
+def _named_files(words: list[str]) -> dict[str, str]:
     """Return the candidates' files by name; the file's own name where none is given."""
-    files: dict[str, Path] = {}
+    files: dict[str, str] = {}
     for word in words:
         name, separator, file = word.partition("=")
-        path = Path(file if separator else word)
-        name = name if separator else path.stem
+        file = file if separator else word
+        name = name if separator else Path(file).stem
         if not name or name in files:
             raise ConfigError(
                 f"--candidate {word}: the name {name!r} is empty or given twice",
                 "write --candidate NAME=FILE with another name",
             )
-        files[name] = path
+        files[name] = file
     return files

@@ -164,8 +164,8 @@ class BaselineConfig(Stage):
 
     model: str = Field(
         "random_forest",
-        description="baseline model F: a short name, an import path, or the file of a fitted model "
-        "or of its predictions",
+        description="baseline model F: a short name, an import path, the file of a fitted model or "
+        "of its predictions, or the address of a service (http://... or https://...)",
     )
     params: dict[str, Any] = Field(default_factory=dict, description="parameters of F")
     encoding: Literal["auto", "ordinal", "onehot"] = Field(

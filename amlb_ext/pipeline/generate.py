@@ -128,7 +128,7 @@ def generate_suite(request: Request) -> GenerationReport:
             request=suite_request(request),
             constraints=_read_constraints(),
             original=original,
-            absent=report.absent,
+            absent=[*report.absent, *hardened.waiting],
         )
         write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True

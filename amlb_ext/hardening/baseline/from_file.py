@@ -31,7 +31,11 @@ from amlb_ext.hardening.baseline.model_columns import (
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
-from amlb_ext.hardening.baseline.remote import connect_service, is_service
+from amlb_ext.hardening.baseline.remote import (
+    RemoteModel,
+    connect_service,
+    is_service,
+)
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
@@ -214,6 +218,9 @@ class FittedBaseline(Baseline):
         frame = decode_to_source_frame(self.encoder, Z)
         f = self.predict_frame(frame)
         self.refit_problem_ = ""
+        if isinstance(self.model, RemoteModel):
+            self.refit_problem_ = "it is a service, which nothing here can fit"
+            return f, []
         if not can_clone(self.model):
             self.refit_problem_ = f"{self.name} is no model that scikit-learn can clone"
             return f, []

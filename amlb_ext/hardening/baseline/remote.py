@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import ModelError, suggest_nearest
+from amlb_ext.core.errors import ModelError, ServiceError, suggest_nearest
 from amlb_ext.core.redact import redact_text, redact_url
 from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
 
@@ -235,7 +235,7 @@ class RemoteModel:
 
         Raises
         ------
-        ModelError
+        ServiceError
             The service cannot be reached, is too slow, or answers anything but that.
         """
         blocks = [self._ask(block, "predictions") for block in self._batches(frame)]
@@ -246,7 +246,7 @@ class RemoteModel:
 
         Raises
         ------
-        ModelError
+        ServiceError
             As :meth:`predict`.
         """
         blocks = [self._ask(block, "probabilities") for block in self._batches(frame)]
@@ -269,16 +269,24 @@ class RemoteModel:
                 break
             except _PassingError as error:
                 if attempt == self.options.tries:
-                    raise ModelError(
+                    raise ServiceError(
                         f"{self._name} {error.what}, {attempt} times in a row",
                         f"{error.remedy}; then {_SAME_COMMAND}",
                     ) from None
                 self._sleep(min(LONGEST_PAUSE, max(pause, error.wait)))
                 pause *= 2
         answer = self._read_json(text)
+        read = self._read_probabilities
         if wanted == "predictions":
-            return self._read_predictions(answer, len(frame))
-        return self._read_probabilities(answer, len(frame))
+            read = self._read_predictions
+        try:
+            return read(answer, len(frame))
+        except ServiceError:
+            raise
+        except ModelError as error:
+            raise ServiceError(
+                error.message, f"{error.remedy}; {_SAME_COMMAND}"
+            ) from None
 
     @property
     def _name(self) -> str:
@@ -335,7 +343,7 @@ class RemoteModel:
             if time.monotonic() > deadline:
                 raise self._too_slow()
             if content.tell() > longest:
-                raise ModelError(
+                raise ServiceError(
                     f"{self._name} answers with more than {longest:,} bytes",
                     "let it answer with predictions alone",
                 )
@@ -370,7 +378,7 @@ class RemoteModel:
             remedy = "give the address that it has moved to"
         elif status == 413:
             remedy = f"--baseline-params batch={max(1, self.options.batch // 10)}"
-        raise ModelError(f"{self._name} {what}", f"{remedy}; then {_SAME_COMMAND}")
+        raise ServiceError(f"{self._name} {what}", f"{remedy}; then {_SAME_COMMAND}")
 
     def _read_json(self, text: str) -> dict[str, Any]:
         if re.match(r"\s*<", text):
@@ -386,6 +394,11 @@ class RemoteModel:
         return answer
 
     def _read_predictions(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
+        if "predictions" not in answer and "probabilities" in answer:
+            raise ServiceError(
+                f"{self._name} answers with probabilities of classes, and the target has numbers",
+                "add --kind classification, or name its target with --target",
+            )
         if "predictions" not in answer:
             raise self._wrong_answer(
                 f"the fields {_names(answer)}, without 'predictions'"
@@ -421,8 +434,8 @@ class RemoteModel:
                 f"{len(predictions)} predictions for {n_rows} rows"
             )
 
-    def _wrong_answer(self, what: str) -> ModelError:
-        return ModelError(
+    def _wrong_answer(self, what: str) -> ServiceError:
+        return ServiceError(
             f"{self._name} answers with {what}",
             "mend the service (docs/how-to/in_context.md says what it must answer), and "
             f"{_SAME_COMMAND}",
