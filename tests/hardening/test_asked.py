@@ -107,5 +107,5 @@ def test_no_row_is_asked_about_twice():
     again = F.predict(Z)
     assert first.tolist() == again[[0, 1, 1]].tolist()
     assert (ledger.calls, ledger.rows) == (2, 6)
-    with pytest.raises(ModelError, match="7 rows at least"):
+    with pytest.raises(ModelError, match="12 rows at least"):
         F.predict(Z + 0.5)

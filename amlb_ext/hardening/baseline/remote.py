@@ -41,8 +41,8 @@ MEDIA_TYPES = {
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: Seconds before the second try; they double from try to try, up to the most.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-#: Longest answer for a row and class, in bytes, and for what stands around them.
-_BYTES_PER_NUMBER, _BYTES_AROUND = 100, 1 << 16
+#: Longest answer, in bytes: for a row, of some hundred classes, and for what stands around them.
+_BYTES_PER_ROW, _BYTES_AROUND = 10_000, 1 << 16
 _LONGEST_QUOTE = 80
 _SAME_COMMAND = "run the same command again: folds that are done stand"
 
@@ -261,7 +261,7 @@ class RemoteModel:
     def _ask(self, frame: pd.DataFrame, wanted: str) -> np.ndarray:
         """Return the answer to one question, tried again where that may help."""
         body = encode_rows(frame, self.options.format)
-        longest = _BYTES_AROUND + _BYTES_PER_NUMBER * len(frame) * 100
+        longest = _BYTES_AROUND + _BYTES_PER_ROW * len(frame)
         pause = FIRST_PAUSE
         for attempt in range(1, self.options.tries + 1):
             try:
