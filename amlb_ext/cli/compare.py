@@ -50,7 +50,8 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "or its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format). "
+        "its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format), or "
+        "the address of a service (https://...; docs/how-to/in_context.md). "
         "Of series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
         "forecasts",
     )
@@ -153,11 +154,14 @@ def compare_files(
     check_file(Path(arguments.table))
     if arguments.train:
         check_file(Path(arguments.train))
-    for path in (Path(arguments.baseline), *files.values()):
-        check_model_file(path)
+    for file in (arguments.baseline, *files.values()):
+        # a service has an address, and no file
+        if "://" in file:
+            continue
+        check_model_file(Path(file))
         # a file of predictions is no model
-        if has_model_ending(str(path)):
-            check_pickle_trusted(path, arguments.trust_pickle)
+        if has_model_ending(file):
+            check_pickle_trusted(Path(file), arguments.trust_pickle)
     from amlb_ext.comparison import compare
     from amlb_ext.comparison.files import (
         describe_table,
@@ -172,8 +176,8 @@ def compare_files(
     if kind is None and options.read_as.get(arguments.target) == "category":
         kind = "classification"
     trust_pickle = arguments.trust_pickle
-    baseline = read_model(Path(arguments.baseline), trust_pickle)
-    candidates = {name: read_model(path, trust_pickle) for name, path in files.items()}
+    baseline = read_model(arguments.baseline, trust_pickle)
+    candidates = {name: read_model(file, trust_pickle) for name, file in files.items()}
     needed: set[str] = set()
     for model in (baseline, *candidates.values()):
         needed.update(map(str, getattr(model, "feature_names_in_", ())))

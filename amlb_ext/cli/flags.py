@@ -404,7 +404,7 @@ def execution_from(arguments: argparse.Namespace) -> Any:
     )
 
 
-def named_files(words: Sequence[str], flag: str) -> dict[str, Path]:
+def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
     """Return the files of ``[NAME=]FILE`` by name; the file's own name where none is given.
 
     Raises
@@ -415,17 +415,17 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, Path]:
     Examples
     --------
     >>> named_files(["new=a/b.csv", "c.csv"], "--candidate")
-    {'new': PosixPath('a/b.csv'), 'c': PosixPath('c.csv')}
+    {'new': 'a/b.csv', 'c': 'c.csv'}
     """
-    files: dict[str, Path] = {}
+    files: dict[str, str] = {}
     for word in words:
         name, separator, file = word.partition("=")
-        path = Path(file if separator else word)
-        name = name if separator else path.stem
+        if not separator:
+            name, file = Path(word).stem, word
         if not name or name in files:
             raise ConfigError(
                 f"{flag} {word}: the name {name!r} is empty or given twice",
                 f"write {flag} NAME=FILE with another name",
             )
-        files[name] = path
+        files[name] = file
     return files

@@ -197,7 +197,8 @@ def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
     """Read results on a suite, and hold the candidates against the need."""
     root = Path(arguments.table)
     check_suite_folder(root)
-    files = named_files(arguments.predictions, "--predictions")
+    named = named_files(arguments.predictions, "--predictions")
+    files = {name: Path(file) for name, file in named.items()}
     for path in files.values():
         check_predictions_file(path)
     if not (arguments.results or files):

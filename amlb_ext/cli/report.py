@@ -85,7 +85,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.task_folder import is_task_folder
 
-    files = named_files(arguments.predictions, "--predictions")
+    named = named_files(arguments.predictions, "--predictions")
+    files = {name: Path(file) for name, file in named.items()}
     for path in files.values():
         check_predictions_file(path)
     is_of_series = holds_forecasts(arguments.suite)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.core.config import SourceConfig, SplitConfig
+from amlb_ext.core.config import BaselineConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.row_order import (
     OrderedTable,
@@ -23,6 +23,7 @@ from amlb_ext.core.row_order import (
 from amlb_ext.core.task import Reading
 from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
 from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
+from amlb_ext.hardening.baseline.remote import connect_service, is_service
 from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
@@ -160,8 +161,8 @@ def describe_table(
     return dataclasses.replace(reading, columns=(*reading.columns, *ignored))
 
 
-def read_model(path: Path, trust_pickle: bool) -> Any:
-    """Return a fitted model, or predictions, from a file.
+def read_model(file: str, trust_pickle: bool) -> Any:
+    """Return a fitted model, or predictions, from a file, or the model behind an address.
 
     Predictions are a table with one row for each row of the data, in its order, see
     :mod:`amlb_ext.hardening.baseline.predictions_file`.
@@ -169,8 +170,12 @@ def read_model(path: Path, trust_pickle: bool) -> Any:
     Raises
     ------
     ModelError
-        The file cannot be read, holds no model, or is a pickle that nobody trusts.
+        The file cannot be read, holds no model, or is a pickle that nobody trusts; or what stands
+        there is no address of a service.
     """
+    if is_service(file):
+        return connect_service(BaselineConfig(model=file))
+    path = Path(file)
     if is_predictions_file(path.name):
         return read_predictions_table(path)
     return load_fitted_model(path, trust_pickle)

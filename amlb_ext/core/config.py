@@ -210,12 +210,20 @@ class BaselineConfig(Stage):
 
     model: str = Field(
         "random_forest",
-        description="baseline model F: a short name, an import path, or the file of a fitted model "
-        "or of its predictions",
+        description="baseline model F: a short name, an import path, the file of a fitted model or "
+        "of its predictions, or the address of a service (http://... or https://...)",
     )
     params: dict[str, Any] = Field(default_factory=dict, description="parameters of F")
     encoding: Literal["auto", "ordinal", "onehot"] = Field(
         "auto", description="how F sees categories"
+    )
+    ask_at_most: int | None = Field(
+        None,
+        ge=0,
+        description="largest number of rows that F is asked about in a fold: a forest fitted to "
+        "F's answers searches, and F confirms every row that is kept; 0 is no limit (default: "
+        "100,000 for a service and for models that predict in context, else no limit)",
+        json_schema_extra={"metavar": "ROWS"},
     )
     trust_pickle: bool = Field(
         False,

@@ -56,6 +56,10 @@ class ModelError(HardsynthError):
     """A baseline cannot be built, or its ``predict`` fails."""
 
 
+class ServiceError(ModelError):
+    """A baseline behind an address did not answer, or answered wrongly; later it may not."""
+
+
 class SuiteError(HardsynthError):
     """A suite directory is missing, foreign, incomplete or damaged."""
 

@@ -7,6 +7,8 @@ a task in its group: here, and nowhere before, targets part ways. Notation as in
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +91,8 @@ def assemble_fold(
     test = prepared.test
     refits = models.targets[target].refits
     train_rows = training_rows(task, fold, prepared, target=target)
+    if models.ledger is not None:
+        _ask_together(task, prepared, test_side, train_side)
 
     # the whole test fold is written once; other parts with real rows are picked from it
     full = write_real_rows(task, models, test, target=target, refits=refits)
@@ -134,6 +138,44 @@ def assemble_fold(
     summary["composition"] = composition.to_json()
     summary["notes"] += pair_notes
     return HardFold(train_rows, parts, summary)
+
+
+def _ask_together(
+    task: Task,
+    prepared: Prepared,
+    test_side: MadeSide | None,
+    train_side: MadeSide | None,
+) -> None:
+    """Ask F and each re-fit, in one call, about all rows of the test side that will be written.
+
+    For an F whose answers cost; they are remembered, and found again row by row. Among the rows are
+    those of ``_hard`` as they will stand beside its own training rows.
+    """
+    models = prepared.models
+    test = prepared.test
+    made = test_side.made if test_side is not None else []
+    Z = [test.Z, *(rows.Z for rows in made)]
+    if train_side is not None:
+        hard_train = [prepared.train.features[prepared.train.is_bad]]
+        hard_train += [rows.features for rows in train_side.made]
+        hard_test = [test.features[test.is_bad], *(rows.features for rows in made)]
+        fitted, _ = prepared.chooser.fit(
+            pd.concat(hard_train, ignore_index=True),
+            pd.concat(hard_test, ignore_index=True),
+            task,
+        )
+        changed = sorted({row for row, _ in fitted.cells})
+        if changed:
+            Z.append(models.encoder.transform(fitted.features.iloc[changed]))
+    asked = np.vstack(Z)
+    models.predict_baseline(asked)
+    for refit in itertools.chain(*(target.refits for target in models.targets)):
+        # a clone of an F that came fitted may refuse rows, and has no losses there
+        refusals = (ModelError,) if refit.comes_fitted else ()
+        with contextlib.suppress(*refusals):
+            refit.predict(asked)
+    assert models.ledger is not None
+    models.ledger.reserved = 0
 
 
 def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
@@ -187,6 +229,9 @@ def summarise_fold(
         "notes": notes,
         **prepared.changes.to_json(),
     }
+    if models.ledger is not None:
+        summary["asked"] = models.ledger.to_json()
+        notes.append(models.ledger.note())
     baseline = models.targets[target].baseline
     if baseline.comes_fitted:
         refits = models.targets[target].refits

@@ -23,6 +23,7 @@ import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import BadRule, hardness_by_target
@@ -93,6 +94,11 @@ class FoldModels:
     def can_search(self) -> bool:
         """Whether F predicts rows it has never seen; a file of predictions does not."""
         return all(target.baseline.can_search for target in self.targets)
+
+    @property
+    def ledger(self) -> AskLedger | None:
+        """What F was asked in this fold; None where its answers cost next to nothing."""
+        return self.targets[0].baseline.ledger
 
     def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
         """Return f of any rows; see the module's notation."""

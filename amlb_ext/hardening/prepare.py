@@ -28,8 +28,10 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
@@ -312,6 +314,11 @@ def prepare(
     region = Region(cross.seeds.weights).fit(train.Z, train.is_bad, cross.judged_parts)
     out_of_fold = _judge_out_of_fold(models, cross, train, region)
 
+    if models.ledger is not None:
+        # the null control asks each re-fit about them, too
+        n_refits = sum(len(target.refits) for target in models.targets)
+        models.ledger.reserved = n_refits * len(Z)
+        models.ledger.check(models.ledger.reserved + len(models.targets) * len(Z))
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
     f = np.stack(predictions, axis=1)
     t = models.predict_oracle(Z)
@@ -386,6 +393,9 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     Z = encoder.transform(features)
 
     order = None if first.order is None else first.order.take(rows)
+    # one ledger: F of every target is asked on one account
+    limit = ask_limit(config.baseline, first.kind)
+    ledger = AskLedger(limit=limit) if limit else None
     parts: CvSplits = []
     # what is learnt per target, in the order of the tasks
     ys = []
@@ -403,6 +413,8 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         # F and T are fitted on the same parts; of a group they are the same for each target
         parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross, order)
         baseline = make_baseline(config.baseline, task, encoder, scale)
+        if ledger is not None and baseline.can_search:
+            baseline = AskedBaseline(baseline, ledger)
         f, fits = baseline.cross_fit(Z, y, rows, parts, seeds.cross)
         oracle = Oracle(scale.n_classes, seeds.oracle).fit(Z, y, parts)
         ys.append(y)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.errors import HardsynthError, ServiceError, SuiteError
 from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
 from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
 from amlb_ext.core.progress import StageDisplay
@@ -85,12 +85,15 @@ class HardenedTasks:
         Tasks and folds that were left out, and why.
     notes : list of str
         Why folds were run again.
+    waiting : list of str
+        Tasks among the failures that wait for a service: their finished folds stay.
     """
 
     records: dict[str, dict[int, FoldRecord]]
     summaries: dict[str, list[dict[str, Any]]]
     failures: list[dict[str, Any]]
     notes: list[str]
+    waiting: list[str] = field(default_factory=list)
 
 
 def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedTasks:
@@ -110,11 +113,19 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
     with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
         results = _run_folds(layout, tasks, request, bar)
     if results.errors and len(results.errors) == len(tasks):
-        withdraw(layout)
-        raise next(iter(results.errors.values()))
+        first_error = next(iter(results.errors.values()))
+        # a service may answer tomorrow: the folds that are done wait for it
+        if not (
+            isinstance(first_error, ServiceError) and any(results.records.values())
+        ):
+            withdraw(layout)
+        raise first_error
     failures: list[dict[str, Any]] = []
+    waiting = []
     for name, error in results.errors.items():
         results.records.pop(name)
+        if isinstance(error, ServiceError):
+            waiting.append(name)
         failures.append({"task": name, "reason": str(error)})
     failures += results.lost
     records: dict[str, dict[int, FoldRecord]] = {}
@@ -130,7 +141,11 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
             largest = max(of_task, key=lambda summary: summary["test"])
             failures.append({"task": name, "reason": largest["no_failures"]})
     return HardenedTasks(
-        records=records, summaries=summaries, failures=failures, notes=results.notes
+        records=records,
+        summaries=summaries,
+        failures=failures,
+        notes=results.notes,
+        waiting=waiting,
     )
 
 

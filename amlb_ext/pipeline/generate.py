@@ -23,7 +23,8 @@ from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.from_file import comes_fitted
+from amlb_ext.hardening.baseline.remote import is_service
 from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.hardness import check_alpha
@@ -130,7 +131,7 @@ def generate_suite(request: Request) -> GenerationReport:
             request=suite_request(request),
             constraints=_read_constraints(),
             original=original,
-            absent=report.absent,
+            absent=[*report.absent, *hardened.waiting],
         )
         write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True
@@ -530,9 +531,10 @@ def _suite_notes(
 ) -> list[str]:
     """Return what the user should know of the suite's definitions."""
     notes = []
-    if is_baseline_file(config.baseline):
+    if comes_fitted(config.baseline):
+        what = "a service" if is_service(config.baseline.model) else "a file"
         notes.append(
-            "F is a file: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
+            f"F is {what}: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
         )
         notes += _refit_problems(tasks, manifest)
     for task in tasks:

@@ -7,7 +7,7 @@ from typing import Any
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.from_file import comes_fitted
 from amlb_ext.hardening.baseline.registry import resolve_model
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
 from amlb_ext.validity.refits import NULL_SHARE
@@ -25,8 +25,8 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
         "encoding": "ordinal",
     }
     frameworks: dict[str, Any] = {}
-    # AMLB does not have the file: its clones are fitted when the suite is made, and not by AMLB.
-    if not is_baseline_file(config.baseline):
+    # AMLB does not have the model: its clones are fitted when the suite is made, and not by AMLB.
+    if not comes_fitted(config.baseline):
         params = integration_params(config)
         # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
         null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}

@@ -18,9 +18,11 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
+from amlb_ext.core.redact import redact_url
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.registry import check_model_listed
+from amlb_ext.hardening.baseline.remote import check_service, is_service
 from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import Request, portable_spec
@@ -245,6 +247,15 @@ def restore_config(
                 "or in a folder; nothing was changed",
                 "run the command that made the suite again, with --force",
             )
+    elif is_service(config.baseline.model):
+        # rows would be sent to whatever address a foreign suite names
+        if not options.trust_suite:
+            raise SuiteError(
+                f"the suite's F is the service {redact_url(config.baseline.model)}; nothing was "
+                "sent to it",
+                "add --trust-suite to send it rows",
+            )
+        check_service(config.baseline)
     elif not options.trust_suite:
         for kind in (Kind.BINARY, Kind.REGRESSION):
             check_model_listed("the suite's baseline", config.baseline, kind)

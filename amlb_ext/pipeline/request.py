@@ -17,8 +17,9 @@ from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.from_file import comes_fitted, is_baseline_file
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
+from amlb_ext.hardening.baseline.remote import is_service
 from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params
@@ -135,8 +136,14 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
     if keep or drop or reading:
         settings["source"] = {"keep": keep, "drop": drop, **reading}
     settings["baseline"]["trust_pickle"] = False
+    if config.baseline.ask_at_most is None:
+        # as in suites that were made before there was a limit
+        del settings["baseline"]["ask_at_most"]
     if not config.source.targets:
         del settings["hardness"]["over"]
+    if is_service(config.baseline.model):
+        # how it is asked decides no result, and where its key stands is nobody's business
+        settings["baseline"]["params"] = {}
     # A file is what it holds, wherever it stands.
     model_file = Path(config.baseline.model)
     if is_baseline_file(config.baseline) and model_file.is_file():
@@ -163,7 +170,7 @@ def check_settings(config: GenerateConfig) -> None:
         )
     make_synthesizer(config.synthesizer)  # raises for unknown names and parameters
     _check_target_options(config)
-    if is_baseline_file(config.baseline):
+    if comes_fitted(config.baseline):
         check_baseline_file(config.baseline)
         return
     name = config.baseline.model
@@ -190,11 +197,14 @@ def _check_target_options(config: GenerateConfig) -> None:
             )
         return
     check_several_targets(config)
-    if is_baseline_file(config.baseline):
+    if comes_fitted(config.baseline):
+        what = f"the file {Path(config.baseline.model).name}"
+        if is_service(config.baseline.model):
+            what = f"the service {config.baseline.model}"
         raise ModelError(
-            f"--targets names {len(targets)} targets, each needs an F of its own, and the file "
-            f"{Path(config.baseline.model).name} is one",
-            "name a model for --baseline, e.g. random_forest, or use the file with --target",
+            f"--targets names {len(targets)} targets, each needs an F of its own, and {what} is "
+            "one",
+            "name a model for --baseline, e.g. random_forest, or use the one with --target",
         )
 
 

@@ -28,6 +28,7 @@ REASONS = {
     "good": "good for F",
     "label": "with a label that the oracle does not support",
     "relation": "breaking a relation between columns",
+    "unasked": "about which F could not be asked any more",
 }
 #: Folds, tasks and columns that are listed by name.
 MOST_NAMES = 8

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -195,10 +195,11 @@ def _climb_down(
     """Try the rungs from the hardest one down, until one passes for every target."""
     reals = [RealOpinion.from_parts(parts, target) for target in range(len(tasks))]
     tried: list[list[Rung]] = [[] for _ in tasks]
+    search = _remembered_search(parts)
     for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
         # one search of each part, though every target asks for its rows
-        augment = _remembered_search(kappa)
+        augment = partial(search, kappa)
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
@@ -232,13 +233,23 @@ def _climb_down(
     return [_floor(why, failures, rungs) for rungs in tried]
 
 
-def _remembered_search(kappa: float) -> Callable[[HeldOutPart], JudgedRows]:
-    """Return a function that augments a part with this kappa, once for all targets."""
+def _remembered_search(
+    parts: Sequence[HeldOutPart],
+) -> Callable[[float, HeldOutPart], JudgedRows]:
+    """Return a function that augments a part with a kappa, once for all targets."""
 
-    def augment(part: HeldOutPart) -> JudgedRows:
+    @cache
+    def augment(kappa: float, part: HeldOutPart) -> JudgedRows:
         return part.augment(kappa)
 
-    return cache(augment)
+    @cache
+    def augment_ladder(part: HeldOutPart) -> dict[float, JudgedRows]:
+        return part.augment_together(LADDER)
+
+    # where F's answers cost, a part is searched once for all rungs
+    if parts[0].models.ledger is None:
+        return augment
+    return lambda kappa, part: augment_ladder(part)[kappa]
 
 
 def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:

@@ -26,6 +26,12 @@ from amlb_ext.hardening.judged_rows import (
     TargetModels,
     judge_real_rows,
 )
+from amlb_ext.hardening.made_rows.proposals import (
+    ask_design,
+    confirm_together,
+    with_surrogates,
+)
+from amlb_ext.hardening.made_rows.screening import MadeRows
 from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.hardening.prepare import CrossFit
 from amlb_ext.validity.candidates import JUDGES, candidate_zoo, fit_zoo
@@ -33,6 +39,10 @@ from amlb_ext.validity.measures import Losses, judge_labels
 
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
 COPIES, MOST_ROWS = 2, 1000
+#: Share of the rows that F may still be asked about, for the made rows of one part.
+CONFIRMED_SHARE = 0.1
+#: The name of a part in the random streams, which all rungs share.
+_SIDE = "calibrate"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,13 +65,26 @@ class HeldOutPart:
 
     def augment(self, kappa: float) -> JudgedRows:
         """Augment the part's bad rows with this kappa."""
-        config = self.models.config
+        return self._propose(self.models, kappa).rows
+
+    def augment_together(self, kappas: Sequence[float]) -> dict[float, JudgedRows]:
+        """Augment the part's bad rows with each kappa, in two calls of F.
+
+        For an F whose answers cost: a surrogate searches, and F confirms what it found for all
+        kappas at once.
+        """
+        ask_design(self.models, self.rows, _SIDE)
+        searching = with_surrogates(self.models, _SIDE)
+        proposals = [self._propose(searching, kappa) for kappa in kappas]
+        confirmed = confirm_together(self.models, proposals, share=CONFIRMED_SHARE)
+        rows = [made.rows for made in confirmed]
+        return dict(zip(kappas, rows, strict=True))
+
+    def _propose(self, models: FoldModels, kappa: float) -> MadeRows:
+        config = models.config
         search = config.search.model_copy(update={"kappa": kappa})
-        models = replace(
-            self.models, config=config.model_copy(update={"search": search})
-        )
-        # "calibrate" is the side's name in the streams, which all rungs share
-        return make_side(models, self.rows, "calibrate").augmented.rows
+        models = replace(models, config=config.model_copy(update={"search": search}))
+        return make_side(models, self.rows, _SIDE).augmented
 
     def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
         """Ask candidates and judges about rows of this part, or about rows made from them."""

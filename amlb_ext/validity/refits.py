@@ -23,7 +23,7 @@ from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.from_file import is_baseline_file
+from amlb_ext.hardening.baseline.from_file import comes_fitted
 from amlb_ext.hardening.baseline.registry import (
     ModelSpec,
     check_model_listed,
@@ -62,7 +62,7 @@ def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
     True
     """
     config = _baseline_config(settings)
-    return None if is_baseline_file(config) else resolve_model(config, kind)
+    return None if comes_fitted(config) else resolve_model(config, kind)
 
 
 def check_baseline(suite: SuiteFiles) -> None:
@@ -74,7 +74,7 @@ def check_baseline(suite: SuiteFiles) -> None:
         Before anything of it is imported.
     """
     config = _baseline_config(suite.manifest.config)
-    if not is_baseline_file(config):
+    if not comes_fitted(config):
         for kind in {task.kind for task in suite.tasks.values()}:
             check_model_listed("the suite's baseline", config, kind)
 

@@ -99,7 +99,14 @@ ESTIMATE = (
     Figure("time over predict and nearest neighbours", ("ours", "predict and nearest"), "seconds",
            _over("predict and nearest", "seconds"), "lower", "{:.2f}"),
 )  # fmt: skip
-FIGURES = (*SEARCH, *SYNTHESIZER, *WHOLE, *FOREST, *ESTIMATE)
+#: Counts, not ratios: they are the same wherever they are taken.
+CALLS = (
+    Figure("calls of F in a fold", ("ours",), "calls",
+           lambda r: r["ours"]["calls"], "lower", "{:,.0f}"),
+    Figure("rows asked of F in a fold", ("ours",), "asked_rows",
+           lambda r: r["ours"]["asked_rows"], "lower", "{:,.0f}"),
+)  # fmt: skip
+FIGURES = (*SEARCH, *SYNTHESIZER, *WHOLE, *FOREST, *ESTIMATE, *CALLS)
 #: What was promised, by group and figure.
 TARGETS: dict[tuple[str, str], float] = {
     ("search, ridge", SEARCH[0].name): 200,
@@ -117,11 +124,15 @@ TARGETS: dict[tuple[str, str], float] = {
     ("generate", WHOLE[0].name): 1.18,
     ("generate", WHOLE[1].name): 1.18,
     ("generate", WHOLE[2].name): 1.8,
+    ("calls of F, 100,000 rows at most", CALLS[0].name): 30,
+    ("calls of F, 100,000 rows at most", CALLS[1].name): 100_000,
 }
 #: Guarded without a promise: what of a figure in nanoseconds does not depend on the machine.
 GUARDED = {
     ("search, ridge", SEARCH[3].name),
     ("search, logistic regression", SEARCH[3].name),
+    ("calls of F, no limit", CALLS[0].name),
+    ("calls of F, no limit", CALLS[1].name),
 }
 
 
@@ -169,7 +180,9 @@ def table(rows: list[dict[str, Any]]) -> str:
         raw = ", ".join(
             f"{n} {row['roles'][n][figure.number]:.3g}{unit}" for n in figure.needs
         )
-        if len(figure.needs) == 1:  # both sides were measured in one run of ours
+        if figure in CALLS:
+            raw = "counted"
+        elif len(figure.needs) == 1:  # both sides were measured in one run of ours
             ours = row["roles"]["ours"]
             whole = ours.get("cpu", ours["seconds"])
             raw = f"{whole:.3g} s over {ours[figure.number]:.3g} s"

@@ -24,6 +24,7 @@ from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
+from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.split import CvSplits
@@ -39,12 +40,15 @@ class Baseline(ABC):
     comes_fitted : bool
         Whether F was fitted elsewhere. Then it may refuse rows that its encoder gives, and what it
         predicts for training rows is its own opinion, not that of fits without them.
+    ledger : AskLedger or None
+        What F was asked in this fold; None where its answers cost next to nothing.
     refit_problem_ : str
         Why :meth:`cross_fit` could not fit F again; empty where it did, or was not called.
     """
 
     can_search = True
     comes_fitted = False
+    ledger: AskLedger | None = None
     refit_problem_ = ""
 
     @abstractmethod

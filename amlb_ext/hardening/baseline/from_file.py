@@ -1,4 +1,5 @@
-"""F from a file: a fitted model, or predictions of the table's rows; and the choice of F."""
+"""F that was fitted elsewhere: a model in a file or behind an address, or predictions of the
+table's rows; and the choice of F."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import ModelError
+from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.paths import (
     PREDICTION_ENDINGS,
     check_model_file,
@@ -35,6 +36,11 @@ from amlb_ext.hardening.baseline.model_columns import (
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
+from amlb_ext.hardening.baseline.remote import (
+    RemoteModel,
+    connect_service,
+    is_service,
+)
 from amlb_ext.hardening.baseline.skops_files import load_skops
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
@@ -47,8 +53,9 @@ def make_baseline(
     Parameters
     ----------
     config : BaselineConfig
-        A short name, an import path, a ``.skops`` model (or a pickle, when trusted), or a
-        ``.csv`` or ``.parquet`` file of predictions, row for row with the table.
+        A short name, an import path, a ``.skops`` model (or a pickle, when trusted), the address
+        of a service, or a ``.csv`` or ``.parquet`` file of predictions, row for row with the
+        table.
     task : Task
     encoder, target : Encoder, TargetEncoder
         Fitted on the fold's training rows.
@@ -57,6 +64,9 @@ def make_baseline(
     ------
     ModelError
     """
+    if is_service(config.model):
+        service = connect_service(config)
+        return FittedBaseline(service, config.model, encoder=encoder, target=target)
     path = Path(config.model)
     if is_model_file(config.model):
         model = load_fitted_model(path, config.trust_pickle)
@@ -72,6 +82,17 @@ def is_baseline_file(config: BaselineConfig) -> bool:
     return is_model_file(config.model) or is_predictions_file(config.model)
 
 
+def comes_fitted(config: BaselineConfig) -> bool:
+    """Whether F is a file or a service, so that nothing here can fit it.
+
+    Examples
+    --------
+    >>> [comes_fitted(BaselineConfig(model=word)) for word in ("m.pkl", "http://m.org/f", "ridge")]
+    [True, True, False]
+    """
+    return is_baseline_file(config) or is_service(config.model)
+
+
 def is_model_file(model: str) -> bool:
     """Whether a word names the file of a fitted model, by its ending alone.
 
@@ -83,7 +104,7 @@ def is_model_file(model: str) -> bool:
     [True, True, True, False, False]
     """
     # a short name is no file, whatever stands in the folder
-    if model in BASELINES:
+    if model in BASELINES or is_service(model):
         return False
     return has_model_ending(model)
 
@@ -96,7 +117,7 @@ def is_predictions_file(model: str) -> bool:
     >>> is_predictions_file("p.parquet"), is_predictions_file("m.pkl")
     (True, False)
     """
-    if model in BASELINES:
+    if model in BASELINES or is_service(model):
         return False
     return Path(model).suffix.lower() in PREDICTION_ENDINGS
 
@@ -162,6 +183,9 @@ class FittedBaseline(Baseline):
                 f"{self.name} holds an estimator that was never fitted",
                 "fit it, and save it then",
             ) from None
+        except HardsynthError:
+            # of a service: it says already what was wrong
+            raise
         except Exception as error:
             raise ModelError(
                 f"{self.name} failed in predict: {describe_error(error)}",
@@ -199,6 +223,9 @@ class FittedBaseline(Baseline):
         frame = decode_to_source_frame(self.encoder, Z)
         f = self.predict_frame(frame)
         self.refit_problem_ = ""
+        if isinstance(self.model, RemoteModel):
+            self.refit_problem_ = "it is a service, which nothing here can fit"
+            return f, []
         if not can_clone(self.model):
             self.refit_problem_ = f"{self.name} is no model that scikit-learn can clone"
             return f, []

@@ -205,7 +205,7 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
     ------
     ModelError
     """
-    estimator_class = _import_estimator(spec.path)
+    estimator_class = import_estimator(spec.path)
     remedy = "name a class that has get_params, fit and predict"
     try:
         estimator = estimator_class()
@@ -237,7 +237,7 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
     return estimator
 
 
-def _import_estimator(path: str) -> type[BaseEstimator]:
+def import_estimator(path: str) -> type[BaseEstimator]:
     """Import a class that is an estimator; nothing of it is called."""
     module_name, _, class_name = path.rpartition(".")
     try:

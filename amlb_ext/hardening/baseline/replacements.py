@@ -43,8 +43,11 @@ class Chooser:
 
     @property
     def can_judge(self) -> bool:
-        """Whether all of F predict rows that are not in the table."""
-        return all(baseline.can_search for baseline in self.baselines)
+        """Whether all of F predict rows that are not in the table, at little cost."""
+        return all(
+            baseline.can_search and baseline.ledger is None
+            for baseline in self.baselines
+        )
 
     def __call__(self, features: pd.DataFrame) -> np.ndarray:
         """Return predictions of rows in canonical form, side by side, ``(n, ...)``."""
@@ -59,8 +62,8 @@ class Chooser:
     ) -> tuple[FittedRows, bool]:
         """Replace what the training rows do not know where that changes F least.
 
-        A file of predictions cannot be asked, and a fitted model may refuse what it does not
-        know: then the most frequent training value is taken.
+        A file of predictions cannot be asked, a fitted model may refuse what it does not know, and
+        of some models the answers cost: then the most frequent training value is taken.
 
         Returns
         -------

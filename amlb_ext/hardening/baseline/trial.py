@@ -21,6 +21,11 @@ from amlb_ext.hardening.baseline.from_file import (
     to_source_frame,
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
+from amlb_ext.hardening.baseline.remote import (
+    check_service,
+    connect_service,
+    is_service,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
 #: Rows that a model is tried on, and how many of them are those with most missing values.
@@ -31,10 +36,15 @@ _MISSING_ROWS = 2
 def check_baseline_file(config: BaselineConfig) -> None:
     """Raise for a file of F that is missing, or may not be loaded; nothing is loaded.
 
+    For a service, raise for an address that cannot be one; nothing is sent.
+
     Raises
     ------
     ModelError
     """
+    if is_service(config.model):
+        check_service(config)
+        return
     path = Path(config.model)
     if not path.is_file():
         raise ModelError(f"no file {config.model}", "check the path of --baseline")
@@ -43,13 +53,15 @@ def check_baseline_file(config: BaselineConfig) -> None:
 
 
 def load_baseline_model(config: BaselineConfig) -> Any:
-    """Return the fitted model that F is, or None where F is no file of a model.
+    """Return the fitted model that F is, or None where F is neither a file of one nor a service.
 
     Raises
     ------
     ModelError
         As :func:`~amlb_ext.hardening.baseline.from_file.load_fitted_model`.
     """
+    if is_service(config.model):
+        return connect_service(config)
     if not is_model_file(config.model):
         return None
     return load_fitted_model(Path(config.model), config.trust_pickle)
@@ -77,18 +89,20 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
         read_predictions(path, task)
     if model is None:
         return
-    _check_kind(model, path.name, task)
+    name = config.model if is_service(config.model) else path.name
+    if not is_service(config.model):
+        _check_kind(model, name, task)
     n_missing = task.features.isna().sum(axis=1).to_numpy()
     most_missing = np.argsort(-n_missing, kind="stable")[:_MISSING_ROWS]
     first = np.arange(len(task))[: TRIAL_ROWS - _MISSING_ROWS]
     rows = task.features.iloc[np.union1d(first, most_missing)]
     target = TargetEncoder(task.kind, task.labels, task.target)
-    baseline = FittedBaseline(model, path.name, Encoder(task.columns), target)
+    baseline = FittedBaseline(model, name, Encoder(task.columns), target)
     f = baseline.predict_frame(to_source_frame(task.columns, rows))
     n_not_finite = count_not_finite(f)
     if n_not_finite:
         raise ModelError(
-            f"{path.name} predicts no finite number for {n_not_finite} of the "
+            f"{name} predicts no finite number for {n_not_finite} of the "
             f"{len(rows)} rows of {task.name} that it was tried on",
             "give a model that predicts every row, those with missing values too",
         )

@@ -18,11 +18,20 @@ from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.augment import augment_bad_rows
 from amlb_ext.hardening.made_rows.cells import least_support_note, with_least_support
+from amlb_ext.hardening.made_rows.proposals import (
+    ask_design,
+    confirm_rows,
+    surplus_of_proposals,
+    with_surrogates,
+)
 from amlb_ext.hardening.made_rows.region_rows import make_region_rows
 from amlb_ext.hardening.made_rows.screening import MadeRows, TakenRows
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
 from amlb_ext.hardening.weights import Region
 from amlb_ext.suite.fold_notes import REASONS
+
+#: Shares of the rows that F may still be asked about, for the made rows of each kind.
+AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +58,12 @@ class MadeSide:
     notes: tuple[str, ...]
     population: MadeRows | None = None
 
+    @property
+    def made(self) -> list[JudgedRows]:
+        """The rows that were made, by kind."""
+        kinds = [self.augmented, self.synthetic, self.population]
+        return [kind.rows for kind in kinds if kind is not None]
+
     def counts(self) -> dict[str, Any]:
         """Return the side's counts for the manifest."""
         counts: dict[str, Any] = {
@@ -71,11 +86,12 @@ class MadeSide:
 
 
 def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
-    # a fold without relations has no count of rows that break them
+    # a fold without relations has no count of rows that break them, nor has one in which F may be
+    # asked about any row a count of those that it was not asked about
     return {
         reason: int(dropped.get(reason, 0))
         for reason in REASONS
-        if reason != "relation" or reason in dropped
+        if reason not in ("relation", "unasked") or reason in dropped
     }
 
 
@@ -144,13 +160,17 @@ def _with_population(
     # the oracle knows the spread of one target
     if not wanted or len(models.targets) > 1:
         return side
-    population = make_region_rows(
-        models,
+    proposed = make_region_rows(
+        with_surrogates(models, "test", "population"),
         real,
         importance=lambda Z: composition.importance(region.weights(Z)),
         wanted=wanted,
         taken=taken,
         seed=derive_seed(models.config.seed, *models.key, "test", "population"),
+    )
+    # they stand for any row, whatever K says of them
+    population = confirm_rows(
+        models, proposed, share=SYNTHETIC_SHARE, holds_to_rule=False
     )
     notes = side.notes
     if not models.can_search:
@@ -197,25 +217,30 @@ def make_side(
     for attempt in range(1, models.config.search.tries):
         search_seeds.append(derive_seed(seed, *key, "search", attempt))
 
+    ask_design(models, real, side)
     begin_stage(f"searching for rows near the {side} rows on which F fails")
-    augmented = augment_bad_rows(
-        models,
+    proposed = augment_bad_rows(
+        with_surrogates(models, side),
         real,
         side=side,
         taken=taken,
         seed=augment_seed,
         search_seeds=search_seeds,
     )
+    augmented = confirm_rows(models, proposed, share=AUGMENTED_SHARE)
     if models.config.synthesizer.times:
         begin_stage(f"learning the {side} failures, and sampling from them")
-    synthetic = sample_synthetic_rows(
-        models,
+    proposed = sample_synthetic_rows(
+        # learnt anew: F has said more by now
+        with_surrogates(models, side),
         real,
         augmented=augmented.rows,
         side=side,
         taken=taken.with_made(augmented.rows),
         seed=synthesize_seed,
+        surplus=surplus_of_proposals(models),
     )
+    synthetic = confirm_rows(models, proposed, share=SYNTHETIC_SHARE)
     return MadeSide(
         augmented=augmented,
         synthetic=synthetic,

@@ -48,6 +48,7 @@ def sample_synthetic_rows(
     side: str,
     taken: TakenRows,
     seed: int,
+    surplus: float = 1.0,
 ) -> MadeRows:
     """Learn the distribution of hard rows and sample from it until enough rows are kept.
 
@@ -61,13 +62,16 @@ def sample_synthetic_rows(
     taken : TakenRows
         Rows that no made row may repeat.
     seed : int
+    surplus : float
+        So many times more rows than are asked for: those that F must yet confirm.
     """
     config = models.config.synthesizer
     bad = find_parents(real)
     n_hard = max(len(augmented), len(bad))
-    wanted = min(config.max_rows, round(config.times * n_hard))
-    if not len(bad) or wanted == 0:
+    asked = min(config.max_rows, round(config.times * n_hard))
+    if not len(bad) or asked == 0:
         return MadeRows(rows=no_made_rows(models, real))
+    wanted = round(surplus * asked)
 
     collector = MadeRowsCollector(models, real, taken)
     hard = _HardRows(
@@ -139,7 +143,7 @@ def sample_synthetic_rows(
         sampling_round += 1
     return MadeRows(
         rows=collector.collected(),
-        asked=wanted,
+        asked=asked,
         dropped=collector.dropped,
         notes=tuple(notes),
     )

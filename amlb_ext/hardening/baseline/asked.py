@@ -1,0 +1,152 @@
+"""F whose answers cost: counted, remembered, and limited.
+
+A model in a table's context reads its context again with every call, and a service takes time for
+every row. Such an F is asked in few calls about few rows, and never twice about one row.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.ledger import AskLedger
+from amlb_ext.hardening.baseline.registry import import_estimator, parse_model
+from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.split import CvSplits
+
+#: Most rows of a fold where F's answers cost and the user names no limit.
+DEFAULT_LIMIT = 100_000
+#: Packages whose models predict in the context of the table.
+IN_CONTEXT = ("tabpfn", "tabpfn_client", "tabicl")
+#: Attribute by which the class of any other model says what to ask of it in a fold.
+DECLARATION = "hardsynth_ask_at_most"
+
+
+def ask_limit(config: BaselineConfig, kind: Kind) -> int | None:
+    """Return how many rows of a fold F may be asked about; None where there is no limit.
+
+    What the user says counts first, then what the model is: a service, a model of
+    :data:`IN_CONTEXT`, or one whose class has the attribute :data:`DECLARATION`.
+
+    Examples
+    --------
+    >>> ask_limit(BaselineConfig(model="ridge"), Kind.REGRESSION)
+    >>> ask_limit(BaselineConfig(model="https://models.org/f"), Kind.REGRESSION)
+    100000
+    >>> ask_limit(BaselineConfig(model="ridge", ask_at_most=5000), Kind.REGRESSION)
+    5000
+    """
+    if config.ask_at_most is not None:
+        return config.ask_at_most or None
+    if is_service(config.model):
+        return DEFAULT_LIMIT
+    if "." not in config.model:
+        return None
+    declared = _declared_limit(config, kind)
+    return declared or None
+
+
+def _declared_limit(config: BaselineConfig, kind: Kind) -> int:
+    path = parse_model(config, kind).path
+    package, _, _ = path.partition(".")
+    if package in IN_CONTEXT:
+        return DEFAULT_LIMIT
+    return int(getattr(import_estimator(path), DECLARATION, 0))
+
+
+class AskedBaseline(Baseline):
+    """Another F, whose answers are counted and remembered.
+
+    Parameters
+    ----------
+    inner : Baseline
+    ledger : AskLedger
+        Of the fold; F and its re-fits share it.
+    """
+
+    def __init__(self, inner: Baseline, ledger: AskLedger) -> None:
+        self.inner = inner
+        self.ledger: AskLedger = ledger
+        self._answers: dict[bytes, np.ndarray] = {}
+
+    @property
+    def can_search(self) -> bool:  # type: ignore[override]
+        """As of the other F."""
+        return self.inner.can_search
+
+    @property
+    def comes_fitted(self) -> bool:  # type: ignore[override]
+        """As of the other F."""
+        return self.inner.comes_fitted
+
+    @property
+    def refit_problem_(self) -> str:  # type: ignore[override]
+        """As of the other F."""
+        return self.inner.refit_problem_
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> AskedBaseline:
+        """Fit the other F; what it said before is forgotten, unless it came fitted."""
+        self.inner = copy(self.inner).fit(Z, y, seed)
+        if not self.inner.comes_fitted:
+            self._answers = {}
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Ask about the rows that are new, in one call, and remember the answers.
+
+        Raises
+        ------
+        ModelError
+            F may not be asked about so many.
+        """
+        if not len(Z):
+            return self.inner.predict(Z)
+        keys = _row_keys(Z)
+        first_at: dict[bytes, int] = {}
+        for position, key in enumerate(keys):
+            if key not in self._answers:
+                first_at.setdefault(key, position)
+        if first_at:
+            new = np.fromiter(first_at.values(), dtype=np.int64)
+            self.ledger.check(len(new))
+            answers = self.inner.predict(Z[new])
+            self.ledger.count(len(new))
+            self._answers.update(zip(first_at, answers, strict=True))
+        return np.stack([self._answers[key] for key in keys])
+
+    def remember(self, Z: np.ndarray, f: np.ndarray) -> None:
+        """Take answers that were given elsewhere."""
+        self._answers.update(zip(_row_keys(Z), f, strict=True))
+
+    @property
+    def answered(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that have an answer, ``(n, d)``, and the answers, ``(n,)`` or ``(n, C)``."""
+        rows = np.stack([np.frombuffer(key) for key in self._answers])
+        return rows, np.stack(list(self._answers.values()))
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Cross-fit the other F; its fits are counted in the same ledger."""
+        self.ledger.check(len(Z))
+        f, fits = self.inner.cross_fit(Z, y, rows, parts, seed)
+        asked = [AskedBaseline(fit, self.ledger) for fit in fits]
+        if self.inner.comes_fitted:
+            # it judged all rows itself, and so did each of its clones
+            self.ledger.count(len(Z) * (1 + len(fits)), calls=1 + len(fits))
+            self.remember(Z, f)
+            return f, [*asked]
+        self.ledger.count(len(Z), calls=len(parts))
+        for fit, (_, held) in zip(asked, parts, strict=False):
+            fit.remember(Z[held], f[held])
+        return f, [*asked]
+
+
+def _row_keys(Z: np.ndarray) -> list[bytes]:
+    """Return what tells rows apart; zero and minus zero are the same."""
+    contiguous = np.ascontiguousarray(Z, dtype=float) + 0.0
+    return [row.tobytes() for row in contiguous]

@@ -1,0 +1,503 @@
+"""F behind an address: a deployed model that answers over HTTP.
+
+A question is one POST of some rows as JSON records (or as an Arrow stream), the answer one number,
+or one probability for each class, for each row; ``docs/how-to/in_context.md`` documents both.
+Whatever else comes back is one clear error. The key travels in a header, and stands in no error, no
+file and no setting.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError, ServiceError, suggest_nearest
+from amlb_ext.core.redact import redact_text, redact_url
+from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
+
+if TYPE_CHECKING:
+    import requests
+
+#: Environment variable that holds the key, unless the settings name another one or a file.
+KEY_VARIABLE = "HARDSYNTH_BASELINE_KEY"
+#: Media types of the two forms of a question.
+MEDIA_TYPES = {
+    "json": "application/json",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
+#: Statuses after which the same question may be answered: overload, a restart, a proxy's error.
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+#: Seconds before the second try; they double from try to try, up to the most.
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+#: Longest answer, in bytes: for a row, of some hundred classes, and for what stands around them.
+_BYTES_PER_ROW, _BYTES_AROUND = 10_000, 1 << 16
+_LONGEST_QUOTE = 80
+_SAME_COMMAND = "run the same command again: folds that are done stand"
+
+
+def is_service(model: str) -> bool:
+    """Whether a word is the address of a service.
+
+    Examples
+    --------
+    >>> is_service("https://models.org/f"), is_service("ridge")
+    (True, False)
+    """
+    return model.lower().startswith(("http://", "https://"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """How a service is asked; the parameters of F where F is an address.
+
+    Attributes
+    ----------
+    format : {'json', 'arrow'}
+        Of the rows.
+    batch : int
+        Most rows of a question.
+    timeout : float
+        Seconds until the whole answer to a question must be there.
+    tries : int
+        Of a question that was not answered.
+    key_env : str
+        Environment variable that holds the key.
+    key_file : str
+        File whose first line is the key, instead of a variable.
+    """
+
+    format: str = "json"
+    batch: int = 1000
+    timeout: float = 60.0
+    tries: int = 5
+    key_env: str = KEY_VARIABLE
+    key_file: str = ""
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any]) -> ServiceOptions:
+        """Read the parameters of F.
+
+        Raises
+        ------
+        ModelError
+            An unknown parameter, or a value that it cannot have.
+        """
+        defaults = vars(cls())
+        for name, value in params.items():
+            if name not in defaults:
+                raise ModelError(
+                    f"a service has no parameter {name!r}",
+                    suggest_nearest(name, defaults),
+                )
+            try:
+                is_valid = type(defaults[name])(value) == value
+            except (TypeError, ValueError):
+                is_valid = False
+            if not is_valid or (not isinstance(value, str) and value <= 0):
+                raise ModelError(
+                    f"{name} of a service cannot be {value!r}",
+                    f"give a value like {defaults[name]!r}",
+                )
+        options = cls(**params)
+        if options.format not in MEDIA_TYPES:
+            raise ModelError(
+                f"format of a service cannot be {options.format!r}",
+                suggest_nearest(options.format, MEDIA_TYPES),
+            )
+        return options
+
+    def key(self) -> str:
+        """Return the key; empty where there is none.
+
+        Raises
+        ------
+        ModelError
+            The file of the key cannot be read, or the key is none that a header can hold.
+        """
+        key = os.environ.get(self.key_env, "")
+        if self.key_file:
+            try:
+                lines = Path(self.key_file).read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError):
+                raise ModelError(
+                    f"the file of the key, {self.key_file}, cannot be read",
+                    "name a text file whose first line is the key",
+                ) from None
+            key = lines[0] if lines else ""
+        key = key.strip()
+        if not key.isascii() or not key.isprintable():
+            raise ModelError(
+                "the key of the service has characters that a header cannot hold",
+                f"set {self.key_env} to the key alone",
+            )
+        return key
+
+
+def check_service(config: BaselineConfig) -> None:
+    """Raise for an address or parameters that cannot be those of a service; nothing is sent.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> check_service(BaselineConfig(model="https://me:secret@models.org/f"))
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ModelError: the address https://***@models.org/f holds a user, a \
+password, a query or a fragment, and the suite would keep it (give the address alone, and the key \
+in the environment variable HARDSYNTH_BASELINE_KEY)
+    """
+    address = config.model
+    try:
+        parts = urlsplit(address)
+        is_complete = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_complete = False
+    if not is_complete or re.search(r"[\s\x00-\x1f]", address):
+        raise ModelError(
+            f"{redact_url(address)} is no address of a service",
+            "write it like https://models.example.org/predict",
+        )
+    if parts.username is not None or "?" in address or "#" in address:
+        raise ModelError(
+            f"the address {redact_url(address)} holds a user, a password, a query or a "
+            "fragment, and the suite would keep it",
+            "give the address alone, and the key in the environment variable "
+            f"{KEY_VARIABLE}",
+        )
+    ServiceOptions.read(config.params).key()
+
+
+def connect_service(
+    config: BaselineConfig, sleep: Callable[[float], None] = time.sleep
+) -> RemoteModel:
+    """Return the model behind an address; nothing is sent yet.
+
+    Parameters
+    ----------
+    config : BaselineConfig
+        ``params`` are those of :class:`ServiceOptions`.
+    sleep : callable
+        Waits between tries.
+
+    Raises
+    ------
+    ModelError
+        See :func:`check_service`.
+    """
+    check_service(config)
+    return RemoteModel(config.model, ServiceOptions.read(config.params), sleep)
+
+
+class RemoteModel:
+    """A fitted model behind an address; it is asked like one of scikit-learn.
+
+    Parameters
+    ----------
+    address : str
+    options : ServiceOptions
+    sleep : callable
+        Waits between tries.
+
+    Attributes
+    ----------
+    classes_ : tuple of str
+        As the service named them with its last answer; empty until it answers with probabilities.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        options: ServiceOptions,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.address = address
+        self.options = options
+        self.classes_: tuple[str, ...] = ()
+        self._sleep = sleep
+
+    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return a number for each row, ``(n,)``.
+
+        Raises
+        ------
+        ServiceError
+            The service cannot be reached, is too slow, or answers anything but that.
+        """
+        blocks = [self._ask(block, "predictions") for block in self._batches(frame)]
+        return np.concatenate([np.zeros(0), *blocks])
+
+    def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the probability of each of ``classes_`` for each row, ``(n, C)``.
+
+        Raises
+        ------
+        ServiceError
+            As :meth:`predict`.
+        """
+        blocks = [self._ask(block, "probabilities") for block in self._batches(frame)]
+        if not blocks:
+            return np.zeros((0, len(self.classes_)))
+        return np.vstack(blocks)
+
+    def _batches(self, frame: pd.DataFrame) -> list[pd.DataFrame]:
+        size = self.options.batch
+        return [frame.iloc[at : at + size] for at in range(0, len(frame), size)]
+
+    def _ask(self, frame: pd.DataFrame, wanted: str) -> np.ndarray:
+        """Return the answer to one question, tried again where that may help."""
+        body = encode_rows(frame, self.options.format)
+        longest = _BYTES_AROUND + _BYTES_PER_ROW * len(frame)
+        pause = FIRST_PAUSE
+        for attempt in range(1, self.options.tries + 1):
+            try:
+                text = self._post(body, longest)
+                break
+            except _PassingError as error:
+                if attempt == self.options.tries:
+                    raise ServiceError(
+                        f"{self._name} {error.what}, {attempt} times in a row",
+                        f"{error.remedy}; then {_SAME_COMMAND}",
+                    ) from None
+                self._sleep(min(LONGEST_PAUSE, max(pause, error.wait)))
+                pause *= 2
+        answer = self._read_json(text)
+        read = self._read_probabilities
+        if wanted == "predictions":
+            read = self._read_predictions
+        try:
+            return read(answer, len(frame))
+        except ServiceError:
+            raise
+        except ModelError as error:
+            raise ServiceError(
+                error.message, f"{error.remedy}; {_SAME_COMMAND}"
+            ) from None
+
+    @property
+    def _name(self) -> str:
+        return f"the service {redact_url(self.address)}"
+
+    def _post(self, body: bytes, longest: int) -> str:
+        """Send a question once; return the text of the answer."""
+        import requests
+
+        key = self.options.key()
+        headers = {
+            "Content-Type": MEDIA_TYPES[self.options.format],
+            "Accept": "application/json",
+        }
+
+        def authorise(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            # as an authoriser, since requests would put what ~/.netrc holds over a header
+            if key:
+                request.headers["Authorization"] = f"Bearer {key}"
+            return request
+
+        deadline = time.monotonic() + self.options.timeout
+        try:
+            with requests.post(
+                self.address,
+                data=body,
+                headers=headers,
+                auth=authorise,
+                timeout=self.options.timeout,
+                # the key is for this address alone
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                content = self._receive(answer, deadline, longest)
+        except requests.Timeout:
+            raise self._too_slow() from None
+        except (requests.RequestException, OSError) as error:
+            reason = redact_text(_innermost_reason(error), key)
+            raise _PassingError(
+                f"cannot be reached ({reason})", "start it, or check the address"
+            ) from None
+        text = content.decode("utf-8", errors="replace")
+        self._check_status(answer, redact_text(text, key))
+        return redact_text(text, key)
+
+    def _receive(
+        self, answer: requests.Response, deadline: float, longest: int
+    ) -> bytes:
+        """Return the body of an answer; one deadline for all of it, however it drips."""
+        content = io.BytesIO()
+        # small pieces: the deadline is looked at between them
+        for piece in answer.iter_content(1 << 14):
+            content.write(piece)
+            if time.monotonic() > deadline:
+                raise self._too_slow()
+            if content.tell() > longest:
+                raise ServiceError(
+                    f"{self._name} answers with more than {longest:,} bytes",
+                    "let it answer with predictions alone",
+                )
+        return content.getvalue()
+
+    def _too_slow(self) -> _PassingError:
+        seconds = self.options.timeout
+        return _PassingError(
+            f"did not answer within {seconds:g} s",
+            "give it more time or fewer rows at once, e.g. --baseline-params "
+            f"timeout={5 * seconds:g},batch={max(1, self.options.batch // 10)}",
+        )
+
+    def _check_status(self, answer: requests.Response, text: str) -> None:
+        status = answer.status_code
+        if status == 200:
+            return
+        what = f"answered {status} {answer.reason}: {_quote(text)}"
+        if status in _PASSING:
+            after = answer.headers.get("Retry-After", "")
+            raise _PassingError(
+                what,
+                "see what its log says",
+                wait=float(after) if after.isdigit() else 0.0,
+            )
+        remedy = "check the address, and what the service expects of a question"
+        if status in (401, 403):
+            remedy = f"set {self.options.key_env} to a key that the service knows"
+        elif 300 <= status < 400:
+            there = redact_url(answer.headers.get("Location", ""))
+            what = f"answered {status}: it has moved to {there}"
+            remedy = "give the address that it has moved to"
+        elif status == 413:
+            remedy = f"--baseline-params batch={max(1, self.options.batch // 10)}"
+        raise ServiceError(f"{self._name} {what}", f"{remedy}; then {_SAME_COMMAND}")
+
+    def _read_json(self, text: str) -> dict[str, Any]:
+        if re.match(r"\s*<", text):
+            title = re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S)
+            page = f" ({_quote(title.group(1))})" if title else ""
+            raise self._wrong_answer(f"a page in HTML{page} in place of JSON")
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            raise self._wrong_answer(f"{_quote(text)}, which is no JSON") from None
+        if not isinstance(answer, dict):
+            raise self._wrong_answer(f"{_quote(text)}, which is no JSON object")
+        return answer
+
+    def _read_predictions(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
+        if "predictions" not in answer and "probabilities" in answer:
+            raise ServiceError(
+                f"{self._name} answers with probabilities of classes, and the target has numbers",
+                "add --kind classification, or name its target with --target",
+            )
+        if "predictions" not in answer:
+            raise self._wrong_answer(
+                f"the fields {_names(answer)}, without 'predictions'"
+            )
+        self._check_length(answer["predictions"], n_rows)
+        return interpret_predictions(answer["predictions"], (), self._name)
+
+    def _read_probabilities(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
+        for field in ("classes", "probabilities"):
+            if not isinstance(answer.get(field), list):
+                raise self._wrong_answer(
+                    f"the fields {_names(answer)}, without a list of {field!r}"
+                )
+        classes = tuple(str(label) for label in answer["classes"])
+        if len(set(classes)) != len(classes):
+            raise self._wrong_answer(f"a class twice: {', '.join(classes)}")
+        self._check_length(answer["probabilities"], n_rows)
+        p = interpret_predictions(answer["probabilities"], classes, self._name)
+        if not self.classes_:
+            self.classes_ = classes
+        if set(classes) != set(self.classes_):
+            raise self._wrong_answer(
+                f"the classes {', '.join(classes)}, and before with "
+                f"{', '.join(self.classes_)}"
+            )
+        return p[:, [classes.index(label) for label in self.classes_]]
+
+    def _check_length(self, predictions: Any, n_rows: int) -> None:
+        if not isinstance(predictions, list):
+            raise self._wrong_answer("predictions that are no list")
+        if len(predictions) != n_rows:
+            raise self._wrong_answer(
+                f"{len(predictions)} predictions for {n_rows} rows"
+            )
+
+    def _wrong_answer(self, what: str) -> ServiceError:
+        return ServiceError(
+            f"{self._name} answers with {what}",
+            "mend the service (docs/how-to/in_context.md says what it must answer), and "
+            f"{_SAME_COMMAND}",
+        )
+
+
+class _PassingError(Exception):
+    """A question that was not answered, and may be if it is asked again."""
+
+    def __init__(self, what: str, remedy: str, wait: float = 0.0) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.wait = wait
+
+
+def encode_rows(frame: pd.DataFrame, form: str) -> bytes:
+    """Return rows as the body of a question.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n, d)
+        With the source's columns.
+    form : {'json', 'arrow'}
+
+    Examples
+    --------
+    >>> encode_rows(pd.DataFrame({"age": [39, 50], "city": ["Ulm", None]}), "json").decode()
+    '{"records":[{"age":39,"city":"Ulm"},{"age":50,"city":null}]}'
+    """
+    if form == "json":
+        # numbers in full: a row must be the very row that is written
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        text = json.dumps(
+            {"records": records}, separators=(",", ":"), default=lambda x: x.item()
+        )
+        return text.encode("utf-8")
+    import pyarrow
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _innermost_reason(error: BaseException) -> str:
+    """Return what the operating system said, without the layers of libraries around it."""
+    text = str(error)
+    for pattern in (r"Connection refused", r"Name or service not known"):
+        if re.search(pattern, text):
+            return pattern.lower()
+    last = re.split(r"[:(] ?", text.strip(")'\" "))[-1]
+    return last.strip(")'\" ").lower()[:_LONGEST_QUOTE] or type(error).__name__
+
+
+def _quote(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text.split())
+    short = line[:_LONGEST_QUOTE]
+    return f"'{short}{'...' if len(line) > len(short) else ''}'"
+
+
+def _names(answer: Mapping[str, Any]) -> str:
+    return ", ".join(repr(str(name)) for name in list(answer)[:8]) or "(none)"
