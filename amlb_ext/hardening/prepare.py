@@ -317,8 +317,10 @@ def prepare(
     if models.ledger is not None:
         # the null control asks each re-fit about them, too
         n_refits = sum(len(target.refits) for target in models.targets)
-        models.ledger.reserved = n_refits * len(Z)
-        models.ledger.check(models.ledger.reserved + len(models.targets) * len(Z))
+        due = n_refits * len(Z)
+        models.ledger.check(due + len(models.targets) * len(Z))
+        # and rows whose cells are replaced later are asked about again
+        models.ledger.reserved = due + models.ledger.limit // 10
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
     f = np.stack(predictions, axis=1)
     t = models.predict_oracle(Z)

@@ -131,8 +131,6 @@ TARGETS: dict[tuple[str, str], float] = {
 GUARDED = {
     ("search, ridge", SEARCH[3].name),
     ("search, logistic regression", SEARCH[3].name),
-    ("calls of F, no limit", CALLS[0].name),
-    ("calls of F, no limit", CALLS[1].name),
 }
 
 
@@ -210,6 +208,13 @@ def losses(rows: list[dict[str, Any]], kept: list[dict[str, Any]]) -> list[str]:
         if worse:
             was, now_is = figure.form.format(row["value"]), figure.form.format(value)
             out.append(f"{row['group']}, {row['figure']}: {now_is}, was {was}")
+    for row in rows:
+        # a count is the same on every machine, so it is held to its promise itself
+        target = TARGETS.get((row["group"], row["figure"]))
+        if forms[row["figure"]] in CALLS and target and row["value"] > target:
+            out.append(
+                f"{row['group']}, {row['figure']}: {row['value']:,}, not {target:,}"
+            )
     return out
 
 

@@ -92,6 +92,7 @@ def test_who_says_that_answers_cost():
 
     assert limit(model="random_forest") is None
     assert limit(model="sklearn.svm.SVR") is None
+    assert limit(model="folder/f.pkl") is None
     assert limit(model="tabpfn.TabPFNRegressor") == DEFAULT_LIMIT
     assert limit(model=PATH) == LIMIT
     assert limit(model=PATH, ask_at_most=7) == 7

@@ -13,6 +13,7 @@ import numpy as np
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.registry import import_estimator, parse_model
 from amlb_ext.hardening.baseline.remote import is_service
@@ -44,7 +45,8 @@ def ask_limit(config: BaselineConfig, kind: Kind) -> int | None:
         return config.ask_at_most or None
     if is_service(config.model):
         return DEFAULT_LIMIT
-    if "." not in config.model:
+    # a short name, and a file, of which only the user knows what its answers cost
+    if "." not in config.model or is_baseline_file(config):
         return None
     declared = _declared_limit(config, kind)
     return declared or None
