@@ -19,7 +19,7 @@ def suite(tmp_path_factory):
     simulate_series(12, 60).to_csv(folder / "sales.csv", index=False)
     words = ["generate", str(folder / "sales.csv"), "--series", "item_id"]
     words += ["--time", "timestamp", "--target", "target", "--horizon", "3"]
-    words += ["--baseline", "seasonal_naive", "--learning-origins", "1", "-q"]
+    words += ["--baseline", "seasonal_naive", "--learning-origins", "2", "-q"]
     assert main([*words, "-o", str(folder / "hard")]) == 0
     return folder / "hard"
 
@@ -38,6 +38,7 @@ def address(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
+    server.server_close()
 
 
 def tasks_of(path):
