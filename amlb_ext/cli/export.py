@@ -51,17 +51,10 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
-    check_suite_folder(Path(arguments.suite))
-    from amlb_ext.publish.export import UPLOAD, export_suite
+    export = _write_export(arguments)
+    from amlb_ext.publish.export import UPLOAD
     from amlb_ext.suite.sealed_json import json_text
 
-    export = export_suite(
-        arguments.suite,
-        arguments.base_url,
-        arguments.out,
-        form=arguments.form,
-        quiet=is_quiet(arguments),
-    )
     if arguments.json:
         # `bytes` is a property, which vars() leaves out
         entry = {
@@ -74,6 +67,31 @@ def run_command(arguments: argparse.Namespace) -> int:
     elif not arguments.quiet:
         print(_export_summary(export, arguments.suite))
     return 0
+
+
+def _write_export(arguments: argparse.Namespace) -> Export:
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        # series are never packed, whatever the form
+        from amlb_ext.forecasting.suite_transfer import export_forecasts
+
+        return export_forecasts(
+            arguments.suite,
+            arguments.base_url,
+            arguments.out,
+            quiet=is_quiet(arguments),
+        )
+    check_suite_folder(Path(arguments.suite))
+    from amlb_ext.publish.export import export_suite
+
+    return export_suite(
+        arguments.suite,
+        arguments.base_url,
+        arguments.out,
+        form=arguments.form,
+        quiet=is_quiet(arguments),
+    )
 
 
 def _export_summary(export: Export, suite: str) -> str:

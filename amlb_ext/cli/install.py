@@ -59,8 +59,13 @@ def add_parser(commands: Any) -> None:
 
 def run_install(arguments: argparse.Namespace) -> int:
     """Install a suite; see :mod:`amlb_ext.runner.install`."""
-    check_suite_folder(Path(arguments.suite))
-    from amlb_ext.runner.install import install
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        from amlb_ext.forecasting.suite_transfer import install_forecasts as install
+    else:
+        check_suite_folder(Path(arguments.suite))
+        from amlb_ext.runner.install import install
 
     change = install(
         Path(arguments.suite),

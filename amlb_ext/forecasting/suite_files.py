@@ -241,23 +241,27 @@ def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledFo
     return score_forecasts(answers, tests)
 
 
-def definition_text(
-    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path
-) -> str:
-    """Return the text of a benchmark definition of a suite that stands at ``root``.
+def definition_entries(
+    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path | None = None
+) -> list[dict[str, Any]]:
+    """Return the entries of a benchmark definition of a suite that stands at ``root``.
 
-    AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute.
+    AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute; without a
+    root they are those in the suite, for somebody else to replace.
     """
     panel = manifest["panel"]
     entries = []
     for task in tasks:
+        path = task.path
+        if root is not None:
+            path = str(root.absolute().joinpath(*task.path.split("/")))
         entries.append(
             {
                 "name": task.name,
                 "description": _DESCRIPTIONS[task.kind],
                 "folds": 1,
                 "dataset": {
-                    "path": str(root.absolute().joinpath(*task.path.split("/"))),
+                    "path": path,
                     "type": "timeseries",
                     "freq": panel["frequency"],
                     "forecast_horizon_in_steps": panel["horizon"],
@@ -270,7 +274,14 @@ def definition_text(
                 "quantile_levels": list(LEVELS),
             }
         )
-    return yaml_text(entries)
+    return entries
+
+
+def definition_text(
+    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path
+) -> str:
+    """Return the text of :func:`definition_entries`."""
+    return yaml_text(definition_entries(tasks, manifest, root))
 
 
 _DESCRIPTIONS = {
@@ -280,14 +291,16 @@ _DESCRIPTIONS = {
 }
 
 
+def tasks_by_definition(suite: ForecastSuite) -> dict[str, list[ForecastTask]]:
+    """Return the tasks of each definition by its name, the main one first."""
+    main = [task for task in suite.tasks if task.kind == MAIN_KIND]
+    return {suite.name: main, f"{suite.name}_all": list(suite.tasks)}
+
+
 def definitions(suite: ForecastSuite, root: Path) -> dict[Path, str]:
     """Return the text of each definition of a suite that stands at ``root``, by its file."""
-    main = [task for task in suite.tasks if task.kind == MAIN_KIND]
-    return {
-        suite.layout.definition(suite.name): definition_text(
-            main, suite.manifest, root
-        ),
-        suite.layout.definition_all(suite.name): definition_text(
-            suite.tasks, suite.manifest, root
-        ),
-    }
+    texts = {}
+    for name, tasks in tasks_by_definition(suite).items():
+        text = definition_text(tasks, suite.manifest, root)
+        texts[suite.layout.definition(name)] = text
+    return texts

@@ -305,6 +305,14 @@ def holds_forecasts(root: str | Path) -> bool:
     return (Layout(Path(root)).own / FORECAST_MANIFEST).is_file()
 
 
+def manifest_file(root: str | Path) -> Path:
+    """Return where the manifest of a suite stands, of series if the folder holds them."""
+    layout = Layout(Path(root))
+    if holds_forecasts(root):
+        return layout.own / FORECAST_MANIFEST
+    return layout.manifest
+
+
 def is_fold_file(relative: str) -> bool:
     """Whether a path has the form of a fold's file, so that hardsynth wrote it."""
     patterns = (_DATA, _OWN)

@@ -146,7 +146,7 @@ def export_suite(
     places += [member.file for member in copies]
 
     folder.begin([*places, *texts])
-    about = _write_uploads(folder, uploads, quiet)
+    about = write_uploads(folder, uploads, quiet)
     files = {}
     for name, entry in about.items():
         files[f"{UPLOAD}/{name}"] = entry["sha256"]
@@ -167,7 +167,7 @@ def export_suite(
     return export
 
 
-def _write_uploads(
+def write_uploads(
     folder: ExportFolder, uploads: Mapping[str, Upload], quiet: bool
 ) -> dict[str, dict[str, Any]]:
     """Write the uploads that are not there already, and return what the record says of each."""

@@ -16,7 +16,7 @@ from typing import Literal
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.runner.install.config_edit import insert_entries, read_config
-from amlb_ext.runner.install.copies import Copies, make_copies
+from amlb_ext.runner.install.copies import Copies, SuiteContent, make_copies
 from amlb_ext.runner.install.state import (
     Home,
     Installed,
@@ -35,6 +35,7 @@ from amlb_ext.runner.install.state import (
     write_json,
 )
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.layout import manifest_file
 
 #: AMLB's own, used where ``runbenchmark.py`` gets no ``-u``.
 DEFAULT_USERDIR = "~/.config/automlbenchmark"
@@ -75,6 +76,7 @@ def install(
     userdir: Path | None = None,
     name: str | None = None,
     dry_run: bool = False,
+    content: SuiteContent | None = None,
 ) -> Change:
     """Add a suite to an AMLB user directory.
 
@@ -88,6 +90,8 @@ def install(
         In place of the suite's own, for benchmarks and frameworks.
     dry_run : bool
         Change nothing.
+    content : SuiteContent, optional
+        Of a suite that is none of tables; read from the folder when omitted.
 
     Raises
     ------
@@ -96,7 +100,7 @@ def install(
         was changed.
     """
     home = _user_home(userdir)
-    suite = SuiteFiles.load(directory)
+    suite = content or SuiteContent.of_tables(SuiteFiles.load(directory))
     _check_home(home, suite)
     new = make_copies(suite, name)
     installed = read_installed(home)
@@ -120,8 +124,8 @@ def install(
     names = _installation_order(state, remaining)
     wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
     notes.append(
-        f"the suite's seed {suite.manifest.seed} is not set in your configuration: add "
-        f"-Xseed={suite.manifest.seed} to runbenchmark.py for the runs that -u {directory} gives"
+        f"the suite's seed {suite.seed} is not set in your configuration: add "
+        f"-Xseed={suite.seed} to runbenchmark.py for the runs that -u {directory} gives"
     )
     is_same = earlier == record and is_intact(home, record) and text == wanted
     action: Action = "installed"
@@ -199,7 +203,7 @@ def uninstall(
     )
 
 
-def _make_record(directory: Path, suite: SuiteFiles, new: Copies) -> Installed:
+def _make_record(directory: Path, suite: SuiteContent, new: Copies) -> Installed:
     """Return the record of a suite as it is installed now."""
     digests = {}
     for path, content in new.files.items():
@@ -207,7 +211,7 @@ def _make_record(directory: Path, suite: SuiteFiles, new: Copies) -> Installed:
     return Installed(
         name=new.name,
         suite=str(directory.expanduser().absolute()),
-        manifest=sha256_file(suite.layout.manifest),
+        manifest=sha256_file(suite.manifest),
         benchmarks=list(new.benchmarks),
         frameworks=list(new.frameworks),
         constraints=list(new.constraints),
@@ -219,18 +223,18 @@ def _user_home(userdir: Path | None) -> Home:
     return Home((userdir or Path(DEFAULT_USERDIR)).expanduser().absolute())
 
 
-def _check_home(home: Home, suite: SuiteFiles) -> None:
+def _check_home(home: Home, suite: SuiteContent) -> None:
     if home.root.exists() and not home.root.is_dir():
         raise RunError(
             f"{home.root} is a file, but AMLB's user directory must be a folder",
             "--userdir DIR",
         )
-    if home.root.resolve() == suite.layout.root.resolve():
+    if home.root.resolve() == suite.root.resolve():
         raise RunError(
             "this folder is the suite itself, which needs no installation",
             "name yours with --userdir, or use -u SUITE",
         )
-    if home.root.joinpath("hardsynth", "manifest.json").is_file():
+    if manifest_file(home.root).is_file():
         raise RunError(
             f"{home.root} is a suite itself", "name your own user directory: --userdir"
         )
@@ -247,7 +251,7 @@ def _check_earlier(record: Installed, installed: dict[str, Installed]) -> list[s
             )
     if earlier is None or _is_same_folder(earlier.suite, record.suite):
         return []
-    if Path(earlier.suite, "hardsynth", "manifest.json").is_file():
+    if manifest_file(earlier.suite).is_file():
         raise RunError(
             f"another suite is installed as {record.name}: {earlier.suite}",
             f"--name NAME for a second one, or first: hardsynth uninstall {earlier.suite}",
@@ -265,7 +269,7 @@ def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed 
     for record in installed.values():
         if _is_same_folder(record.suite, path):
             return record
-    manifest = Path(path, "hardsynth", "manifest.json")
+    manifest = manifest_file(path)
     if not manifest.is_file():
         return None
     digest = sha256_file(manifest)

@@ -35,6 +35,58 @@ _DEFAULT_NAME = "hardsynth"
 
 
 @dataclass(frozen=True, kw_only=True)
+class SuiteContent:
+    """What an installation needs to know of a suite, of tables or of series.
+
+    Attributes
+    ----------
+    name : str
+    seed : int
+    root : Path
+        The suite's folder.
+    manifest : Path
+        The file that is there once the suite is whole.
+    files : tuple of str
+        Files of the suite, by their place in it.
+    definitions : dict of str to list
+        Contents of the benchmark definitions by name.
+    """
+
+    name: str
+    seed: int
+    root: Path
+    manifest: Path
+    files: tuple[str, ...]
+    definitions: dict[str, Any]
+
+    @classmethod
+    def of_tables(cls, suite: SuiteFiles) -> SuiteContent:
+        """Return the content of a suite of tables, with absolute paths in its definitions.
+
+        Raises
+        ------
+        RunError, SuiteError
+            As :func:`make_copies`.
+        """
+        content = cls(
+            name=suite.manifest.name,
+            seed=suite.manifest.seed,
+            root=suite.layout.root,
+            manifest=suite.layout.manifest,
+            files=tuple(sorted(suite.manifest.files)),
+            definitions={},
+        )
+        root = _root_text(content.root)
+        for path in content.files:
+            if path.startswith("benchmarks/"):
+                entries = _load_yaml(content, path)
+                content.definitions[Path(path).stem] = _with_absolute_paths(
+                    entries, root
+                )
+        return content
+
+
+@dataclass(frozen=True, kw_only=True)
 class Copies:
     """A suite as it is installed.
 
@@ -54,12 +106,12 @@ class Copies:
     files: dict[str, bytes]
 
 
-def make_copies(suite: SuiteFiles, name: str | None = None) -> Copies:
+def make_copies(suite: SuiteContent, name: str | None = None) -> Copies:
     """Return what to install of a suite.
 
     Parameters
     ----------
-    suite : SuiteFiles
+    suite : SuiteContent
     name : str, optional
         In place of the suite's own; see :func:`benchmark_names` and :func:`framework_name`.
 
@@ -70,27 +122,20 @@ def make_copies(suite: SuiteFiles, name: str | None = None) -> Copies:
     SuiteError
         A file of the suite is missing or damaged.
     """
-    name = name or suite.manifest.name
+    name = name or suite.name
     loadable_name = safe_names([name])[0]
     if loadable_name != name:
         raise RunError(
             f"{name!r} is not a name that AMLB can load",
             f"use letters, digits, - and _, e.g. --name {loadable_name}",
         )
-    root = _root_text(suite.layout.root)
     files: dict[str, bytes] = {}
-    suite_files = sorted(suite.manifest.files)
+    suite_files = suite.files
 
     # Definitions, whose data files lie in the suite's folder.
-    stems = []
-    for path in suite_files:
-        if path.startswith("benchmarks/"):
-            stems.append(Path(path).stem)
-    names = benchmark_names(stems, suite.manifest.name, name)
+    names = benchmark_names(list(suite.definitions), suite.name, name)
     for stem, installed_name in names.items():
-        content = _with_absolute_paths(
-            _load_yaml(suite, f"benchmarks/{stem}.yaml"), root
-        )
+        content = suite.definitions[stem]
         files[f"benchmarks/{installed_name}.yaml"] = yaml_text(content).encode("ascii")
 
     # Frameworks, whose code AMLB imports from the copy.
@@ -197,21 +242,21 @@ def _with_installed_module(entry: Any, name: str) -> Any:
     return {**entry, "module": f"{FOLDER}.{name}.{module}"}
 
 
-def _read_bytes(suite: SuiteFiles, relative: str) -> bytes:
+def _read_bytes(suite: SuiteContent, relative: str) -> bytes:
     try:
-        return suite.layout.at(relative).read_bytes()
+        return suite.root.joinpath(*relative.split("/")).read_bytes()
     except OSError as error:
         raise SuiteError(
-            f"{relative} of the suite {suite.layout.root} cannot be read: {error.strerror}",
-            f"see what is wrong: hardsynth verify {shlex.quote(str(suite.layout.root))}",
+            f"{relative} of the suite {suite.root} cannot be read: {error.strerror}",
+            f"see what is wrong: hardsynth verify {shlex.quote(str(suite.root))}",
         ) from None
 
 
-def _load_yaml(suite: SuiteFiles, relative: str) -> Any:
+def _load_yaml(suite: SuiteContent, relative: str) -> Any:
     try:
         return yaml.safe_load(_read_bytes(suite, relative).decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):
         raise SuiteError(
-            f"{relative} of the suite {suite.layout.root} is not valid YAML",
+            f"{relative} of the suite {suite.root} is not valid YAML",
             "generate the suite again",
         ) from None

@@ -1,0 +1,104 @@
+"""A suite of series in a user's AMLB configuration, and at an address."""
+
+import functools
+import http.server
+import threading
+import zipfile
+
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.forecasting.simulator import simulate_series
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("transfer")
+    simulate_series(12, 60).to_csv(folder / "sales.csv", index=False)
+    words = ["generate", str(folder / "sales.csv"), "--series", "item_id"]
+    words += ["--time", "timestamp", "--target", "target", "--horizon", "3"]
+    words += ["--baseline", "seasonal_naive", "--learning-origins", "2", "-q"]
+    assert main([*words, "-o", str(folder / "hard")]) == 0
+    return folder / "hard"
+
+
+@pytest.fixture
+def address(tmp_path):
+    """Serve the uploads of an export on loopback."""
+    (tmp_path / "out" / "upload").mkdir(parents=True)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(tmp_path / "out" / "upload"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def tasks_of(path):
+    return {
+        entry["name"]: entry["dataset"] for entry in yaml.safe_load(path.read_text())
+    }
+
+
+def test_amlb_reads_the_series_of_an_export_from_its_address(suite, address, tmp_path):
+    out = tmp_path / "out"
+    words = ["export", str(suite), "--base-url", address, "-o", str(out), "-q"]
+    (out / "upload").rmdir()
+    assert main(words) == 0
+    dataset = tasks_of(out / "benchmarks" / "hardsynth.yaml")["sales_full"]
+    assert dataset["path"].startswith(address)
+    # pandas reads the address as AMLB lets it
+    served = pd.read_csv(dataset["path"])
+    own = pd.read_csv(suite / "data" / "sales_full" / "sales_full.csv")
+    pd.testing.assert_frame_equal(served, own)
+    assert (out / "extensions" / "HardsynthForecast" / "exec.py").is_file()
+    assert str(suite) not in (out / "benchmarks" / "hardsynth_all.yaml").read_text()
+    (packed,) = out.glob("upload/hardsynth-suite-*.zip")
+    assert "hardsynth/forecasting.json" in zipfile.ZipFile(packed).namelist()
+    # a second time gives the same bytes
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert main(words) == 0
+    assert before == {
+        path: path.read_bytes() for path in out.rglob("*") if path.is_file()
+    }
+
+
+def test_series_are_not_read_from_s3(suite, tmp_path, capsys):
+    words = [
+        "export",
+        str(suite),
+        "--base-url",
+        "s3://bucket/x",
+        "-o",
+        str(tmp_path / "o"),
+    ]
+    assert main(words) == 2
+    assert "https://HOST/FOLDER" in capsys.readouterr().err
+
+
+def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, capsys):
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "config.yaml").write_text("# mine\nseed: 3\n")
+    where = ["--userdir", str(user)]
+    assert main(["install", str(suite), "--name", "series", *where]) == 0
+    assert "HardsynthForecast_series" in capsys.readouterr().out
+    home = user / "hardsynth_suites" / "series"
+    path = tasks_of(home / "benchmarks" / "series.yaml")["sales_full"]["path"]
+    assert path == str(suite / "data" / "sales_full" / "sales_full.csv")
+    module = yaml.safe_load((home / "frameworks.yaml").read_text())
+    assert module["HardsynthForecast_series"]["module"] == (
+        "hardsynth_suites.series.extensions.HardsynthForecast"
+    )
+    assert main(["install", str(suite), "--name", "series", *where]) == 0
+    assert "already installed as series" in capsys.readouterr().out
+    assert main(["uninstall", str(suite), *where, "-q"]) == 0
+    assert [path.name for path in user.iterdir()] == ["config.yaml"]
+    assert (user / "config.yaml").read_text() == "# mine\nseed: 3\n"
