@@ -59,21 +59,24 @@ def add_parser(commands: Any) -> None:
 
 def run_install(arguments: argparse.Namespace) -> int:
     """Install a suite; see :mod:`amlb_ext.runner.install`."""
+    return _print_change(_install(arguments), arguments)
+
+
+def _install(arguments: argparse.Namespace) -> Change:
+    """Install a suite of tables or of series."""
     from amlb_ext.suite.layout import holds_forecasts
 
+    suite, userdir = Path(arguments.suite), _userdir(arguments)
     if holds_forecasts(arguments.suite):
-        from amlb_ext.forecasting.suite_transfer import install_forecasts as install
-    else:
-        check_suite_folder(Path(arguments.suite))
-        from amlb_ext.runner.install import install
+        from amlb_ext.forecasting.suite_transfer import install_forecasts
 
-    change = install(
-        Path(arguments.suite),
-        _userdir(arguments),
-        name=arguments.name,
-        dry_run=arguments.dry_run,
-    )
-    return _print_change(change, arguments)
+        return install_forecasts(
+            suite, userdir, name=arguments.name, dry_run=arguments.dry_run
+        )
+    check_suite_folder(suite)
+    from amlb_ext.runner.install import install
+
+    return install(suite, userdir, name=arguments.name, dry_run=arguments.dry_run)
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:

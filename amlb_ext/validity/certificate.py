@@ -425,8 +425,8 @@ _SCALE = (
 _STRESS = (
     (
         "region",
-        "No region of failure was found: features do not foresee where F fails better than chance "
-        "(AUC {v}), so its bad rows may be noise.",
+        "No region of failure is shown: features are not shown to foresee where F fails better "
+        "than chance (AUC {v}), so its bad rows may be noise.",
     ),
     (
         "label agreement",
