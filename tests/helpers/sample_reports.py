@@ -24,8 +24,8 @@ REASONS = {
     "the agreement of the real rows they stand for, among themselves, counts 1, synthetic rows "
     "reach 0.31 (lower limit 0.12); a lower limit of 0.65 is required. Decide on the whole fold, "
     "and read the region for where and how much.",
-    "stress-test only": "No region of failure is shown: features are not shown to foresee where F fails "
-    "better than chance (AUC 0.52), so its bad rows may be noise.",
+    "stress-test only": "No region of failure is shown: features are not shown to foresee where F "
+    "fails better than chance (AUC 0.52), so its bad rows may be noise.",
 }
 
 
