@@ -70,6 +70,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 
 def _write_export(arguments: argparse.Namespace) -> Export:
+    check_suite_folder(Path(arguments.suite))
     from amlb_ext.suite.layout import holds_forecasts
 
     if holds_forecasts(arguments.suite):
@@ -82,7 +83,6 @@ def _write_export(arguments: argparse.Namespace) -> Export:
             arguments.out,
             quiet=is_quiet(arguments),
         )
-    check_suite_folder(Path(arguments.suite))
     from amlb_ext.publish.export import export_suite
 
     return export_suite(

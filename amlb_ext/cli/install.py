@@ -64,16 +64,16 @@ def run_install(arguments: argparse.Namespace) -> int:
 
 def _install(arguments: argparse.Namespace) -> Change:
     """Install a suite of tables or of series."""
+    suite, userdir = Path(arguments.suite), _userdir(arguments)
+    check_suite_folder(suite)
     from amlb_ext.suite.layout import holds_forecasts
 
-    suite, userdir = Path(arguments.suite), _userdir(arguments)
     if holds_forecasts(arguments.suite):
         from amlb_ext.forecasting.suite_transfer import install_forecasts
 
         return install_forecasts(
             suite, userdir, name=arguments.name, dry_run=arguments.dry_run
         )
-    check_suite_folder(suite)
     from amlb_ext.runner.install import install
 
     return install(suite, userdir, name=arguments.name, dry_run=arguments.dry_run)

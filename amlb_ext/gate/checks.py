@@ -266,12 +266,12 @@ def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
         reason = row["reason"] or "there is no interval"
         return "no claim", f"no claim {place}: {reason}"
     change = f"change of F's loss {place} {change_text(dict(row))}"
+    outcome: Outcome
     if gate.need == "better":
-        outcome: Outcome = "met" if verdict == "better" else "not met"
+        outcome = "met" if verdict == "better" else "not met"
         return outcome, f"{verdict}, {change}"
     upper = row["high"] / row["loss_f"]
     limit = format_percent(upper, sign=True).replace("−", "-")
-    if upper < gate.margin:
-        # a candidate may be shown to be worse, and by less than the margin
-        return "met", f"{change}, surely below {limit}"
-    return "not met", f"{change}, only surely below {limit}"
+    # a candidate may be shown to be worse, and by less than the margin
+    outcome = "met" if upper < gate.margin else "not met"
+    return outcome, f"{change}, upper limit {limit}"

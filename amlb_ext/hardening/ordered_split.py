@@ -122,11 +122,11 @@ def ordered_parts(
 
     Examples
     --------
-    >>> order = RowOrder(time=np.arange(30.0), gap=2)
-    >>> for train, held in ordered_parts(np.zeros(30), 0, 2, 0, order):
+    >>> order = RowOrder(time=np.arange(60.0), gap=2)
+    >>> for train, held in ordered_parts(np.zeros(60), 0, 2, 0, order):
     ...     print(train.max(), held.min(), held.max())
-    8 10 19
-    18 20 29
+    18 20 39
+    38 40 59
     """
     if order.time is not None:
         held_parts = _blocks(order.time, oldest=OLDEST, n_blocks=parts)

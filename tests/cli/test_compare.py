@@ -89,6 +89,7 @@ def test_bad_input_is_one_line(files, capsys, more, message):
     assert error.count("\n") == 1
 
 
+@pytest.mark.exhaustive
 def test_a_table_with_semicolons_commas_and_an_id(files, capsys):
     folder, table, _ = files
     told = table[250:].assign(id=[f"row {k}" for k in range(250)])

@@ -61,6 +61,7 @@ def test_a_dry_run_says_what_time_does(visits, tmp_path, capsys):
     assert "forward in time by 'day'" in shown.out + shown.err
 
 
+@pytest.mark.exhaustive
 def test_models_are_compared_in_time_without_the_column_of_times(
     visits, tmp_path, capsys
 ):

@@ -138,6 +138,7 @@ def test_wrong_settings_are_refused():
         coverage_study(draws=0)
 
 
+@pytest.mark.exhaustive
 def test_the_study_of_samples_tells_them_apart():
     designs = ["random", "by_class", "by_class, priors", "by_score"]
     table = sampling.sampling_study(

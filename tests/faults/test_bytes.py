@@ -91,6 +91,7 @@ def test_every_byte_of_a_sealed_file_counts(suite, name):
     assert open_sealed(path, known).content is not None
 
 
+@pytest.mark.exhaustive
 def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
     rng = np.random.default_rng(7)
     for relative in kept_files(suite):

@@ -18,6 +18,7 @@ def tables(tmp_path):
     return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
 
 
+@pytest.mark.exhaustive
 def test_a_table_deleted_between_listing_and_loading(
     tables, tmp_path, capsys, monkeypatch
 ):

@@ -137,6 +137,7 @@ def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
     check(task, hard, tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_labels_of_cells_are_right_more_often_than_not():
     """Of those made before, more than half were wrong; what cannot be vouched for is not made."""
     hard = harden(chess(1500, 12), light=False)

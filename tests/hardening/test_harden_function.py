@@ -167,6 +167,7 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
     assert f"hardsynth run FRAMEWORK -u {copy} -b mine_hard+hardsynth_mine" in said
 
 
+@pytest.mark.exhaustive
 def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
     data = tmp_path / "data"
     shutil.copytree(user / "data", data)
@@ -289,6 +290,7 @@ def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said) 
     assert not out.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_suite_of_openml(tmp_path, monkeypatch, capsys) -> None:
     """Two of its tasks have one data set; AMLB would call both by its name."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -72,6 +72,7 @@ def test_rows_of_the_population_fail_and_descend_from_a_real_bad_row(classes):
     ].any()  # no training row stands in the test file
 
 
+@pytest.mark.exhaustive
 def test_they_reach_places_that_the_few_failures_do_not_show():
     frame = table(600)
     reach = []

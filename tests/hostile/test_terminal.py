@@ -89,6 +89,7 @@ def test_a_reader_that_has_gone_is_no_error(buffering):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.exhaustive
 def test_a_terminal_that_knows_ascii_alone(tmp_path):
     """Names of the table are no ASCII; what is printed of them is, and the suite is whole."""
     path, suite = write_table(tmp_path / "t.csv"), tmp_path / "hard"

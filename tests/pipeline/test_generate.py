@@ -138,6 +138,7 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
 
+@pytest.mark.exhaustive
 def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
     out = tmp_path / "hard"
     words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *PLAIN]

@@ -157,6 +157,7 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(
     assert checksums(copy) == checksums(suite)
 
 
+@pytest.mark.exhaustive
 def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
     words = [
         "--targets",

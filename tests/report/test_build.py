@@ -527,6 +527,7 @@ def test_the_notebook(small):
         suite.table("nothing", small.results)
 
 
+@pytest.mark.exhaustive
 def test_the_notebook_sees_results_that_change(small, tmp_path):
     """A result that is no longer there, and runs that come and go with their old times.
 

@@ -65,6 +65,7 @@ def found():
     return calibrate(*ready(bent()))
 
 
+@pytest.mark.exhaustive
 def test_the_record_is_plain_json(found):
     text = json.dumps(found.to_json(), allow_nan=False)
     assert json.loads(text)["kappa"] == found.kappa
@@ -140,6 +141,7 @@ def test_where_labels_do_not_follow_a_large_kappa_fails(found):
     assert best.label_support > by_kappa[0.5].label_support
 
 
+@pytest.mark.exhaustive
 def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
     monkeypatch.setattr(module, "HOPELESS", 3.0)
     early = calibrate(*ready(bent()))

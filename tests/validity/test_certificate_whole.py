@@ -10,6 +10,7 @@ from amlb_ext.validity.certify import CertifySettings, certify_jobs
 FEW = ("ridge", "knn", "sklearn.naive_bayes.GaussianNB")
 
 
+@pytest.mark.exhaustive
 def test_the_model_that_f_is_stands_among_the_candidates(tmp_path, monkeypatch):
     """On as many rows and rounds as F; on 2,000 rows and 40 rounds it lost to F by a fifth."""
     lighten(monkeypatch, boosting=False)
