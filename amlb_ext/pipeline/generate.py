@@ -290,11 +290,14 @@ def order_tasks(
         except DataError as error:
             errors.append((task.name, error))
             continue
+        # a source may know the order of its rows itself; the user's word goes before it
+        order = order or task.order
         if order is None:
             ordered.append(task)
             continue
         dropped = order_columns(
-            list(task.features), (split.time, split.group, split.cluster_by)
+            list(task.features),
+            (order.time_name, order.group_name, order.cluster_name),
         )
         dropped -= set(source.keep)
         notes = [f"split {order.text}"]
