@@ -9,6 +9,7 @@ from typing import Any
 from amlb_ext.cli.display import print_json, report_summary
 from amlb_ext.cli.flags import (
     add_jobs_flag,
+    add_level_flag,
     add_output_flags,
     is_quiet,
     named_files,
@@ -62,13 +63,7 @@ def add_parser(commands: Any) -> None:
         metavar="FOLDER",
         help="folder to write to (default: in the suite)",
     )
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=0.95,
-        metavar="X",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    add_level_flag(parser)
     parser.add_argument(
         "--still",
         action="store_true",

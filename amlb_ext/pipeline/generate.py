@@ -24,7 +24,7 @@ from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.from_file import comes_fitted
-from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.hardness import check_alpha

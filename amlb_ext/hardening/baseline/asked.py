@@ -16,7 +16,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.registry import import_estimator, parse_model
-from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.split import CvSplits
 
 #: Most rows of a fold where F's answers cost and the user names no limit.
