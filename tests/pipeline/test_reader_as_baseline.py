@@ -33,7 +33,14 @@ def suite(light_models, tmp_path_factory):
     columns = [f"{axis}{k:03d}" for k in range(12) for axis in "xy"]
     table = pd.DataFrame(points.reshape(200, 24).round(4), columns=columns)
     table.assign(shape=label).to_csv(folder / "shapes.csv", index=False)
-    words = ["generate", str(folder / "shapes.csv"), "--target", "shape", "--folds", "1"]
+    words = [
+        "generate",
+        str(folder / "shapes.csv"),
+        "--target",
+        "shape",
+        "--folds",
+        "1",
+    ]
     words += ["--baseline", "outline_reader:grid=12", "-o", str(folder / "hard")]
     words += ["--composition", "bad", "--certificate", "none", "--times", "1"]
     assert main([*words, "--copies", "1", "-j", "1", "--quiet"]) == 0
