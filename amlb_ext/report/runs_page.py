@@ -230,9 +230,9 @@ def wide_table(table: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
 
     Examples
     --------
-    >>> long = pd.DataFrame([["a", "c", 1, 0.5], ["a", "c", 2, 0.75]], columns=list("tfkv"))
-    >>> long.columns = ["task", "framework", "k", "best"]
-    >>> wide_table(long, "k", "best").to_dict("records")
+    >>> lines = [["a", "c", 1, 0.5], ["a", "c", 2, 0.75]]
+    >>> curve = pd.DataFrame(lines, columns=["task", "framework", "k", "best"])
+    >>> wide_table(curve, "k", "best").to_dict("records")
     [{'task': 'a', 'framework': 'c', '1': 0.5, '2': 0.75}]
     """
     if table.empty:
