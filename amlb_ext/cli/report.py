@@ -130,7 +130,8 @@ def run_command(arguments: argparse.Namespace) -> int:
 def _report_runs(arguments: argparse.Namespace) -> int:
     """Report on a folder of tasks; see :mod:`amlb_ext.report.runs`."""
     from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.report.runs import build_run_report, run_report_text, write_run_report
+    from amlb_ext.report.runs import build_run_report, run_report_text
+    from amlb_ext.report.runs_page import write_run_report
 
     root = Path(arguments.suite)
     report = build_run_report(root, arguments.results, level=arguments.level)
