@@ -5,22 +5,22 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import flag_name, layer_from
-from amlb_ext.core.config import build_config
+from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from amlb_ext.forecasting.forecasters import Forecaster
+    from amlb_ext.forecasting.generate import GeneratedForecasts
     from amlb_ext.forecasting.panel import PanelRoles
-    from amlb_ext.forecasting.suite_files import ForecastSuite
+    from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 
 #: The simulated series, which need no other flag.
 SIMULATED = "bundled/series"
@@ -45,6 +45,8 @@ _SETTINGS = {
     ("hardness", "alpha"),
 }
 _TABLE_ENDINGS = (".csv", ".parquet")
+#: Begins the names of sources that are tables for sure.
+_TABLES = ("bundled", "openml/", "test.openml/")
 
 
 def add_series_flags(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +73,11 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="frequency as pandas spells it, e.g. MS, D, H (default: seen from the times)",
     )
+    add_origin_flags(group)
+
+
+def add_origin_flags(group: Any) -> None:
+    """Add the flags that say at which calendar times is forecast."""
     group.add_argument(
         "--origins",
         type=int,
@@ -105,21 +112,27 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
     Raises
     ------
     ConfigError
-        Some of the flags of series, but not all that are needed.
+        Some of the flags of series, but not all that are needed; or series beside tables.
     """
     # --time alone orders the rows of a plain table
     given = [flag for flag in ("series", "horizon") if _is_given(arguments, flag)]
-    if sources == [SIMULATED]:
+    defined = [source for source in sources if _says_its_roles(arguments, source)]
+    if len(defined) == len(sources):
         return True
     if not given:
-        if len(sources) == 1 and _is_definition_of_series(arguments, sources[0]):
-            return True
         others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
         lonely = [flag for flag in others if _is_given(arguments, flag)]
         if lonely:
             raise ConfigError(
                 f"--{lonely[0].replace('_', '-')} is for series",
                 "add --series NAME --time NAME --horizon N, or leave it out",
+            )
+        if defined:
+            other = next(source for source in sources if source not in defined)
+            raise ConfigError(
+                f"{defined[0]} is of series and {other} is not",
+                "make a suite of each; for a long table give --series NAME --time NAME "
+                "--horizon N",
             )
         return False
     if _is_given(arguments, "split.time"):
@@ -137,63 +150,60 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
             f"series need --{' and --'.join(missing)}, too",
             "give --series NAME --time NAME --target NAME --horizon N",
         )
-    if len(sources) != 1:
-        raise ConfigError(
-            f"{len(sources)} sources of series", "give the file of one long table"
-        )
     return True
 
 
-def _is_definition_of_series(arguments: argparse.Namespace, source: str) -> bool:
+def _says_its_roles(arguments: argparse.Namespace, source: str) -> bool:
+    """Return whether a source says itself which columns its series have, and how far to go."""
+    if source == SIMULATED:
+        return True
     # the simplest sources are told apart without the import
-    if source == "bundled" or source.lower().endswith(_TABLE_ENDINGS):
+    if source.startswith(_TABLES) or source.lower().endswith(_TABLE_ENDINGS):
         return False
-    from amlb_ext.forecasting.definition_source import find_defined_series
+    from amlb_ext.forecasting.definition_source import find_series_tasks
 
-    options = build_config(_reading_layer(arguments)).source
-    return find_defined_series(source, options) is not None
+    return find_series_tasks(source, _reading_options(arguments)) is not None
 
 
-def _reading_layer(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of the source alone; others may be wrong, which is said elsewhere."""
-    return {"source": layer_from(arguments).get("source", {})}
+def _reading_options(arguments: argparse.Namespace) -> SourceConfig:
+    """Return how sources are read; other settings may be wrong, which is said elsewhere."""
+    return build_config({"source": layer_from(arguments).get("source", {})}).source
 
 
 def _is_given(arguments: argparse.Namespace, flag: str) -> bool:
     return getattr(arguments, flag, None) is not None
 
 
-def read_series(
+def find_series(
     arguments: argparse.Namespace, source: str, target: str | None
-) -> tuple[pd.DataFrame, PanelRoles]:
-    """Return a long table and its roles, as the flags say.
+) -> list[SeriesTask]:
+    """Return the forecasting tasks of a source; their tables are not read yet.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    source : str
+    target : str, optional
+        As the command's own flag says; for a long table.
 
     Raises
     ------
     ConfigError
-        No target is named.
+        A long table without a target.
     """
-    import dataclasses
-
+    from amlb_ext.forecasting.definition_source import find_series_tasks
     from amlb_ext.forecasting.panel import PanelRoles
-    from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
+    from amlb_ext.forecasting.series_tasks import SeriesTask
 
+    options = _reading_options(arguments)
+    name = source if source == SIMULATED else Path(source).name
     if source == SIMULATED:
-        given = {
-            flag: getattr(arguments, flag)
-            for flag in ("horizon", "season", "frequency")
-            if getattr(arguments, flag) is not None
-        }
-        return simulate_series(), dataclasses.replace(SIMULATED_ROLES, **given)
-    reading = layer_from(arguments).get("source", {})
-    if arguments.series is None:
-        from amlb_ext.forecasting.definition_source import load_defined_series
-
-        options = build_config(_reading_layer(arguments)).source
-        defined = load_defined_series(source, options)
-        if arguments.origins is None:
-            arguments.origins = defined.folds
-        return _read_long_table(defined.path, defined.roles, reading), defined.roles
+        read: Callable[[], SeriesTable] = partial(_simulate, arguments)
+        return [SeriesTask(name="series", source=name, open=read)]
+    if not source.lower().endswith(_TABLE_ENDINGS):
+        tasks = find_series_tasks(source, options)
+        if tasks is not None:
+            return tasks
     if target is None:
         raise ConfigError("series need --target", "name the column to forecast")
     roles = PanelRoles(
@@ -204,31 +214,59 @@ def read_series(
         season=arguments.season,
         frequency=arguments.frequency,
     )
-    return _read_long_table(Path(source), roles, reading), roles
+    read = partial(_read_file, Path(source), roles, options)
+    return [SeriesTask(name=Path(source).stem, source=name, open=read)]
 
 
-def _read_long_table(
-    path: Path, roles: PanelRoles, reading: Mapping[str, Any]
-) -> pd.DataFrame:
-    from amlb_ext.sources.read_table import CsvFormat, read_table
+def _simulate(arguments: argparse.Namespace) -> SeriesTable:
+    import dataclasses
 
-    how = CsvFormat(
-        separator=reading.get("sep"),
-        decimal=reading.get("decimal", "."),
-        # ids such as 007 stay as the file writes them
-        texts=frozenset({roles.series}),
-    )
-    return read_table(path, how).frame
+    from amlb_ext.forecasting.series_tasks import SeriesTable
+    from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
+
+    given = {}
+    for flag in ("horizon", "season", "frequency"):
+        if getattr(arguments, flag) is not None:
+            given[flag] = getattr(arguments, flag)
+    roles = dataclasses.replace(SIMULATED_ROLES, **given)
+    return SeriesTable(frame=simulate_series(), roles=roles)
+
+
+def _read_file(path: Path, roles: PanelRoles, options: SourceConfig) -> SeriesTable:
+    from amlb_ext.forecasting.long_table import read_long_table
+    from amlb_ext.forecasting.series_tasks import SeriesTable
+
+    return SeriesTable(frame=read_long_table(path, roles, options), roles=roles)
+
+
+def find_one_series(
+    arguments: argparse.Namespace, source: str, target: str | None
+) -> SeriesTask:
+    """Return the forecasting task of a source for a command that takes one table.
+
+    Raises
+    ------
+    ConfigError
+        The source has several.
+    """
+    tasks = find_series(arguments, source, target)
+    if len(tasks) > 1:
+        raise ConfigError(
+            f"{source} has {len(tasks)} forecasting tasks, and this command takes one",
+            f"name it: {source.partition('#')[0]}#{tasks[0].name}",
+        )
+    return tasks[0]
 
 
 def read_forecaster(
-    word: str, name: str, roles: PanelRoles, reading: Mapping[str, Any]
+    word: str, name: str, roles: PanelRoles, options: SourceConfig
 ) -> Forecaster:
     """Return the forecaster of a name, of ``module:Class``, or of a file of forecasts."""
     from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
+    from amlb_ext.forecasting.long_table import read_long_table
 
     if word.endswith(_TABLE_ENDINGS):
-        table = _read_long_table(Path(word), roles, reading)
+        table = read_long_table(Path(word), roles, options)
         return forecasts_from_table(table, name, series=roles.series, time=roles.time)
     return make_forecaster(word, name)
 
@@ -243,8 +281,9 @@ def compare_series(arguments: argparse.Namespace) -> int:
             raise ConfigError(f"--{flag} has no effect on series", "leave it out")
     layer = layer_from(arguments)
     _check_layer(layer)
-    reading = layer.get("source", {})
-    table, roles = read_series(arguments, arguments.table, arguments.target)
+    options = _reading_options(arguments)
+    table = find_one_series(arguments, arguments.table, arguments.target).open()
+    roles = table.roles
     candidates = {}
     for word in arguments.candidate:
         name, sign, what = word.partition("=")
@@ -254,10 +293,10 @@ def compare_series(arguments: argparse.Namespace) -> int:
                 f"--candidate {word}: the name {name!r} is empty or given twice",
                 "write --candidate NAME=WHAT with another name",
             )
-        candidates[name] = read_forecaster(what, name, roles, reading)
+        candidates[name] = read_forecaster(what, name, roles, options)
     result = compare_forecasts(
-        table,
-        read_forecaster(arguments.baseline, "F", roles, reading),
+        table.frame,
+        read_forecaster(arguments.baseline, "F", roles, options),
         candidates,
         series=roles.series,
         time=roles.time,
@@ -268,10 +307,11 @@ def compare_series(arguments: argparse.Namespace) -> int:
         rule="mase" if arguments.rule == "auto" else arguments.rule,
         alpha=arguments.alpha,
         loss=arguments.loss,
-        origins=1 if arguments.origins is None else arguments.origins,
+        origins=_first_given(arguments.origins, table.origins, 1),
         learning=arguments.learning_origins,
-        step=arguments.step,
+        step=_first_given(arguments.step, table.step),
         cutoff=arguments.cutoff,
+        first_cutoff=table.first_cutoff,
         twins=arguments.refits,
         seed=arguments.seed,
     )
@@ -284,26 +324,94 @@ def compare_series(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def generate_series(arguments: argparse.Namespace, source: str) -> int:
+def _first_given(*values: Any) -> Any:
+    """Return the first value that is given; None where none is."""
+    return next((value for value in values if value is not None), None)
+
+
+def generate_series(arguments: argparse.Namespace, sources: Sequence[str]) -> int:
     """Write a suite of forecasting tasks; see :mod:`amlb_ext.forecasting.generate`."""
     layer = layer_from(arguments)
     _check_settings(arguments, layer)
+    target = layer.get("source", {}).get("target")
+    series = []
+    for source in sources:
+        series += find_series(arguments, source, target)
+    return _write_series(arguments, series, name=layer.get("name", "hardsynth"))
+
+
+def hardens_series(arguments: argparse.Namespace) -> bool:
+    """Return whether a benchmark to harden is one of series.
+
+    Raises
+    ------
+    ConfigError
+        The benchmark is of tables, and a flag is for series; or it is not AMLB's.
+    """
+    benchmark = arguments.benchmark
+    if benchmark != SIMULATED and _says_its_roles(arguments, benchmark):
+        from amlb_ext.forecasting.definition_source import is_fev_definition
+
+        if is_fev_definition(benchmark, _reading_options(arguments)):
+            raise ConfigError(
+                f"{benchmark} is a definition of fev's, and a hard twin is one of AMLB's",
+                f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
+            )
+        return True
+    for flag in ("origins", "step", "cutoff"):
+        if _is_given(arguments, flag):
+            raise ConfigError(f"--{flag} is for series", "leave it out")
+    return False
+
+
+def harden_series(arguments: argparse.Namespace, name: str) -> int:
+    """Write a suite with the hard twin of an AMLB benchmark of series.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    name : str
+        Of the main definition, where the user names none.
+    """
+    from amlb_ext.pipeline.twin import benchmark_name
+    from amlb_ext.suite.finish import check_twin
+
+    layer = layer_from(arguments)
+    _check_settings(arguments, layer)
+    name = layer.get("name", name)
+    original = benchmark_name(arguments.benchmark)
+    check_twin(original, name)
+    series = find_series(arguments, arguments.benchmark, None)
+    return _write_series(arguments, series, name=name, benchmark=original)
+
+
+def _write_series(
+    arguments: argparse.Namespace,
+    series: Sequence[SeriesTask],
+    *,
+    name: str,
+    benchmark: str | None = None,
+) -> int:
+    """Write the suite of some tasks, and print what came of it."""
     from amlb_ext.forecasting.generate import OriginPlan, generate_forecasts
 
-    baseline = layer.get("baseline", {}).get("model", "theta")
+    layer = layer_from(arguments)
+    word = layer.get("baseline", {}).get("model", "theta")
+    if len(series) > 1 and word.endswith(_TABLE_ENDINGS):
+        raise ConfigError(
+            f"--baseline {word} has forecasts of one table, and there are {len(series)}",
+            "make a suite of each, or name a method, e.g. --baseline theta",
+        )
     hardness = layer.get("hardness", {})
-    table, roles = read_series(arguments, source, layer.get("source", {}).get("target"))
     alpha = hardness.get("alpha")
+    options = _reading_options(arguments)
     generated = generate_forecasts(
-        table,
-        roles,
-        read_forecaster(baseline, "F", roles, layer.get("source", {})),
+        series,
+        lambda roles: read_forecaster(word, "F", roles, options),
         Path(arguments.out),
-        name=layer.get("name", "hardsynth"),
-        task=task_name(source),
-        source=source if source == SIMULATED else Path(source).name,
+        name=name,
         origins=OriginPlan(
-            test=1 if arguments.origins is None else arguments.origins,
+            test=arguments.origins,
             learning=arguments.learning_origins,
             step=arguments.step,
             cutoff=arguments.cutoff,
@@ -312,25 +420,38 @@ def generate_series(arguments: argparse.Namespace, source: str) -> int:
         alpha=None if alpha is None else float(alpha),
         seed=int(layer.get("seed", 0)),
         force=arguments.force,
-        settings={"baseline": Path(baseline).name},
+        settings={"baseline": Path(word).name},
+        benchmark=benchmark,
     )
+    _print_generated(arguments, generated)
+    return 1 if generated.left_out else 0
+
+
+def _print_generated(
+    arguments: argparse.Namespace, generated: GeneratedForecasts
+) -> None:
+    for task, reason in generated.left_out.items():
+        print(escape_controls(f"{task} is left out: {reason}"), file=sys.stderr)
+    suite = generated.suite
     if arguments.json:
-        entries = [vars(task) for task in generated.tasks]
-        print_json({"out": str(generated.out), "tasks": entries})
-    elif not arguments.quiet:
-        out = shlex.quote(str(generated.out))
-        print(generated.text())
-        print(f"next: hardsynth run HardsynthForecast -u {out} -r out")
-        print(f"      hardsynth report {out} --results out")
-    return 0
-
-
-def task_name(source: str) -> str:
-    """Return what the tasks of a source are called: the table, or the definition's task."""
-    if source == SIMULATED:
-        return "series"
-    base, _, task = source.partition("#")
-    return task or Path(base).stem
+        entries = [vars(task) for task in suite.tasks]
+        entry: dict[str, Any] = {"out": str(generated.out), "tasks": entries}
+        if generated.left_out:
+            entry["left_out"] = generated.left_out
+        print_json(entry)
+        return
+    if arguments.quiet:
+        return
+    print(generated.text())
+    chosen = ""
+    pair = suite.manifest.get("pair")
+    if pair is not None:
+        for twin in pair["tasks"]:
+            print(f"{pair['name']}: {twin['name']} has the {twin['what']}")
+        chosen = f" -b {pair['name']}+{suite.name}"
+    out = shlex.quote(str(generated.out))
+    print(f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out")
+    print(f"      hardsynth report {out} --results out")
 
 
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:
@@ -358,105 +479,3 @@ def _check_layer(layer: Mapping[str, Any]) -> None:
                     f"--{flag_name(path)} has no effect on series",
                     "leave it out; docs/how-to/forecasting.md has what they take",
                 )
-
-
-def verify_series(arguments: argparse.Namespace) -> int:
-    """Check a suite of forecasting tasks, and write its paths anew on request."""
-    from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
-
-    if arguments.source:
-        raise ConfigError(
-            "forecasting tasks are not made again from a source",
-            "run hardsynth generate again; --repair puts paths right",
-        )
-    mended = repair_forecasts(arguments.suite) if arguments.repair else []
-    problems = verify_forecasts(arguments.suite)
-    if arguments.json:
-        entry = {"suite": arguments.suite, "problems": problems, "warnings": []}
-        print_json({**entry, "mended": mended} if arguments.repair else entry)
-        return 1 if problems else 0
-    if not arguments.quiet:
-        for path in mended:
-            print(f"{path} was made again.")
-    stream = sys.stderr if arguments.quiet else sys.stdout
-    for problem in problems:
-        print(escape_controls(problem), file=stream)
-    if not problems and not arguments.quiet:
-        print(f"{shlex.quote(arguments.suite)}: checksums, paths and AMLB's rules hold")
-    return 1 if problems else 0
-
-
-def report_series(arguments: argparse.Namespace) -> int:
-    """Set AMLB's frameworks against F; see :mod:`amlb_ext.forecasting.suite_report`."""
-    from amlb_ext.core.files import write_text
-    from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.forecasting.suite_report import report_forecasts
-
-    if not arguments.results:
-        suite = shlex.quote(arguments.suite)
-        raise ConfigError(
-            "a report of forecasting tasks needs results",
-            f"hardsynth run HardsynthForecast -u {suite} -r out, then --results out",
-        )
-    report = report_forecasts(arguments.suite, arguments.results, level=arguments.level)
-    comparison = report.comparison
-    if arguments.json:
-        entry = {} if comparison is None else comparison.summary()
-        entry["incomplete"] = report.incomplete
-        print_json(to_json_values(entry))
-    else:
-        if comparison is not None and arguments.text:
-            print(comparison.text(), end="")
-        elif comparison is not None:
-            out = (
-                Path(arguments.out)
-                if arguments.out
-                else Path(arguments.suite, "hardsynth")
-            )
-            comparison.to_html(out / "report.html")
-            csv = comparison.windows.to_csv(index=False, lineterminator="\n")
-            write_text(out / "report" / "windows.csv", csv)
-            if not arguments.quiet:
-                print(*comparison.headline(), comparison.advice, sep="\n")
-                print(out / "report.html")
-        for framework, reason in report.incomplete.items():
-            print(f"{framework} is not compared: {reason}", file=sys.stderr)
-    return 1 if report.incomplete or comparison is None else 0
-
-
-def refuse_publishing(suite: str) -> None:
-    """Refuse to publish a suite of forecasting tasks, and say why.
-
-    Raises
-    ------
-    PublishError
-        The suite holds forecasting tasks.
-    """
-    from amlb_ext.core.errors import PublishError
-    from amlb_ext.suite.layout import holds_forecasts
-
-    if holds_forecasts(suite):
-        raise PublishError(
-            f"{suite} holds forecasting tasks, and OpenML has no task type for them",
-            "hand out the folder itself: hardsynth run works wherever it stands",
-        )
-
-
-def load_series_suite(userdir: Path) -> ForecastSuite | None:
-    """Return the suite of forecasting tasks in a folder; None where it holds none."""
-    from amlb_ext.suite.layout import holds_forecasts
-
-    if not holds_forecasts(userdir):
-        return None
-    from amlb_ext.forecasting.suite_files import ForecastSuite
-
-    return ForecastSuite.load(userdir)
-
-
-def runnable_definitions(
-    suite: ForecastSuite, benchmarks: Sequence[str], results: Path
-) -> list[str]:
-    """Return definitions that AMLB can run where the suite stands now."""
-    from amlb_ext.forecasting.suite_verify import runnable_definition
-
-    return [runnable_definition(suite, name, results) for name in benchmarks]

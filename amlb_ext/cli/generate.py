@@ -56,8 +56,8 @@ def add_parser(commands: Any) -> None:
         nargs="*",
         metavar="SOURCE",
         default=["bundled"],
-        help="bundled, the file of a table, an AMLB definition, openml/t/ID or openml/s/ID "
-        "(default: bundled)",
+        help="bundled, the file of a table, an AMLB definition, openml/t/ID or openml/s/ID; of "
+        "series also fev's tasks.yaml (default: bundled)",
     )
     add_series_flags(parser)
     parser.add_argument(
@@ -78,8 +78,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         if arguments.as_rows is not None:
             from amlb_ext.cli.series_rows import generate_rows
 
-            return generate_rows(arguments, arguments.sources[0])
-        return generate_series(arguments, arguments.sources[0])
+            return generate_rows(arguments, arguments.sources)
+        return generate_series(arguments, arguments.sources)
     return make_suite(arguments, tuple(arguments.sources))
 
 

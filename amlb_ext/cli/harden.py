@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from amlb_ext.cli.forecasting import add_origin_flags, harden_series, hardens_series
 from amlb_ext.cli.generate import add_suite_flags, make_suite, show_common_flags
 from amlb_ext.core.paths import check_sources
 
@@ -27,16 +28,19 @@ def add_parser(commands: Any) -> None:
         help="name of an AMLB definition (validation, small, or one of your own), its file, or "
         "openml/s/ID or openml/t/ID",
     )
+    add_origin_flags(parser.add_argument_group("a benchmark of series"))
     add_suite_flags(parser)
     show_common_flags(parser, "benchmark")
     parser.set_defaults(run_command=run_command)
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Write a suite with the hard twin of a benchmark; see :mod:`amlb_ext.pipeline.twin`."""
+    """Write a suite with the hard twin of a benchmark, of tables or of series."""
     check_sources((arguments.benchmark,))
     from amlb_ext.pipeline.twin import default_twin_name
 
     # Only a default: a name from the settings file or the command line takes precedence.
     defaults = {"name": default_twin_name(arguments.benchmark)}
+    if hardens_series(arguments):
+        return harden_series(arguments, defaults["name"])
     return make_suite(arguments, (arguments.benchmark,), twin=True, defaults=defaults)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, is_quiet
-from amlb_ext.cli.forecasting import refuse_publishing
+from amlb_ext.cli.series_suites import refuse_publishing
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
 from amlb_ext.core.paths import check_suite_folder
 

@@ -14,7 +14,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     named_files,
 )
-from amlb_ext.cli.forecasting import report_series
+from amlb_ext.cli.series_suites import report_series
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_predictions_file, check_suite_folder
 
@@ -50,7 +50,8 @@ def add_parser(commands: Any) -> None:
         default=[],
         metavar="[NAME=]FILE",
         help="predictions of the suite's test rows (.csv or .parquet; docs/how-to/predictions.md "
-        "has the format), which stand in the report beside AMLB's frameworks",
+        "has the format), which stand in the report beside AMLB's frameworks; of series, those "
+        "that were made with fev, a .parquet file or a folder of them (docs/how-to/forecasting.md)",
     )
     parser.add_argument(
         "--text",
@@ -82,16 +83,15 @@ def run_command(arguments: argparse.Namespace) -> int:
 
     named = named_files(arguments.predictions, "--predictions")
     files = {name: Path(file) for name, file in named.items()}
+    if holds_forecasts(arguments.suite):
+        return report_series(arguments, files)
     for path in files.values():
         check_predictions_file(path)
-    is_of_series = holds_forecasts(arguments.suite)
-    if files and (is_of_series or is_task_folder(Path(arguments.suite))):
+    if files and is_task_folder(Path(arguments.suite)):
         raise ConfigError(
             f"--predictions: {arguments.suite} holds no suite of tables",
             "give AMLB's results with --results",
         )
-    if is_of_series:
-        return report_series(arguments)
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
     from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles

@@ -9,7 +9,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
-from amlb_ext.cli.forecasting import load_series_suite, runnable_definitions
+from amlb_ext.cli.series_suites import load_series_suite, runnable_definitions
 from amlb_ext.core.paths import check_suite_folder
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from amlb_ext.cli.flags import is_quiet, layer_from
-from amlb_ext.cli.forecasting import read_series, task_name
+from amlb_ext.cli.forecasting import find_one_series
 from amlb_ext.cli.generate import make_suite
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
@@ -27,7 +28,7 @@ DEFAULTS: dict[str, Any] = {
 _UNUSED = ("origins", "cutoff")
 
 
-def generate_rows(arguments: argparse.Namespace, source: str) -> int:
+def generate_rows(arguments: argparse.Namespace, sources: Sequence[str]) -> int:
     """Write the rows beside the suite, and the suite; see :mod:`amlb_ext.forecasting.as_rows`."""
     from amlb_ext.forecasting.as_rows import CUTOFF, SERIES, series_to_rows
     from amlb_ext.forecasting.panel import read_panel
@@ -38,11 +39,19 @@ def generate_rows(arguments: argparse.Namespace, source: str) -> int:
                 f"--{flag} is for suites of forecasting, and --as-rows makes plain tables",
                 "leave it out; --folds says how many blocks of time are tested on",
             )
+    if len(sources) > 1:
+        raise ConfigError(
+            f"--as-rows takes one table, and {len(sources)} are given",
+            "run the command for each, with its own -o",
+        )
     target = layer_from(arguments).get("source", {}).get("target")
-    table, roles = read_series(arguments, source, target)
-    name = f"{task_name(source)}_ahead_{roles.horizon}"
+    task = find_one_series(arguments, sources[0], target)
+    table = task.open()
+    name = f"{task.name}_ahead_{table.roles.horizon}"
     rows = series_to_rows(
-        read_panel(table, roles, task_name(source)), arguments.as_rows, arguments.step
+        read_panel(table.frame, table.roles, task.name),
+        arguments.as_rows,
+        arguments.step,
     )
     # the suite is then one of a table, and its settings say how its rows are split
     settings = {

@@ -17,7 +17,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
-from amlb_ext.cli.forecasting import verify_series
+from amlb_ext.cli.series_suites import verify_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError

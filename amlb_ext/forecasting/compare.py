@@ -62,6 +62,7 @@ def compare_forecasts(
     learning: int = 3,
     step: int | None = None,
     cutoff: str | None = None,
+    first_cutoff: str | None = None,
     twins: int = 4,
     level: float = 0.95,
     seed: int = 0,
@@ -103,6 +104,8 @@ def compare_forecasts(
         Steps between test origins; the horizon when omitted.
     cutoff : str, optional
         Time of the last value that is seen at the last test origin.
+    first_cutoff : str, optional
+        The same of the first test origin, where ``cutoff`` is not given.
     twins : int
         How many null twins F is given: the same method without its oldest seasons, or learnt from
         halves of the series. 0 for none; then nothing is called better where F fails.
@@ -154,7 +157,12 @@ def compare_forecasts(
     forecaster = as_forecaster(baseline, "F", roles)
     others = {str(n): as_forecaster(c, str(n), roles) for n, c in candidates.items()}
     planned = plan_origins(
-        panel, test=origins, learning=learning, step=step, cutoff=cutoff
+        panel,
+        test=origins,
+        learning=learning,
+        step=step,
+        cutoff=cutoff,
+        first_cutoff=first_cutoff,
     )
     failing = find_failing_windows(
         forecaster, panel, planned, rule=rule, alpha=alpha, seed=seed

@@ -1,43 +1,31 @@
-"""Series of an AMLB benchmark definition: a task of ``type: timeseries``."""
+"""Forecasting tasks of a definition: those of ``type: timeseries`` of AMLB's, or those of fev's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.configuration import resolve_directories, search_definition
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
+from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
+from amlb_ext.forecasting.fev_source import fev_tasks, read_fev_definition
+from amlb_ext.forecasting.long_table import read_long_table
 from amlb_ext.forecasting.panel import PanelRoles
+from amlb_ext.forecasting.series_tasks import (
+    SeriesTable,
+    SeriesTask,
+    whole_number,
+)
 from amlb_ext.sources.dataset_files import Place
 
 _NEEDED = ("path", "target", "freq", "forecast_horizon_in_steps", "seasonality")
 
 
-@dataclass(frozen=True, kw_only=True)
-class DefinedSeries:
-    """A forecasting task as a definition has it.
-
-    Attributes
-    ----------
-    name : str
-    path : Path
-        The long table, downloaded where the definition has an address.
-    roles : PanelRoles
-    folds : int
-        Test origins that AMLB would have.
-    """
-
-    name: str
-    path: Path
-    roles: PanelRoles
-    folds: int
-
-
-def find_defined_series(spec: str, options: SourceConfig) -> str | None:
-    """Return the name of the one forecasting task that a spec stands for.
+def find_series_tasks(spec: str, options: SourceConfig) -> list[SeriesTask] | None:
+    """Return the forecasting tasks that a spec stands for; nothing is downloaded yet.
 
     Parameters
     ----------
@@ -47,74 +35,107 @@ def find_defined_series(spec: str, options: SourceConfig) -> str | None:
 
     Returns
     -------
-    str or None
-        None where the spec is no definition, or its tasks are not all of series.
+    list of SeriesTask or None
+        None where the spec is no definition, or not all of its tasks are of series.
 
     Raises
     ------
-    ConfigError
-        Several forecasting tasks; one suite has one.
+    DefinitionError
+        A definition of fev's that cannot be used.
+    SourceError
+        The definition of series has no such task.
     """
     base, _, only = spec.partition("#")
+    path = _definition_path(base, options)
+    if path is None:
+        return None
+    content = read_fev_definition(path)
+    if content is not None:
+        tasks = fev_tasks(content, path, options)
+        return _choose(tasks, only, path.name)
+    try:
+        entries = dict(read_definition(path))
+    except DefinitionError:  # whoever reads definitions of tables says what is wrong
+        return None
+    names = [name for name in entries if not only or name.lower() == only.lower()]
+    is_all_series = all(map(_is_series, entries.values()))
+    if not names and entries and is_all_series:
+        raise SourceError(
+            f"{path.name} has no task {only!r}", suggest_nearest(only, entries)
+        )
+    if not names or not all(_is_series(entries[name]) for name in names):
+        return None
+    tasks = []
+    for name in names:
+        entry = {**entries[name], "name": name}
+        read = partial(_open_entry, name, entry, path, options)
+        source = f"{path.name}#{name}"
+        tasks.append(SeriesTask(name=name, source=source, open=read, entry=entry))
+    return tasks
+
+
+def is_fev_definition(spec: str, options: SourceConfig) -> bool:
+    """Return whether a spec names a definition of fev's."""
+    path = _definition_path(spec.partition("#")[0], options)
+    return path is not None and read_fev_definition(path) is not None
+
+
+def _definition_path(base: str, options: SourceConfig) -> Path | None:
     if "://" in base:
         return None
     try:
         path = search_definition(base, options)
     except SourceError:
         return None
-    if path is None or not path.is_file():
-        return None
-    entries = dict(read_definition(path))
-    names = [name for name in entries if not only or name.lower() == only.lower()]
-    if not names or not all(_is_series(entries[name]) for name in names):
-        return None
-    if len(names) > 1:
-        raise ConfigError(
-            f"{path.name} has {len(names)} forecasting tasks, a suite is made of one",
-            f"name it: {base}#{names[0]}",
-        )
-    return names[0]
+    return path if path is not None and path.is_file() else None
 
 
-def _is_series(entry: dict[str, Any]) -> bool:
+def _is_series(entry: Mapping[str, Any]) -> bool:
     dataset = entry.get("dataset")
     return isinstance(dataset, dict) and dataset.get("type") == "timeseries"
 
 
-def load_defined_series(spec: str, options: SourceConfig) -> DefinedSeries:
-    """Return a forecasting task of a definition; its file is downloaded where it must be.
+def _choose(tasks: list[SeriesTask], only: str, definition: str) -> list[SeriesTask]:
+    if not only:
+        return tasks
+    chosen = [task for task in tasks if task.name.lower() == only.lower()]
+    if not chosen:
+        names = [task.name for task in tasks]
+        raise SourceError(
+            f"{definition} has no task {only!r}", suggest_nearest(only, names)
+        )
+    return chosen
+
+
+def _open_entry(
+    name: str, entry: dict[str, Any], path: Path, options: SourceConfig
+) -> SeriesTable:
+    """Read a task of AMLB's; its file is downloaded where it must be.
 
     Raises
     ------
     SourceError, NetworkError
-        The spec names no forecasting task, a setting is missing, or there is no such file.
+        A setting is missing or no whole number, or there is no such file.
     """
-    base, _, _ = spec.partition("#")
-    name = find_defined_series(spec, options)
-    path = search_definition(base, options)
-    if name is None or path is None:
-        raise SourceError(
-            f"{spec} is no forecasting task", "give a task of type: timeseries"
-        )
-    entry = dict(read_definition(path))[name]
     dataset = entry["dataset"]
+    where = f"{path.name}: task {name!r}"
     for key in _NEEDED:
         if dataset.get(key) is None:
             raise SourceError(
-                f"{path.name}: task {name!r} has no {key!r}",
+                f"{where} has no {key!r}",
                 f"add it; {suggest_nearest(key, [str(known) for known in dataset])}",
             )
+    roles = PanelRoles(
+        series=str(dataset.get("id_column") or "item_id"),
+        time=str(dataset.get("timestamp_column") or "timestamp"),
+        target=str(dataset["target"]),
+        horizon=whole_number(dataset, "forecast_horizon_in_steps", where),
+        season=whole_number(dataset, "seasonality", where),
+        frequency=str(dataset["freq"]),
+    )
+    folds = whole_number(entry, "folds", where) if entry.get("folds") else 1
     place = Place(name, path.parent, resolve_directories(options), options)
-    return DefinedSeries(
-        name=name,
-        path=place.resolve(dataset["path"]),
-        roles=PanelRoles(
-            series=str(dataset.get("id_column") or "item_id"),
-            time=str(dataset.get("timestamp_column") or "timestamp"),
-            target=str(dataset["target"]),
-            horizon=int(dataset["forecast_horizon_in_steps"]),
-            season=int(dataset["seasonality"]),
-            frequency=str(dataset["freq"]),
-        ),
-        folds=int(entry.get("folds") or 1),
+    file = place.resolve(dataset["path"])
+    return SeriesTable(
+        frame=read_long_table(file, roles, options), roles=roles, origins=folds
     )

@@ -1,35 +1,40 @@
-"""From a long table to a suite of forecasting tasks."""
+"""From tables of series to a suite of forecasting tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from amlb_ext.core.display import format_percent, text_table
-from amlb_ext.core.errors import ConfigError, SuiteError
+from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_left_out,
     find_failing_windows,
 )
 from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
+from amlb_ext.forecasting.hardness import check_rule
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
-from amlb_ext.forecasting.suite_files import ForecastTask
-from amlb_ext.forecasting.suite_writer import write_suite
+from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
+from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
+from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.suite.layout import holds_forecasts
+from amlb_ext.suite.twin import Original
 
 
 @dataclass(frozen=True, kw_only=True)
 class OriginPlan:
-    """Which origins a suite has; see :func:`~amlb_ext.forecasting.origins.plan_origins`."""
+    """Which origins a suite has; see :func:`~amlb_ext.forecasting.origins.plan_origins`.
 
-    test: int = 1
+    None stands for what a task's definition says, and for 1 origin and the horizon's steps where
+    it says nothing.
+    """
+
+    test: int | None = None
     learning: int = 3
     step: int | None = None
     cutoff: str | None = None
@@ -41,44 +46,64 @@ class GeneratedForecasts:
 
     Attributes
     ----------
-    out : Path
-    tasks : list of ForecastTask
-    failing : FailingWindows
+    suite : ForecastSuite
+    failing : dict of str to FailingWindows
+        By the names of the suite's tables.
+    left_out : dict of str to str
+        Tasks that could not be made hard, and why.
+    notes : dict of str to tuple of str
+        What of a table's definition is not used, by the suite's tables.
     """
 
-    out: Path
-    tasks: list[ForecastTask]
-    failing: FailingWindows
+    suite: ForecastSuite
+    failing: dict[str, FailingWindows]
+    left_out: dict[str, str]
+    notes: dict[str, tuple[str, ...]]
+
+    @property
+    def out(self) -> Path:
+        """The suite's folder."""
+        return self.suite.layout.root
+
+    @property
+    def tasks(self) -> tuple[ForecastTask, ...]:
+        """The AMLB tasks."""
+        return self.suite.tasks
 
     def text(self) -> str:
         """Return what was written, as text for a terminal."""
-        failing = self.failing
         rows = []
-        for task in self.tasks:
-            seen = failing.panel.time_text(failing.origins.test[task.origin])
-            rows.append([task.name, len(task.items), seen])
-        bad = failing.is_bad
-        lines = [
-            text_table(["AMLB task", "series", "last value seen"], rows),
-            "",
-            f"F fails on {int(bad.sum())} of {len(bad)} windows "
-            f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
-            failing.weighting.reason or "where F fails is foreseen from the past alone",
-            *describe_left_out(failing.left_out),
-            *failing.panel.notes,
-        ]
+        for table in self.suite.tables:
+            failing = self.failing[table.name]
+            for task in table.tasks:
+                seen = failing.panel.time_text(failing.origins.test[task.origin])
+                rows.append([task.name, len(task.items), seen])
+        lines = [text_table(["AMLB task", "series", "last value seen"], rows), ""]
+        for name, failing in self.failing.items():
+            # the only table needs no name
+            where = f"{name}: " if len(self.failing) > 1 else ""
+            lines += [where + line for line in _describe(failing, self.notes[name])]
         return "\n".join(lines)
 
 
+def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
+    bad = failing.is_bad
+    return [
+        f"F fails on {int(bad.sum())} of {len(bad)} windows "
+        f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
+        failing.weighting.reason or "where F fails is foreseen from the past alone",
+        *describe_left_out(failing.left_out),
+        *failing.panel.notes,
+        *notes,
+    ]
+
+
 def generate_forecasts(
-    table: pd.DataFrame,
-    roles: PanelRoles,
-    forecaster: Forecaster,
+    series: Sequence[SeriesTask],
+    make_baseline: Callable[[PanelRoles], Forecaster],
     out: Path,
     *,
     name: str = "hardsynth",
-    task: str = "series",
-    source: str = "",
     origins: OriginPlan | None = None,
     rule: str = "mase",
     alpha: float | None = None,
@@ -86,23 +111,22 @@ def generate_forecasts(
     seed: int = 0,
     force: bool = False,
     settings: Mapping[str, Any] | None = None,
+    benchmark: str | None = None,
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, and write a suite that AMLB v2.1.7 runs.
 
-    Everything is computed before anything is written.
+    Everything is computed before anything is written. Of several tasks those that cannot be made
+    hard are left out.
 
     Parameters
     ----------
-    table : DataFrame
-        Long: one row for each series and time.
-    roles : PanelRoles
-    forecaster : Forecaster
-        F.
+    series : sequence of SeriesTask
+        Each becomes a table of the suite.
+    make_baseline : callable
+        Returns F for a table that is read by some roles.
     out : Path
-    name, task : str
-        Of the benchmark definition, and of the table.
-    source : str
-        Where the table comes from, for the manifest.
+    name : str
+        Of the benchmark definition.
     origins : OriginPlan, optional
     rule, alpha, twins, seed
         As in :func:`~amlb_ext.forecasting.compare.compare_forecasts`.
@@ -110,11 +134,13 @@ def generate_forecasts(
         Replace a suite of forecasting tasks.
     settings : mapping, optional
         More for the manifest.
+    benchmark : str, optional
+        Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
 
     Raises
     ------
-    DataError, ModelError, ConfigError
-        As :func:`~amlb_ext.forecasting.compare.compare_forecasts`; nothing was written.
+    DataError, ModelError, ConfigError, SourceError
+        The only task cannot be made hard, or none of several can; nothing was written.
     SuiteError
         The folder cannot be written to.
     """
@@ -125,14 +151,91 @@ def generate_forecasts(
         )
     if twins == 1 or twins < 0:
         raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
-    plan = origins or OriginPlan()
-    panel = read_panel(table, roles, source or task)
+    # what is wrong for all tasks is told once
+    check_rule(rule, alpha)
+    parts, entries, notes = [], {}, []
+    left_out: dict[str, str] = {}
+    for task in series:
+        try:
+            table = task.open()
+            part = prepare_part(
+                task,
+                table,
+                make_baseline(table.roles),
+                origins=origins or OriginPlan(),
+                rule=rule,
+                alpha=alpha,
+                twins=twins,
+                seed=seed,
+                settings=settings,
+            )
+        except HardsynthError as error:
+            if len(series) == 1:
+                raise
+            left_out[task.name] = str(error)
+            continue
+        parts.append(part)
+        notes.append(table.notes)
+        entries[task.name] = task.entry
+    if not parts:
+        reasons = [f"{task}: {reason}" for task, reason in left_out.items()]
+        raise SourceError(
+            f"none of the {len(series)} tasks can be made hard: {'; '.join(reasons)}"
+        )
+    suite = write_suite(
+        out,
+        parts,
+        name=name,
+        seed=seed,
+        force=force,
+        original=Original(benchmark, entries) if benchmark else None,
+    )
+    tables = [table.name for table in suite.tables]
+    return GeneratedForecasts(
+        suite=suite,
+        failing=dict(zip(tables, [part.failing for part in parts], strict=True)),
+        left_out=left_out,
+        notes=dict(zip(tables, notes, strict=True)),
+    )
+
+
+def prepare_part(
+    task: SeriesTask,
+    table: SeriesTable,
+    forecaster: Forecaster,
+    *,
+    origins: OriginPlan,
+    rule: str,
+    alpha: float | None,
+    twins: int,
+    seed: int,
+    settings: Mapping[str, Any] | None,
+) -> SuitePart:
+    """Roll F and its twins over a table's windows, and find those on which F fails.
+
+    Parameters
+    ----------
+    task : SeriesTask
+    table : SeriesTable
+    forecaster : Forecaster
+        F.
+    origins, rule, alpha, twins, seed, settings
+        As in :func:`generate_forecasts`.
+
+    Raises
+    ------
+    DataError, ModelError, ConfigError
+        The table has no windows, F fails, or fails nowhere.
+    """
+    panel = read_panel(table.frame, table.roles, task.source)
+    test = table.origins if origins.test is None else origins.test
     chosen = plan_origins(
         panel,
-        test=plan.test,
-        learning=plan.learning,
-        step=plan.step,
-        cutoff=plan.cutoff,
+        test=1 if test is None else test,
+        learning=origins.learning,
+        step=table.step if origins.step is None else origins.step,
+        cutoff=origins.cutoff,
+        first_cutoff=table.first_cutoff,
     )
     failing = find_failing_windows(
         forecaster, panel, chosen, rule=rule, alpha=alpha, seed=seed
@@ -141,21 +244,10 @@ def generate_forecasts(
     for twin in forecaster.twins(twins, panel.season):
         rolled_twins.append(roll_forecaster(twin, panel, failing.tests, seed))
     about = {
-        "source": source,
-        "roles": vars(roles),
+        "source": task.source,
+        "roles": vars(table.roles),
         "baseline": forecaster.name,
         "is_file": isinstance(forecaster, FileForecaster),
-        "seed": seed,
         "settings": dict(settings or {}),
     }
-    tasks = write_suite(
-        out,
-        failing,
-        rolled_twins,
-        name=name,
-        task=task,
-        about=about,
-        seed=seed,
-        force=force,
-    )
-    return GeneratedForecasts(out=out, tasks=tasks, failing=failing)
+    return SuitePart(task=task.name, failing=failing, twins=rolled_twins, about=about)

@@ -78,6 +78,7 @@ def plan_origins(
     learning: int = 3,
     step: int | None = None,
     cutoff: str | None = None,
+    first_cutoff: str | None = None,
 ) -> Origins:
     """Choose the origins of a panel.
 
@@ -93,6 +94,8 @@ def plan_origins(
     cutoff : str, optional
         Time of the last test origin, the last value that forecasters see. When omitted, the latest
         at which at least 90 % as many series have a window as at any other.
+    first_cutoff : str, optional
+        Time of the first test origin, in place of that of the last.
 
     Raises
     ------
@@ -111,7 +114,12 @@ def plan_origins(
     if step < 1:
         raise ConfigError(f"origins {step} steps apart", "give 1 step or more")
     reach = (test - 1) * step + learning * horizon
-    last = _named_cutoff(panel, cutoff) if cutoff else _latest_cutoff(panel, reach)
+    if cutoff:
+        last = _named_cutoff(panel, cutoff)
+    elif first_cutoff:
+        last = _named_cutoff(panel, first_cutoff, (test - 1) * step)
+    else:
+        last = _latest_cutoff(panel, reach)
     tests = tuple(last - k * step for k in reversed(range(test)))
     learnt = tuple(tests[0] - k * horizon for k in reversed(range(1, learning + 1)))
     if tests[0] < 0:
@@ -122,7 +130,8 @@ def plan_origins(
     return Origins(test=tests, learning=tuple(c for c in learnt if c >= 0), step=step)
 
 
-def _named_cutoff(panel: Panel, cutoff: str) -> int:
+def _named_cutoff(panel: Panel, cutoff: str, steps_on: int = 0) -> int:
+    """Return the position some steps behind a time, which must leave a horizon."""
     try:
         time = pd.Timestamp(cutoff)
     except ValueError:
@@ -130,15 +139,16 @@ def _named_cutoff(panel: Panel, cutoff: str) -> int:
             f"the cutoff {cutoff!r} is no time", "write 2024-01-31"
         ) from None
     position = int(panel.calendar.get_indexer([time])[0])
-    last = len(panel.calendar) - 1 - panel.horizon
+    behind = panel.horizon + steps_on
+    last = len(panel.calendar) - 1 - behind
     if position < 0 or position > last:
         raise ConfigError(
-            f"the cutoff {cutoff} is not a time of the table that has {panel.horizon} others "
+            f"the cutoff {cutoff} is not a time of the table that has {behind} others "
             "behind it",
             f"give one of frequency {panel.frequency} up to "
             f"{panel.time_text(max(last, 0))}",
         )
-    return position
+    return position + steps_on
 
 
 def _latest_cutoff(panel: Panel, reach: int) -> int:

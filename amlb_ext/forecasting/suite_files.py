@@ -1,14 +1,16 @@
 """A suite of forecasting tasks on disk: where its files stand, and what they say.
 
 A suite is an AMLB user directory. Beside AMLB's own files it has, in ``hardsynth/``, which AMLB
-does not look at: the manifest ``forecasting.json``, written last; the series, ``series.parquet``;
-and the windows of the test origins with F's forecasts, ``windows.parquet``.
+does not look at, the manifest ``forecasting.json``, written last. It holds one table of series or
+several; of each there are the series, ``series.parquet``, and the windows of the test origins with
+F's forecasts, ``windows.parquet``: in ``hardsynth/`` itself where the suite has one table, in a
+folder of the table's name in ``hardsynth/tables/`` where it has several.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,11 @@ from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
 from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import FORECAST_MANIFEST, Layout
 from amlb_ext.suite.sealed_json import open_sealed
 
 #: Of the manifest's form.
-FORMAT = 1
+FORMAT = 2
 #: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
 #: Metrics that AMLB reports, the first of which counts.
@@ -81,6 +82,152 @@ def manifest_path(root: Path) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ForecastTable:
+    """A table of series in a suite.
+
+    Attributes
+    ----------
+    name : str
+        What the names of its AMLB tasks begin with.
+    entry : dict
+        Its part of the manifest.
+    folder : Path
+        Where its Parquet files stand.
+    tasks : tuple of ForecastTask
+    """
+
+    name: str
+    entry: dict[str, Any]
+    folder: Path
+    tasks: tuple[ForecastTask, ...]
+
+    @classmethod
+    def from_entry(cls, entry: dict[str, Any], own: Path) -> ForecastTable:
+        """Return the table of an entry of the manifest."""
+        tasks = []
+        for task in entry["tasks"]:
+            tasks.append(ForecastTask(**{**task, "items": tuple(task["items"])}))
+        return cls(
+            name=entry["name"],
+            entry=entry,
+            folder=own.joinpath(*entry["folder"].split("/")),
+            tasks=tuple(tasks),
+        )
+
+    @property
+    def main_tasks(self) -> list[ForecastTask]:
+        """The tasks of all series, one for each test origin."""
+        return [task for task in self.tasks if task.kind == MAIN_KIND]
+
+    def read_failing_windows(self) -> FailingWindows:
+        """Return the windows with F's forecasts, as they were when the suite was made.
+
+        Raises
+        ------
+        SuiteError
+            A file is missing or does not fit the manifest.
+        """
+        try:
+            series = pd.read_parquet(self.folder / "series.parquet")
+            windows = pd.read_parquet(self.folder / "windows.parquet")
+        except (OSError, ValueError) as error:
+            raise SuiteError(
+                f"cannot read the series in {self.folder}: {error}",
+                "hardsynth verify says what is missing",
+            ) from None
+        panel = self._panel(series)
+        entry = self.entry["origins"]
+        origins = Origins(
+            test=tuple(entry["test"]),
+            learning=tuple(entry["learning"]),
+            step=entry["step"],
+        )
+        tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
+        items = np.concatenate([windows_at.items for windows_at in tests])
+        if not np.array_equal(items, windows["item"].to_numpy()):
+            raise SuiteError(
+                f"the windows in {self.folder} do not fit their series",
+                "make the suite again: the same command with --force",
+            )
+        weights, reweighted = None, None
+        if not self.entry["weighting"]:
+            weights = windows["weight"].to_numpy()
+            by_group = np.stack(windows["reweighted"].to_list()).T
+            reweighted = by_group if len(by_group) else None
+        rule = self.entry["rule"]
+        return FailingWindows(
+            panel=panel,
+            origins=origins,
+            tests=tests,
+            forecasts=_read_forecasts(windows, tests),
+            rule=WindowRule(
+                rule=rule["rule"], alpha=rule["alpha"], reason=rule["reason"]
+            ),
+            hardness=windows["hardness"].to_numpy(),
+            is_bad=windows["bad"].to_numpy(dtype=bool),
+            weighting=WindowWeights(
+                weights=weights,
+                reweighted=reweighted,
+                reason=self.entry["weighting"],
+            ),
+            left_out=tuple(LeftOut(**entry) for entry in self.entry["left_out"]),
+        )
+
+    def read_twins(self) -> list[RolledForecasts]:
+        """Return the losses of F's twins; their forecasts are not kept."""
+        windows = pd.read_parquet(self.folder / "windows.parquet")
+        mase = np.stack(windows["twin_mase"].to_list())
+        sql = np.stack(windows["twin_sql"].to_list())
+        empty = np.empty((len(windows), 0))
+        twins = []
+        for number in range(mase.shape[1]):
+            twins.append(
+                RolledForecasts(
+                    mean=empty,
+                    quantiles=None,
+                    mase=mase[:, number],
+                    sql=sql[:, number] if sql.shape[1] else None,
+                )
+            )
+        return twins
+
+    def _panel(self, series: pd.DataFrame) -> Panel:
+        entry = self.entry["panel"]
+        calendar = pd.date_range(
+            entry["first"],
+            periods=entry["steps"],
+            freq=parse_frequency(entry["frequency"]),
+        )
+        return Panel(
+            names=tuple(series["series"]),
+            values=tuple(
+                np.asarray(values, dtype=float) for values in series["values"]
+            ),
+            starts=series["start"].to_numpy(dtype=int),
+            calendar=calendar,
+            frequency=entry["frequency"],
+            horizon=entry["horizon"],
+            season=entry["season"],
+            notes=tuple(self.entry["notes"]),
+        )
+
+
+def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledForecasts:
+    mean = np.stack(windows["f_mean"].to_list())
+    flat = np.stack(windows["f_quantiles"].to_list())
+    quantiles = flat.reshape(*mean.shape, -1) if flat.shape[1] else None
+    answers = []
+    start = 0
+    tests = list(tests)
+    for windows_at in tests:
+        part = slice(start, start + len(windows_at))
+        start += len(windows_at)
+        part_quantiles = None if quantiles is None else quantiles[part]
+        answers.append(Forecasts(mean=mean[part], quantiles=part_quantiles))
+    return score_forecasts(answers, tests)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForecastSuite:
     """A finished suite of forecasting tasks; open one with :meth:`load`.
 
@@ -88,12 +235,12 @@ class ForecastSuite:
     ----------
     layout : Layout
     manifest : dict
-    tasks : tuple of ForecastTask
+    tables : tuple of ForecastTable
     """
 
     layout: Layout
     manifest: dict[str, Any]
-    tasks: tuple[ForecastTask, ...]
+    tables: tuple[ForecastTable, ...]
 
     @classmethod
     def load(cls, folder: str | Path) -> ForecastSuite:
@@ -122,139 +269,47 @@ class ForecastSuite:
                 f"{path} has the form {content.get('format')}, this version reads {FORMAT}",
                 "use the version that made the suite",
             )
-        tasks = []
-        for entry in content["tasks"]:
-            tasks.append(ForecastTask(**{**entry, "items": tuple(entry["items"])}))
-        return cls(layout=Layout(root), manifest=content, tasks=tuple(tasks))
+        return cls.from_manifest(content, root)
+
+    @classmethod
+    def from_manifest(cls, manifest: dict[str, Any], root: Path) -> ForecastSuite:
+        """Return the suite that a manifest describes."""
+        layout = Layout(root)
+        tables = []
+        for entry in manifest["tables"]:
+            tables.append(ForecastTable.from_entry(entry, layout.own))
+        return cls(layout=layout, manifest=manifest, tables=tuple(tables))
 
     @property
     def name(self) -> str:
         """Of the main benchmark definition."""
         return str(self.manifest["name"])
 
-    def read_failing_windows(self) -> FailingWindows:
-        """Return the windows with F's forecasts, as they were when the suite was made.
-
-        Raises
-        ------
-        SuiteError
-            A file is missing or does not fit the manifest.
-        """
-        own = self.layout.own
-        try:
-            series = pd.read_parquet(own / "series.parquet")
-            windows = pd.read_parquet(own / "windows.parquet")
-        except (OSError, ValueError) as error:
-            raise SuiteError(
-                f"cannot read the series of {self.layout.root}: {error}",
-                "hardsynth verify says what is missing",
-            ) from None
-        panel = self._panel(series)
-        entry = self.manifest["origins"]
-        origins = Origins(
-            test=tuple(entry["test"]),
-            learning=tuple(entry["learning"]),
-            step=entry["step"],
-        )
-        tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
-        items = np.concatenate([windows_at.items for windows_at in tests])
-        if not np.array_equal(items, windows["item"].to_numpy()):
-            raise SuiteError(
-                f"the windows of {self.layout.root} do not fit its series",
-                "make the suite again: the same command with --force",
-            )
-        weights, reweighted = None, None
-        if not self.manifest["weighting"]:
-            weights = windows["weight"].to_numpy()
-            by_group = np.stack(windows["reweighted"].to_list()).T
-            reweighted = by_group if len(by_group) else None
-        rule = self.manifest["rule"]
-        return FailingWindows(
-            panel=panel,
-            origins=origins,
-            tests=tests,
-            forecasts=_read_forecasts(windows, tests),
-            rule=WindowRule(
-                rule=rule["rule"], alpha=rule["alpha"], reason=rule["reason"]
-            ),
-            hardness=windows["hardness"].to_numpy(),
-            is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=WindowWeights(
-                weights=weights,
-                reweighted=reweighted,
-                reason=self.manifest["weighting"],
-            ),
-            left_out=tuple(LeftOut(**entry) for entry in self.manifest["left_out"]),
-        )
-
-    def read_twins(self) -> list[RolledForecasts]:
-        """Return the losses of F's twins; their forecasts are not kept."""
-        windows = pd.read_parquet(self.layout.own / "windows.parquet")
-        mase = np.stack(windows["twin_mase"].to_list())
-        sql = np.stack(windows["twin_sql"].to_list())
-        empty = np.empty((len(windows), 0))
-        twins = []
-        for number in range(mase.shape[1]):
-            twins.append(
-                RolledForecasts(
-                    mean=empty,
-                    quantiles=None,
-                    mase=mase[:, number],
-                    sql=sql[:, number] if sql.shape[1] else None,
-                )
-            )
-        return twins
-
-    def _panel(self, series: pd.DataFrame) -> Panel:
-        entry = self.manifest["panel"]
-        calendar = pd.date_range(
-            entry["first"],
-            periods=entry["steps"],
-            freq=parse_frequency(entry["frequency"]),
-        )
-        return Panel(
-            names=tuple(series["series"]),
-            values=tuple(
-                np.asarray(values, dtype=float) for values in series["values"]
-            ),
-            starts=series["start"].to_numpy(dtype=int),
-            calendar=calendar,
-            frequency=entry["frequency"],
-            horizon=entry["horizon"],
-            season=entry["season"],
-            notes=tuple(self.manifest["notes"]),
-        )
+    @property
+    def tasks(self) -> tuple[ForecastTask, ...]:
+        """The AMLB tasks of all tables."""
+        return tuple(task for table in self.tables for task in table.tasks)
 
 
-def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledForecasts:
-    mean = np.stack(windows["f_mean"].to_list())
-    flat = np.stack(windows["f_quantiles"].to_list())
-    quantiles = flat.reshape(*mean.shape, -1) if flat.shape[1] else None
-    answers = []
-    start = 0
-    tests = list(tests)
-    for windows_at in tests:
-        part = slice(start, start + len(windows_at))
-        start += len(windows_at)
-        part_quantiles = None if quantiles is None else quantiles[part]
-        answers.append(Forecasts(mean=mean[part], quantiles=part_quantiles))
-    return score_forecasts(answers, tests)
+def absolute_path(root: Path, relative: str) -> str:
+    """Return where a file of a suite stands, for programs that know no suite."""
+    return str(root.absolute().joinpath(*relative.split("/")))
 
 
 def definition_entries(
-    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path | None = None
+    table: ForecastTable, tasks: Iterable[ForecastTask], root: Path | None = None
 ) -> list[dict[str, Any]]:
     """Return the entries of a benchmark definition of a suite that stands at ``root``.
 
     AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute; without a
     root they are those in the suite, for somebody else to replace.
     """
-    panel = manifest["panel"]
+    panel = table.entry["panel"]
     entries = []
     for task in tasks:
         path = task.path
         if root is not None:
-            path = str(root.absolute().joinpath(*task.path.split("/")))
+            path = absolute_path(root, task.path)
         entries.append(
             {
                 "name": task.name,
@@ -277,30 +332,8 @@ def definition_entries(
     return entries
 
 
-def definition_text(
-    tasks: Iterable[ForecastTask], manifest: Mapping[str, Any], root: Path
-) -> str:
-    """Return the text of :func:`definition_entries`."""
-    return yaml_text(definition_entries(tasks, manifest, root))
-
-
 _DESCRIPTIONS = {
     "full": "all series at one origin; claims rest on this task alone",
     "bad": "series on which F fails; fewer series to learn from: another problem",
     "region": "series drawn by their chance of failure; fewer to learn from: another problem",
 }
-
-
-def tasks_by_definition(suite: ForecastSuite) -> dict[str, list[ForecastTask]]:
-    """Return the tasks of each definition by its name, the main one first."""
-    main = [task for task in suite.tasks if task.kind == MAIN_KIND]
-    return {suite.name: main, f"{suite.name}_all": list(suite.tasks)}
-
-
-def definitions(suite: ForecastSuite, root: Path) -> dict[Path, str]:
-    """Return the text of each definition of a suite that stands at ``root``, by its file."""
-    texts = {}
-    for name, tasks in tasks_by_definition(suite).items():
-        text = definition_text(tasks, suite.manifest, root)
-        texts[suite.layout.definition(name)] = text
-    return texts

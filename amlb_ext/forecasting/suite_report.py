@@ -1,22 +1,23 @@
-"""Frameworks that AMLB ran on a suite, set against F: from the predictions of ``_full`` alone."""
+"""Forecasters set against F on a suite: from predictions of ``_full`` alone, AMLB's or fev's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import RunError
+from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.forecasting.compare import Loss, answer_comparison
 from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite
+from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.runner.results import find_predictions, read_predictions
 
 #: Two truths that differ by more than this share are not of one table.
@@ -25,16 +26,16 @@ _TRUTH_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastReport:
-    """What AMLB's predictions say of a suite.
+    """What predictions say of a table of a suite.
 
     Attributes
     ----------
     comparison : ForecastComparison or None
-        None where no framework has predictions of every ``_full`` task.
+        None where no forecaster has predictions of every ``_full`` task of the table.
     incomplete : dict of str to str
-        Frameworks that are not compared, and why.
+        Forecasters that are not compared, and why.
     amlb_scores : DataFrame
-        Mean MASE of each framework's items, by task, as AMLB computes it.
+        Mean MASE of each forecaster's items, by task, as AMLB and fev compute it.
     """
 
     comparison: ForecastComparison | None
@@ -44,12 +45,13 @@ class ForecastReport:
 
 def report_forecasts(
     folder: str | Path,
-    results: Sequence[str | Path],
+    results: Sequence[str | Path] = (),
     *,
+    predictions: Mapping[str, Path] | None = None,
     loss: Loss = "mase",
     level: float = 0.95,
-) -> ForecastReport:
-    """Compare all frameworks in some output folders of AMLB with F.
+) -> dict[str, ForecastReport]:
+    """Compare forecasters with F, on each table of a suite.
 
     Parameters
     ----------
@@ -57,52 +59,100 @@ def report_forecasts(
         The suite.
     results : sequence of path
         AMLB's output folders. Of several runs of a framework the latest counts.
+    predictions : mapping of str to path, optional
+        Predictions that were made with fev, by the names that the report calls them; see
+        :mod:`amlb_ext.forecasting.fev_predictions`.
     loss : {'mase', 'sql'}
     level : float
+
+    Returns
+    -------
+    dict of str to ForecastReport
+        By the suite's tables.
 
     Raises
     ------
     RunError
-        A folder holds no predictions of the suite, or those of other data.
+        A folder holds no predictions of the suite, or those of other data; or a file of predictions
+        does not fit its task.
+    ConfigError
+        Predictions have the name of a framework.
     SuiteError
         The suite cannot be read.
     """
     suite = ForecastSuite.load(folder)
-    failing = suite.read_failing_windows()
-    found = _find_runs(suite, results)
-    if not found:
+    runs = _find_runs(suite, results)
+    by_fev = {}
+    for name, path in (predictions or {}).items():
+        if name in runs or name == "F":
+            raise ConfigError(
+                f"--predictions {name}={path}: {name} is another forecaster's name",
+                "write --predictions NAME=FILE with another name",
+            )
+        by_fev[name] = open_fev_predictions(path, suite)
+    if not runs and not by_fev:
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
         )
+    reports = {}
+    for table in suite.tables:
+        reports[table.name] = _report_table(table, runs, by_fev, loss=loss, level=level)
+    return reports
+
+
+def _report_table(
+    table: ForecastTable,
+    runs: Mapping[str, Mapping[str, Path]],
+    by_fev: Mapping[str, FevPredictions],
+    *,
+    loss: Loss,
+    level: float,
+) -> ForecastReport:
+    failing = table.read_failing_windows()
+    tasks = [task.name for task in table.main_tasks]
+    answers: dict[str, list[Forecasts] | str] = {}
+    for framework, folders in runs.items():
+        answers[framework] = _read_runs(framework, folders, tasks, failing.tests)
+    for name, files in by_fev.items():
+        answers[name] = files.read(table, failing)
     rolled = {}
     incomplete = {}
-    full_tasks = [task.name for task in suite.tasks if task.kind == MAIN_KIND]
-    for framework, runs in found.items():
-        missing = [name for name in full_tasks if name not in runs]
-        if missing:
-            incomplete[framework] = f"no predictions of {', '.join(missing)}"
-            continue
-        answers = []
-        for name, windows in zip(full_tasks, failing.tests, strict=True):
-            table = read_predictions(runs[name], name, 0)
-            answer = _read_answer(table, windows, f"{framework} on {name}")
-            if isinstance(answer, str):
-                incomplete[framework] = answer
-                break
-            answers.append(answer)
+    for name, answer in answers.items():
+        if isinstance(answer, str):
+            incomplete[name] = answer
         else:
-            rolled[framework] = score_forecasts(answers, failing.tests)
+            rolled[name] = score_forecasts(answer, failing.tests)
     comparison = None
     if rolled:
         comparison = answer_comparison(
-            failing, rolled, suite.read_twins(), loss=loss, level=level
+            failing, rolled, table.read_twins(), loss=loss, level=level
         )
     return ForecastReport(
         comparison=comparison,
         incomplete=incomplete,
-        amlb_scores=_amlb_scores(failing, rolled, full_tasks),
+        amlb_scores=_amlb_scores(failing, rolled, tasks),
     )
+
+
+def _read_runs(
+    framework: str,
+    folders: Mapping[str, Path],
+    tasks: Sequence[str],
+    origins: Sequence[Windows],
+) -> list[Forecasts] | str:
+    """Return a framework's forecasts of each task, or why they cannot be used."""
+    missing = [name for name in tasks if name not in folders]
+    if missing:
+        return f"no predictions of {', '.join(missing)}"
+    answers = []
+    for name, windows in zip(tasks, origins, strict=True):
+        table = read_predictions(folders[name], name, 0)
+        answer = _read_answer(table, windows, f"{framework} on {name}")
+        if isinstance(answer, str):
+            return answer
+        answers.append(answer)
+    return answers
 
 
 def _find_runs(
@@ -139,6 +189,9 @@ def _read_answer(table: pd.DataFrame, windows: Windows, where: str) -> Forecasts
             "run it again on this suite",
         )
     mean = table["predictions"].to_numpy().reshape(n, horizon)
+    broken = ~np.isfinite(mean).all(axis=1)
+    if broken.any():
+        return f"it predicts NaN or infinity for {int(broken.sum())} of {n} series"
     columns = [str(level) for level in LEVELS]
     if not set(columns) <= set(table.columns):
         return Forecasts(mean=mean)

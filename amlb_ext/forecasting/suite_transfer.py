@@ -7,12 +7,8 @@ from typing import Any
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.forecasting.suite_files import (
-    ForecastSuite,
-    definition_entries,
-    manifest_path,
-    tasks_by_definition,
-)
+from amlb_ext.forecasting.suite_definitions import amlb_definitions
+from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
@@ -47,16 +43,13 @@ def install_forecasts(
     """
     suite = ForecastSuite.load(folder)
     root = suite.layout.root
-    definitions: dict[str, Any] = {}
-    for definition, tasks in tasks_by_definition(suite).items():
-        definitions[definition] = definition_entries(tasks, suite.manifest, root)
     content = SuiteContent(
         name=suite.name,
         seed=int(suite.manifest["seed"]),
         root=root,
         manifest=manifest_path(root),
         files=tuple(suite.manifest["files"]),
-        definitions=definitions,
+        definitions=amlb_definitions(suite, root),
     )
     return install(folder, userdir, name=name, dry_run=dry_run, content=content)
 
@@ -133,7 +126,7 @@ def export_forecasts(
         form="files",
         suite=whole_suite.name,
         definitions={
-            name: len(tasks) for name, tasks in tasks_by_definition(suite).items()
+            name: len(entries) for name, entries in amlb_definitions(suite).items()
         },
         uploads=about,
     )
@@ -166,11 +159,13 @@ def _definition_texts(
     seed = int(suite.manifest["seed"])
     configuration = amlb_configuration(seed, constraints=True, data=False)
     contents: dict[str, Any] = {layout.relative(layout.config): configuration}
-    for name, tasks in tasks_by_definition(suite).items():
-        entries = definition_entries(tasks, suite.manifest)
-        for entry in entries:
-            dataset = entry["dataset"]
-            dataset["path"] = f"{address}/{by_path[dataset['path']].name}"
+    for name, tasks in amlb_definitions(suite).items():
+        entries = []
+        for task in tasks:
+            dataset = task["dataset"]
+            place = f"{address}/{by_path[dataset['path']].name}"
+            # a copy: the twin shares its data sets with the definition of all tasks
+            entries.append({**task, "dataset": {**dataset, "path": place}})
         contents[layout.relative(layout.definition(name))] = entries
     return {place: yaml_text(content) for place, content in contents.items()}
 

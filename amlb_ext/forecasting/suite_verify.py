@@ -8,7 +8,8 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.forecasting.suite_files import ForecastSuite, definitions
+from amlb_ext.forecasting.suite_definitions import definitions
+from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.suite.own_frameworks import is_suite_part_whole
 
 #: What a finding says of a definition that names another place.

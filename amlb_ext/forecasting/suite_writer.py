@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,19 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
 from amlb_ext.forecasting import local_methods
 from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
+from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.rolling import RolledForecasts
+from amlb_ext.forecasting.series_twin import make_pair
+from amlb_ext.forecasting.suite_definitions import definitions
 from amlb_ext.forecasting.suite_files import (
     FORMAT,
     ITEM,
     MAIN_KIND,
     TARGET,
     TIME,
+    ForecastSuite,
     ForecastTask,
-    definition_text,
     item_id,
     manifest_path,
 )
@@ -43,6 +48,7 @@ from amlb_ext.suite.layout import (
     safe_names,
 )
 from amlb_ext.suite.sealed_json import sealed_text
+from amlb_ext.suite.twin import Original
 
 #: Frameworks that every suite has, by name, with their method.
 FRAMEWORKS = {
@@ -57,36 +63,54 @@ FEWEST_ITEMS = 2
 FEWEST_REGION = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class SuitePart:
+    """A table of series as it is written.
+
+    Attributes
+    ----------
+    task : str
+        What its AMLB tasks are called; any text.
+    failing : FailingWindows
+    twins : sequence of RolledForecasts
+        F's null twins, at the test origins.
+    about : mapping
+        Source and settings, for the manifest.
+    """
+
+    task: str
+    failing: FailingWindows
+    twins: Sequence[RolledForecasts]
+    about: Mapping[str, Any]
+
+
 def write_suite(
     out: Path,
-    failing: FailingWindows,
-    twins: Sequence[RolledForecasts],
+    parts: Sequence[SuitePart],
     *,
     name: str,
-    task: str,
-    about: Mapping[str, Any],
     seed: int,
     force: bool = False,
-) -> list[ForecastTask]:
+    original: Original | None = None,
+) -> ForecastSuite:
     """Write the suite; the manifest last, so that an interrupted one is no suite.
 
     Parameters
     ----------
     out : Path
-    failing : FailingWindows
-    twins : sequence of RolledForecasts
-        F's null twins, at the test origins.
-    name, task : str
-        Of the benchmark definition, and of the table.
-    about : mapping
-        Source and settings, for the manifest.
+    parts : sequence of SuitePart
+        One or several tables.
+    name : str
+        Of the benchmark definition.
     seed : int
     force : bool
         Replace a suite of forecasting tasks.
+    original : Original, optional
+        The benchmark that the suite is the hard twin of, its entries by the parts' tasks.
 
     Returns
     -------
-    list of ForecastTask
+    ForecastSuite
 
     Raises
     ------
@@ -95,39 +119,85 @@ def write_suite(
         be written.
     """
     layout = Layout(out)
+    tasks_of = plan_parts(parts, seed)
+    tables = []
+    for part, (table, tasks) in zip(parts, tasks_of.items(), strict=True):
+        # a suite of one table has its files without a folder around them
+        folder = f"tables/{table}" if len(parts) > 1 else "."
+        tables.append(_table_entry(part, tasks, name=table, folder=folder))
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "name": name,
+        "seed": seed,
+        "tables": tables,
+    }
+    if original is not None:
+        by_table = {
+            table: original.entries[part.task]
+            for part, table in zip(parts, tasks_of, strict=True)
+        }
+        manifest["pair"] = make_pair(Original(original.name, by_table), tasks_of)
+    suite = ForecastSuite.from_manifest(manifest, out)
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
         write_text(_started_path(layout), "")
         manifest_path(out).unlink(missing_ok=True)
-        shutil.rmtree(layout.root / "data", ignore_errors=True)
-        tasks = plan_tasks(failing, task, seed)
-        manifest = _manifest(failing, tasks, name=name, about=about)
-        files = _write_data(layout, failing, tasks)
-        files |= _write_own(layout, failing, twins)
+        for folder in (layout.root / "data", layout.root / FEV_FOLDER):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(layout.own / "tables", ignore_errors=True)
+        files = {}
+        for part, table in zip(parts, suite.tables, strict=True):
+            files |= _write_data(layout, part.failing, table.tasks)
+            files |= write_fev_data(layout, part.failing, table.main_tasks)
+            files |= _write_own(layout, table.folder, part)
         files |= _write_amlb_files(layout, seed)
-        main = [entry for entry in tasks if entry.kind == MAIN_KIND]
-        for path, chosen in (
-            (layout.definition(name), main),
-            (layout.definition_all(name), tasks),
-        ):
-            # paths follow the suite's place, so its bytes are in no checksum
-            write_text(path, definition_text(chosen, manifest, out))
+        # paths follow the suite's place, so the bytes of definitions are in no checksum
+        for path, text in definitions(suite, out).items():
+            write_text(path, text)
         manifest["files"] = dict(sorted(files.items()))
         write_text(manifest_path(out), sealed_text(manifest))
         _started_path(layout).unlink()
-    return tasks
+    return suite
 
 
-def plan_tasks(failing: FailingWindows, task: str, seed: int) -> list[ForecastTask]:
-    """Return the AMLB tasks of a suite: for each origin all series, bad ones, and a region's.
+def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[ForecastTask]]:
+    """Return the AMLB tasks of each table, by the table's name in the suite."""
+    # of a table and its origins together, so that no origin has another table's name
+    wanted = [[part.task, *_origin_names(part)] for part in parts]
+    safe = iter(safe_names([name for names in wanted for name in names]))
+    tasks_of = {}
+    for part, names in zip(parts, wanted, strict=True):
+        table, *origins = [next(safe) for _ in names]
+        tasks_of[table] = plan_tasks(part.failing, origins or [table], seed)
+    return tasks_of
+
+
+def _origin_names(part: SuitePart) -> list[str]:
+    """Return a name for each test origin; none where the only one goes by the table's."""
+    n_origins = len(part.failing.tests)
+    if n_origins == 1:
+        return []
+    return [f"{part.task}_o{origin}" for origin in range(n_origins)]
+
+
+def plan_tasks(
+    failing: FailingWindows, names: Sequence[str], seed: int
+) -> list[ForecastTask]:
+    """Return the AMLB tasks of a table: for each origin all series, bad ones, and a region's.
 
     Tasks of fewer than two series are left out, and so is the region where failures are not
     foreseen or its series would repeat.
+
+    Parameters
+    ----------
+    failing : FailingWindows
+    names : sequence of str
+        What the tasks of each test origin are called, without their kind.
+    seed : int
     """
-    (safe_task,) = safe_names([task])
     tasks = []
     weights = failing.weighting.weights
-    several = len(failing.tests) > 1
     for origin, windows in enumerate(failing.tests):
         here = failing.cutoffs == windows.cutoff
         parts = {MAIN_KIND: windows.items, "bad": windows.items[failing.is_bad[here]]}
@@ -136,11 +206,10 @@ def plan_tasks(failing: FailingWindows, task: str, seed: int) -> list[ForecastTa
             drawn, repeats = draw_region(weights[here], rng, FEWEST_REGION)
             if not repeats:
                 parts["region"] = windows.items[drawn]
-        base = f"{safe_task}_o{origin}" if several else safe_task
         for kind, items in parts.items():
             if len(items) < FEWEST_ITEMS:
                 continue
-            own = amlb_name(base, kind)
+            own = amlb_name(names[origin], kind)
             tasks.append(
                 ForecastTask(
                     name=own,
@@ -175,19 +244,16 @@ def _started_path(layout: Layout) -> Path:
     return layout.own / "forecasting.started"
 
 
-def _manifest(
-    failing: FailingWindows,
-    tasks: Sequence[ForecastTask],
-    *,
-    name: str,
-    about: Mapping[str, Any],
+def _table_entry(
+    part: SuitePart, tasks: Sequence[ForecastTask], *, name: str, folder: str
 ) -> dict[str, Any]:
+    """Return a table's part of the manifest."""
+    failing = part.failing
     panel, origins = failing.panel, failing.origins
     return {
-        "format": FORMAT,
-        "version": __version__,
         "name": name,
-        **about,
+        "folder": folder,
+        **part.about,
         "panel": {
             "first": str(panel.calendar[0]),
             "steps": len(panel.calendar),
@@ -232,10 +298,9 @@ def _write_data(
     return files
 
 
-def _write_own(
-    layout: Layout, failing: FailingWindows, twins: Sequence[RolledForecasts]
-) -> dict[str, str]:
+def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     """Write what the report needs: the series, and the windows with F's forecasts."""
+    failing, twins = part.failing, part.twins
     panel = failing.panel
     series = pa.table(
         {
@@ -270,7 +335,7 @@ def _write_own(
     )
     files = {}
     for name, table in (("series", series), ("windows", windows)):
-        path = layout.own / f"{name}.parquet"
+        path = folder / f"{name}.parquet"
         files[layout.relative(path)] = write_parquet(table, path)
     return files
 

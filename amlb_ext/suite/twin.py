@@ -92,7 +92,7 @@ def make_pair(
     return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
 
 
-def _named_metrics(entry: Mapping[str, Any]) -> list[str]:
+def named_metrics(entry: Mapping[str, Any]) -> list[str]:
     """Return the metrics that an entry names: one, several, or none."""
     metric = entry.get("metric")
     if isinstance(metric, str):
@@ -108,7 +108,7 @@ def _twin_metrics(
 
     None stands for AMLB's own.
     """
-    named = _named_metrics(entry)
+    named = named_metrics(entry)
     if not named:
         return task.metric
     if not is_undefined or task.type is Kind.REGRESSION:
@@ -122,7 +122,7 @@ def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     changed = {}
     for task, entry in pair.tasks.items():
         metrics = entry["metric"] or []
-        if metrics != _named_metrics(original.entries[task]):
+        if metrics != named_metrics(original.entries[task]):
             # AMLB optimises the first metric and reports it as the result
             changed[task] = metrics[0]
     return changed

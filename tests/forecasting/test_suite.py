@@ -24,7 +24,7 @@ from amlb_ext.forecasting.suite_verify import (
     runnable_definition,
     verify_forecasts,
 )
-from amlb_ext.forecasting.suite_writer import write_suite
+from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.suite import SuiteFiles
 
 
@@ -47,9 +47,8 @@ def made(failing, tmp_path_factory):
         for twin in make_forecaster("seasonal_naive").twins(2, 12)
     ]
     about = {"source": "simulated", "baseline": "seasonal_naive"}
-    write_suite(
-        out, failing, twins, name="hardsynth", task="my series", about=about, seed=0
-    )
+    part = SuitePart(task="my series", failing=failing, twins=twins, about=about)
+    write_suite(out, [part], name="hardsynth", seed=0)
     return out
 
 
@@ -82,7 +81,7 @@ def test_parts_stand_in_the_definition_of_all_tasks_alone(made, failing):
 
 
 def test_what_was_written_is_read_back(made, failing):
-    again = ForecastSuite.load(made).read_failing_windows()
+    again = ForecastSuite.load(made).tables[0].read_failing_windows()
     assert np.array_equal(again.is_bad, failing.is_bad)
     assert again.forecasts.mase == pytest.approx(failing.forecasts.mase, abs=1e-12)
     assert again.forecasts.sql == pytest.approx(failing.forecasts.sql, abs=1e-12)
@@ -103,7 +102,7 @@ def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     tasks = dict(read_definition(Path(runnable)))
     path = tasks["my_series_o0_full"]["dataset"]["path"]
     assert path.startswith(str(moved))
-    assert len(repair_forecasts(moved)) == 2
+    assert len(repair_forecasts(moved)) == 3
     assert verify_forecasts(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
 
@@ -141,10 +140,12 @@ def test_commands_of_tables_refuse_the_suite(made, capsys):
 def amlb_run(suite, out, framework, answers, drop=0):
     """Write predictions as AMLB v2.1.7 does, some items dropped."""
     loaded = ForecastSuite.load(suite)
-    failing = loaded.read_failing_windows()
+    (table,) = loaded.tables
+    failing = table.read_failing_windows()
     run = out / f"{framework.lower()}.hardsynth.test.local.20260101T000000"
-    full = [task for task in loaded.tasks if task.kind == "full"]
-    for task, windows, answer in zip(full, failing.tests, answers, strict=True):
+    for task, windows, answer in zip(
+        table.main_tasks, failing.tests, answers, strict=True
+    ):
         n, horizon = windows.future.shape
         table = pd.DataFrame(
             {str(level): 0.0 for level in LEVELS}, index=range(n * horizon)
@@ -176,7 +177,7 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     amlb_run(made, tmp_path, "Theta", answers_of(failing, "theta"))
     amlb_run(made, tmp_path, "Again", answers_of(failing, "seasonal_naive"))
     amlb_run(made, tmp_path, "Drops", answers_of(failing, "drift"), drop=3)
-    report = report_forecasts(made, [tmp_path])
+    report = report_forecasts(made, [tmp_path])["my_series"]
     comparison = report.comparison
     assert comparison is not None
     assert comparison.table.loc["Theta", "overall"] == "better"
@@ -198,10 +199,11 @@ def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
 
 
 def test_a_folder_in_use_is_not_overwritten(failing, made, tmp_path):
-    how = {"name": "hardsynth", "task": "a", "about": {}, "seed": 0}
+    parts = [SuitePart(task="a", failing=failing, twins=[], about={})]
+    how = {"name": "hardsynth", "seed": 0}
     with pytest.raises(SuiteError, match="--force to replace it"):
-        write_suite(made, failing, [], **how)
+        write_suite(made, parts, **how)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(SuiteError, match="is not empty"):
-        write_suite(tmp_path, failing, [], **how)
+        write_suite(tmp_path, parts, **how)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

@@ -1,0 +1,103 @@
+"""A suite for fev: ``fev/tasks.yaml``, and a Parquet file of series for each task.
+
+fev (https://github.com/autogluon/fev, Apache-2.0) evaluates forecasters outside AMLB. Its tasks are
+AMLB's tasks of all series: one origin each, the same series under the same ids, and its MASE and
+SQL are AMLB's, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from amlb_ext.core.parquet import write_parquet
+from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.forecasters import LEVELS
+from amlb_ext.forecasting.suite_files import (
+    ITEM,
+    TARGET,
+    TIME,
+    ForecastSuite,
+    ForecastTask,
+    absolute_path,
+    item_id,
+)
+from amlb_ext.suite.layout import Layout
+
+#: The folder of a suite that is for fev.
+FOLDER = "fev"
+
+
+def fev_definition_path(layout: Layout) -> Path:
+    """Return where the definition for fev stands."""
+    return layout.root / FOLDER / "tasks.yaml"
+
+
+def _data_path(task: ForecastTask) -> str:
+    return f"{FOLDER}/{task.name}.parquet"
+
+
+def fev_entries(suite: ForecastSuite, root: Path) -> dict[str, Any]:
+    """Return the content of fev's definition of a suite that stands at ``root``.
+
+    A series has season + 1 values or more in front of the origin, so fev leaves none out, and
+    scales all of them as AMLB does.
+    """
+    entries = []
+    for table in suite.tables:
+        panel = table.entry["panel"]
+        for task in table.main_tasks:
+            entries.append(
+                {
+                    "task_name": task.name,
+                    "dataset_path": absolute_path(root, _data_path(task)),
+                    "horizon": panel["horizon"],
+                    "num_windows": 1,
+                    "min_context_length": panel["season"] + 1,
+                    "seasonality": panel["season"],
+                    "eval_metric": "MASE",
+                    "extra_metrics": ["SQL", "WQL"],
+                    "quantile_levels": list(LEVELS),
+                    "id_column": ITEM,
+                    "timestamp_column": TIME,
+                    "target": TARGET,
+                }
+            )
+    return {"tasks": entries}
+
+
+def write_fev_data(
+    layout: Layout, failing: FailingWindows, tasks: Sequence[ForecastTask]
+) -> dict[str, str]:
+    """Write a row for each series, cut behind the horizon of its origin; return the checksums.
+
+    Parameters
+    ----------
+    layout : Layout
+    failing : FailingWindows
+    tasks : sequence of ForecastTask
+        Of all series of an origin.
+    """
+    panel = failing.panel
+    files = {}
+    for task in tasks:
+        last = failing.origins.test[task.origin] + panel.horizon
+        ids, times, values = [], [], []
+        for item in task.items:
+            start = panel.starts[item]
+            ids.append(item_id(item))
+            times.append(panel.calendar[start : last + 1].to_numpy())
+            values.append(panel.values[item][: last + 1 - start])
+        table = pa.table(
+            {
+                ITEM: pa.array(ids),
+                TIME: pa.array(times, type=pa.list_(pa.timestamp("us"))),
+                TARGET: pa.array(values, type=pa.list_(pa.float64())),
+            }
+        )
+        relative = _data_path(task)
+        files[relative] = write_parquet(table, layout.at(relative))
+    return files

@@ -1,0 +1,245 @@
+"""Forecasting tasks of fev: a ``tasks.yaml``, and Parquet files of series.
+
+fev (https://github.com/autogluon/fev) keeps one row for each series, its times and values as lists,
+or a long table. Its own windows are cut at a number of steps from the end of each series, or at a
+time; an origin here is a time, the same for all series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from amlb_ext.amlb.configuration import resolve_directories
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
+from amlb_ext.core.yaml_reader import read_yaml
+from amlb_ext.forecasting.panel import PanelRoles
+from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask, whole_number
+from amlb_ext.sources.dataset_files import Place
+
+#: Names that fev's settings had before.
+_OLD_NAMES = {
+    "num_rolling_windows": "num_windows",
+    "rolling_step_size": "window_step_size",
+    "cutoff": "initial_cutoff",
+    "target_column": "target",
+    "multiple_target_columns": "generate_univariate_targets_from",
+}
+#: Settings of further columns, which forecasters here do not see.
+_COVARIATES = ("known_dynamic_columns", "past_dynamic_columns", "static_columns")
+
+
+def read_fev_definition(path: Path) -> dict[str, Any] | None:
+    """Return the content of fev's definition; None where a file is something else."""
+    try:
+        content = read_yaml(path, DefinitionError)
+    except (OSError, DefinitionError):  # whoever reads it as AMLB's says what is wrong
+        return None
+    return content if isinstance(content, dict) and "tasks" in content else None
+
+
+def fev_tasks(
+    content: Mapping[str, Any], path: Path, options: SourceConfig
+) -> list[SeriesTask]:
+    """Return the tasks of a definition of fev's.
+
+    Raises
+    ------
+    DefinitionError
+        ``tasks`` is no list of settings.
+    """
+    entries = content["tasks"]
+    if not isinstance(entries, list) or not entries:
+        raise DefinitionError(
+            f"{path.name}: 'tasks' is no list of tasks",
+            "start each task with '- dataset_path: ...'",
+        )
+    tasks = []
+    taken: set[str] = set()
+    for number, given in enumerate(entries, start=1):
+        if not isinstance(given, dict):
+            raise DefinitionError(
+                f"{path.name}: task {number} is {str(given)[:50]!r}, no settings",
+                "write '- dataset_path: ...'",
+            )
+        entry = {_OLD_NAMES.get(str(key), str(key)): given[key] for key in given}
+        name = _task_name(entry)
+        # fev lets several tasks of one file go without a name
+        if name.lower() in taken:
+            name = f"{name}_{number}"
+        taken.add(name.lower())
+        read = partial(_open_entry, name, entry, path, options)
+        tasks.append(SeriesTask(name=name, source=f"{path.name}#{name}", open=read))
+    return tasks
+
+
+def _task_name(entry: Mapping[str, Any]) -> str:
+    named = entry.get("task_name") or entry.get("dataset_config")
+    return str(named or Path(str(entry.get("dataset_path", "task"))).stem)
+
+
+def _open_entry(
+    name: str, entry: dict[str, Any], path: Path, options: SourceConfig
+) -> SeriesTable:
+    where = f"{path.name}: task {name!r}"
+    _check_entry(entry, where)
+    roles = PanelRoles(
+        series=str(entry.get("id_column") or "id"),
+        time=str(entry.get("timestamp_column") or "timestamp"),
+        target=str(entry.get("target") or "target"),
+        horizon=whole_number(entry, "horizon", where),
+        season=_optional_number(entry, "seasonality", where) or 1,
+    )
+    origins = _optional_number(entry, "num_windows", where) or 1
+    step = _optional_number(entry, "window_step_size", where)
+    cutoff, notes = _read_cutoff(entry, origins, step or roles.horizon)
+    place = Place(name, path.parent, resolve_directories(options), options)
+    file = place.resolve_file(entry["dataset_path"])
+    return SeriesTable(
+        frame=read_fev_series(file, roles),
+        roles=roles,
+        origins=origins,
+        step=step,
+        first_cutoff=cutoff,
+        notes=(*notes, *_unused_notes(entry)),
+    )
+
+
+def _optional_number(entry: Mapping[str, Any], key: str, where: str) -> int | None:
+    return None if entry.get(key) is None else whole_number(entry, key, where)
+
+
+def _check_entry(entry: Mapping[str, Any], where: str) -> None:
+    """Refuse a task whose windows would be other ones here, or that is of another kind."""
+    if entry.get("dataset_config") is not None:
+        raise SourceError(
+            f"{where}: the data set {str(entry['dataset_config'])[:80]!r} stands on the Hugging "
+            "Face Hub",
+            "save it as Parquet, and give dataset_path: FILE.parquet without dataset_config",
+        )
+    for key in ("dataset_path", "horizon"):
+        if entry.get(key) is None:
+            raise SourceError(
+                f"{where} has no {key!r}", f"add it; {suggest_nearest(key, entry)}"
+            )
+    target = entry.get("target")
+    several = isinstance(target, list) or entry.get("generate_univariate_targets_from")
+    if several:
+        raise SourceError(
+            f"{where} has several targets",
+            "make a task of each target column; one column is forecast at a time",
+        )
+
+
+def _read_cutoff(
+    entry: Mapping[str, Any], origins: int, step: int
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the time of the first origin where the task names one, and what is not used."""
+    cutoff = entry.get("initial_cutoff")
+    if cutoff is None:
+        return None, ()
+    if not isinstance(cutoff, int):
+        return str(cutoff), ()
+    horizon = int(entry["horizon"])
+    if cutoff == -horizon - (origins - 1) * step:
+        return None, ()
+    note = (
+        f"initial_cutoff {cutoff} counts steps of each series, and is not used: origins are "
+        "times, the latest that keep most series"
+    )
+    return None, (note,)
+
+
+def _unused_notes(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = []
+    columns = [str(name) for key in _COVARIATES for name in entry.get(key) or ()]
+    if columns:
+        notes.append(
+            f"{len(columns)} further column{'s' if len(columns) > 1 else ''} "
+            f"({', '.join(columns[:5])}) left out: forecasters here see the target alone"
+        )
+    if entry.get("max_context_length") is not None:
+        notes.append(
+            f"max_context_length {entry['max_context_length']} is not used: all of a past is seen"
+        )
+    return tuple(notes)
+
+
+def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
+    """Return a Parquet file of fev's as a long table.
+
+    Parameters
+    ----------
+    path : Path
+        A row for each series, times and values as lists; or a long table.
+    roles : PanelRoles
+
+    Raises
+    ------
+    SourceError
+        The file is no Parquet, lacks a column, or has lists of unequal length.
+    """
+    columns = [roles.series, roles.time, roles.target]
+    try:
+        schema = pq.read_schema(path)
+        missing = [name for name in columns if name not in schema.names]
+        if missing:
+            raise SourceError(
+                f"{path.name} has no column {missing[0]!r}",
+                suggest_nearest(missing[0], schema.names),
+            )
+        table = pq.read_table(path, columns=columns)
+    except (OSError, ValueError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise SourceError(
+            f"{path.name} is no Parquet file: {problem}",
+            "give the Parquet file of the series as dataset_path",
+        ) from None
+    if not _is_list(table.schema.field(roles.time).type):
+        return table.to_pandas()
+    times = table[roles.time].combine_chunks()
+    values = table[roles.target].combine_chunks()
+    if not _is_list(values.type):
+        raise SourceError(
+            f"{path.name}: {roles.time!r} holds lists, {roles.target!r} does not",
+            "give both as lists, or one row for each series and time",
+        )
+    lengths, others = _list_lengths(times), _list_lengths(values)
+    unequal = np.flatnonzero(lengths != others)
+    if len(unequal):
+        row = int(unequal[0])
+        raise SourceError(
+            f"{path.name}, series {table[roles.series][row]}: {lengths[row]} times and "
+            f"{others[row]} values",
+            "give a time for each value",
+        )
+    ids = table[roles.series].to_numpy()
+    return pd.DataFrame(
+        {
+            roles.series: np.repeat(ids, lengths),
+            roles.time: times.flatten().to_pandas(),
+            roles.target: values.flatten().to_numpy(zero_copy_only=False),
+        }
+    )
+
+
+def _list_lengths(lists: pa.Array) -> np.ndarray:
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False), dtype=int)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+    )

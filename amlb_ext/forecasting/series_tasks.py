@@ -1,0 +1,83 @@
+"""A forecasting task before its table is read: of an AMLB definition, of fev, of a long table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.core.errors import SourceError
+from amlb_ext.forecasting.panel import PanelRoles
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesTable:
+    """A long table, how it is read, and which origins its definition asks for.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row for each series and time.
+    roles : PanelRoles
+    origins, step : int, optional
+        Test origins, and steps between two of them.
+    first_cutoff : str, optional
+        Time of the last value that is seen at the first test origin.
+    notes : tuple of str
+        What of the definition is not used.
+    """
+
+    frame: pd.DataFrame
+    roles: PanelRoles
+    origins: int | None = None
+    step: int | None = None
+    first_cutoff: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesTask:
+    """A forecasting task by its name; :meth:`open` downloads and reads its table.
+
+    Attributes
+    ----------
+    name : str
+        As its definition spells it, or the table's.
+    source : str
+        Where it comes from, for the manifest.
+    open : callable
+        Returns a :class:`SeriesTable`; raises what is wrong with this task.
+    entry : mapping
+        The keys of an AMLB definition, for a hard twin.
+    """
+
+    name: str
+    source: str
+    open: Callable[[], SeriesTable]
+    entry: Mapping[str, Any] = field(default_factory=dict)
+
+
+def whole_number(settings: Mapping[str, Any], key: str, where: str) -> int:
+    """Return a setting of a definition that must be a whole number of 1 or more.
+
+    Raises
+    ------
+    SourceError
+        It is something else; ``where`` names the task.
+
+    Examples
+    --------
+    >>> whole_number({"horizon": "12"}, "horizon", "a.yaml")
+    12
+    """
+    value = settings[key]
+    # YAML makes true of "yes", and true is an integer to Python
+    is_whole = isinstance(value, int | str) and not isinstance(value, bool)
+    if not is_whole or not str(value).isdecimal() or int(value) < 1:
+        raise SourceError(
+            f"{where}: {key} is {str(value)[:50]!r}",
+            "write a whole number, 1 or more",
+        )
+    return int(value)
