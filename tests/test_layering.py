@@ -30,6 +30,7 @@ FLOORS = {
     "experiments": 7,
     "forecasting": 8,
     "gate": 8,
+    "tabarena": 7,
     "cli": 9,
     "notebook": 9,
     "alias": 10,

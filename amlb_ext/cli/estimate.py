@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.flags import add_level_flag, add_output_flags, is_quiet
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
@@ -133,13 +133,7 @@ def _add_loss_flags(parser: argparse.ArgumentParser) -> None:
         help="cap on the error in the squared and absolute loss, in the unit of the target; the "
         "intervals are narrower, and hold for the capped loss",
     )
-    group.add_argument(
-        "--level",
-        type=float,
-        default=0.95,
-        metavar="P",
-        help="confidence level (default: 0.95)",
-    )
+    add_level_flag(group)
 
 
 def _add_generator_flags(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""``hardsynth export``: a suite that AMLB fetches from a web server or from S3."""
+"""``hardsynth export``: a suite for AMLB's workers elsewhere, or for TabArena's models."""
 
 from __future__ import annotations
 
@@ -7,41 +7,54 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.core.display import format_count
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
     from amlb_ext.publish.export import Export
+    from amlb_ext.tabarena import TabArenaExport
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "export",
-        help="pack a suite for workers that fetch its data",
-        examples="hardsynth export hard --base-url https://HOST/FOLDER",
+        help="pack a suite for workers that fetch its data, or for TabArena",
+        examples="hardsynth export hard --base-url https://HOST/FOLDER\n"
+        "hardsynth export hard --for tabarena",
         description="Pack each AMLB task of a suite into an archive to upload, and write a small "
         "AMLB user directory whose definitions name the archives' addresses, so that AMLB runs the "
         "suite on any machine. The same suite gives the same bytes. To compare the results, use "
-        "the suite itself: hardsynth report DIR --results OUT.",
+        "the suite itself: hardsynth report DIR --results OUT. With --for tabarena, write the "
+        "tasks as tables beside a script that runs TabArena's models on them, in TabArena's "
+        "environment.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
     parser.add_argument(
+        "--for",
+        dest="runner",
+        choices=("amlb", "tabarena"),
+        default="amlb",
+        help="who runs the suite (default: amlb)",
+    )
+    parser.add_argument(
         "--base-url",
-        required=True,
         metavar="URL",
-        help="address under which you upload the files: https://HOST/FOLDER or s3://BUCKET/FOLDER",
+        help="address under which you upload the files, for AMLB: https://HOST/FOLDER or "
+        "s3://BUCKET/FOLDER",
     )
     parser.add_argument(
         "-o",
         "--out",
         metavar="OUT",
-        help="folder to write to (default: the name of DIR with _export)",
+        help="folder to write to (default: the name of DIR with _export or _tabarena)",
     )
     parser.add_argument(
         "--form",
         choices=("archives", "files"),
-        default="archives",
         help="one archive for each AMLB task (archives), or every CSV file as it is (files), which "
         "is larger but lets AutoGluon run twice from one input folder (default: archives)",
     )
@@ -50,7 +63,14 @@ def add_parser(commands: Any) -> None:
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Write an export; see :func:`amlb_ext.publish.export.export.export_suite`."""
+    """Write an export; see :mod:`amlb_ext.publish.export` and :mod:`amlb_ext.tabarena`."""
+    if arguments.runner == "tabarena":
+        return _export_for_tabarena(arguments)
+    if arguments.base_url is None:
+        raise ConfigError(
+            "hardsynth export needs the address from which AMLB fetches the files",
+            "give --base-url https://HOST/FOLDER, or --for tabarena, which needs none",
+        )
     export = _write_export(arguments)
     from amlb_ext.publish.export import UPLOAD
     from amlb_ext.suite.sealed_json import json_text
@@ -67,6 +87,48 @@ def run_command(arguments: argparse.Namespace) -> int:
     elif not arguments.quiet:
         print(_export_summary(export, arguments.suite))
     return 0
+
+
+def _export_for_tabarena(arguments: argparse.Namespace) -> int:
+    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena.export`."""
+    for flag, value in (("--base-url", arguments.base_url), ("--form", arguments.form)):
+        if value is not None:
+            raise ConfigError(
+                f"{flag} is of an export for AMLB, and --for tabarena uploads nothing",
+                f"leave {flag} out",
+            )
+    check_suite_folder(Path(arguments.suite))
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        raise ConfigError(
+            f"{arguments.suite} holds series, and TabArena has tasks of tables alone",
+            "give a suite of tables",
+        )
+    from amlb_ext.tabarena import export_for_tabarena
+
+    export = export_for_tabarena(arguments.suite, arguments.out)
+    if arguments.json:
+        print_json({"out": str(export.out), "tasks": export.tasks})
+    elif not arguments.quiet:
+        print(_tabarena_summary(export, arguments.suite))
+    return 0
+
+
+def _tabarena_summary(export: TabArenaExport, suite: str) -> str:
+    """Return what was written, and the commands that run and report it."""
+    out = shlex.quote(str(export.out))
+    n_folds = sum(export.tasks.values())
+    return "\n".join(
+        [
+            f"{out}: {format_count(len(export.tasks), 'task')} for TabArena, "
+            f"{format_count(n_folds, 'fold')}",
+            "  install:  pip install tabarena 'autogluon.tabular[lightgbm]>=1.6,<1.7', in an "
+            "environment of its own (Python 3.11 to 3.13)",
+            f"  run:      (cd {out} && python run_tabarena.py LightGBM RandomForest)",
+            f"  report:   hardsynth report {shlex.quote(suite)} --results {out}",
+        ]
+    )
 
 
 def _write_export(arguments: argparse.Namespace) -> Export:
@@ -89,7 +151,7 @@ def _write_export(arguments: argparse.Namespace) -> Export:
         arguments.suite,
         arguments.base_url,
         arguments.out,
-        form=arguments.form,
+        form=arguments.form or "archives",
         quiet=is_quiet(arguments),
     )
 

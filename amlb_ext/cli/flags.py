@@ -298,6 +298,17 @@ def add_jobs_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_level_flag(parser: argparse._ActionsContainer) -> None:
+    """Add ``--level``, the confidence level of intervals."""
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        metavar="X",
+        help="confidence level of the intervals (default: 0.95)",
+    )
+
+
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is printed."""
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")

@@ -14,6 +14,7 @@ from amlb_ext.cli.flags import (
     ORDER_SETTINGS,
     READING_SETTINGS,
     add_jobs_flag,
+    add_level_flag,
     add_output_flags,
     add_setting_flags,
     is_quiet,
@@ -76,13 +77,7 @@ def add_parser(commands: Any) -> None:
         metavar="X",
         help="how much more loss counts as not worse, as a share of F's loss (default: 0.05)",
     )
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=0.95,
-        metavar="X",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    add_level_flag(parser)
     parser.add_argument(
         "--junit", metavar="FILE", help="also write the checks as JUnit's XML"
     )

@@ -40,7 +40,11 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 def _collect_names() -> dict[str, dict[str, str]]:
     """Return every name with its description, grouped by what it names."""
-    from amlb_ext.hardening.baseline.registry import BASELINES, is_installed
+    from amlb_ext.hardening.baseline.registry import (
+        BASELINES,
+        READERS,
+        is_installed,
+    )
     from amlb_ext.hardening.hardness import RULES
     from amlb_ext.sources import describe_sources
     from amlb_ext.synthesizers import describe_synthesizers
@@ -50,6 +54,8 @@ def _collect_names() -> dict[str, dict[str, str]]:
     for name, baseline in BASELINES.items():
         suffix = "" if is_installed(name) else " (not installed)"
         baselines[name] = baseline.description + suffix
+    for name, reader in READERS.items():
+        baselines[name] = reader.description
     rules = {}
     for name, (kind, text) in RULES.items():
         rules[name] = f"{text} ({kind})"

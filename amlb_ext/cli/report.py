@@ -9,6 +9,7 @@ from typing import Any
 from amlb_ext.cli.display import print_json, report_summary
 from amlb_ext.cli.flags import (
     add_jobs_flag,
+    add_level_flag,
     add_output_flags,
     is_quiet,
     named_files,
@@ -63,13 +64,7 @@ def add_parser(commands: Any) -> None:
         metavar="FOLDER",
         help="folder to write to (default: in the suite)",
     )
-    parser.add_argument(
-        "--level",
-        type=float,
-        default=0.95,
-        metavar="X",
-        help="confidence level of the intervals (default: 0.95)",
-    )
+    add_level_flag(parser)
     parser.add_argument(
         "--still",
         action="store_true",
@@ -135,7 +130,8 @@ def run_command(arguments: argparse.Namespace) -> int:
 def _report_runs(arguments: argparse.Namespace) -> int:
     """Report on a folder of tasks; see :mod:`amlb_ext.report.runs`."""
     from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.report.runs import build_run_report, run_report_text, write_run_report
+    from amlb_ext.report.runs import build_run_report, run_report_text
+    from amlb_ext.report.runs_page import write_run_report
 
     root = Path(arguments.suite)
     report = build_run_report(root, arguments.results, level=arguments.level)

@@ -58,12 +58,27 @@ def add_parser(commands: Any) -> None:
         help="licence of the --data files, for the manifest",
     )
     parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="write this task only; repeat the flag for several (default: all six)",
+    )
+    parser.add_argument(
         "--model",
         action="append",
         default=[],
         metavar="NAME",
         help="write a framework LLMCoder_NAME that runs this language model; repeat the flag for "
         "several",
+    )
+    parser.add_argument(
+        "--coder-params",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameter of these frameworks, e.g. max_cost=2 or 'price={input: 1.0e-6, output: "
+        "4.0e-6}'; docs/how-to/coding_models.md lists them; repeat the flag for several",
     )
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
@@ -72,15 +87,17 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Write the tasks; see :func:`amlb_ext.pipeline.weird.write_weird_tasks`."""
     from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
-    from amlb_ext.tasks import with_data_files
+    from amlb_ext.tasks import select_tasks, with_data_files
 
     files = dict(_read_data_flag(word) for word in arguments.data)
+    tasks = with_data_files(files, licence=arguments.licence)
     request = WeirdRequest(
-        tasks=with_data_files(files, licence=arguments.licence),
+        tasks=select_tasks(tasks, arguments.task),
         folds=arguments.folds,
         seed=arguments.seed,
         literal=arguments.literal,
         models=tuple(arguments.model),
+        coder_params=_read_coder_params(arguments),
     )
     folder = write_weird_tasks(Path(arguments.out), request)
     if arguments.json:
@@ -88,6 +105,9 @@ def run_command(arguments: argparse.Namespace) -> int:
         print_json({"out": arguments.out, "tasks": entries, "folds": folder.n_folds})
     elif not is_quiet(arguments):
         print(_folder_summary(folder, arguments.out))
+        for task in request.tasks:
+            if task.note:
+                print(f"note: {task.note}")
     return 0
 
 
@@ -98,6 +118,32 @@ def _read_data_flag(word: str) -> tuple[str, Path]:
             f"--data is {word!r}", "write TASK=FILE, e.g. chess_winners=games.pgn"
         )
     return name, Path(file).expanduser()
+
+
+def _read_coder_params(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the coders, as YAML reads them."""
+    import yaml
+
+    from amlb_ext.pipeline.weird import check_coder_params
+
+    params = {}
+    for word in arguments.coder_params:
+        key, equals, value = word.partition("=")
+        try:
+            params[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not equals:
+            raise ConfigError(
+                f"--coder-params is {word!r}", "write KEY=VALUE, e.g. max_cost=2"
+            )
+    if params and not arguments.model:
+        raise ConfigError(
+            "--coder-params needs a model",
+            "name one: --model NAME, as the endpoint does",
+        )
+    check_coder_params(params)
+    return params
 
 
 def _folder_summary(folder: TaskFolder, out: str) -> str:

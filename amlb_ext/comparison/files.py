@@ -23,7 +23,7 @@ from amlb_ext.core.row_order import (
 from amlb_ext.core.task import Reading
 from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
 from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
-from amlb_ext.hardening.baseline.remote import connect_service, is_service
+from amlb_ext.hardening.baseline.service import connect_service, is_service
 from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.packaged_models import PACKAGED_MODELS
 
 #: Public modules of scikit-learn whose classifiers and regressors may be named.
 _MODULES = (
@@ -68,6 +69,8 @@ def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
     >>> find_unlisted("os.abort", {})
     'the class os.abort'
     """
+    if path in PACKAGED_MODELS:
+        return _find_unlisted_number(path, params)
     package, _, name = path.partition(".")
     is_xgboost = package == "xgboost" and name in _XGBOOST
     sklearn_class = None if is_xgboost else _find_listed_class(path)
@@ -81,6 +84,16 @@ def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
         else:
             is_allowed = _is_listed_value(sklearn_class, key, value)
         if not is_allowed:
+            return f"the parameter {key}={value!r} of {path}"
+    return ""
+
+
+def _find_unlisted_number(path: str, params: Mapping[str, Any]) -> str:
+    """Return the first parameter of one of our own models that is none of its numbers."""
+    if not isinstance(params, Mapping):
+        return f"the parameters of {path}, {params!r},"
+    for key, value in params.items():
+        if key not in PACKAGED_MODELS[path] or not _is_number(value):
             return f"the parameter {key}={value!r} of {path}"
     return ""
 

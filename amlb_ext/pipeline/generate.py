@@ -24,7 +24,7 @@ from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.from_file import comes_fitted
-from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.hardness import check_alpha
@@ -290,11 +290,14 @@ def order_tasks(
         except DataError as error:
             errors.append((task.name, error))
             continue
+        # a source may know the order of its rows itself; the user's word goes before it
+        order = order or task.order
         if order is None:
             ordered.append(task)
             continue
         dropped = order_columns(
-            list(task.features), (split.time, split.group, split.cluster_by)
+            list(task.features),
+            (order.time_name, order.group_name, order.cluster_name),
         )
         dropped -= set(source.keep)
         notes = [f"split {order.text}"]

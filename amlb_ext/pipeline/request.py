@@ -19,7 +19,7 @@ from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import comes_fitted, is_baseline_file
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
-from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.pipeline.integrations import integration_params

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.errors import ConfigError, SuiteError
+from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
@@ -26,6 +26,23 @@ from amlb_ext.tasks.record import TARGET
 
 #: Name of the definition.
 NAME = "weird"
+#: What ``frameworks/LLMCoder`` takes beside the model. Address and key are no parameters: AMLB
+#: writes these into its results.
+CODER_PARAMS = (
+    "preset",
+    "looks",
+    "submissions",
+    "iteration_seconds",
+    "memory_mb",
+    "work_mb",
+    "settings",
+    "price",
+    "max_cost",
+    "sandbox",
+    "python",
+    "tries",
+    "request_seconds",
+)
 #: WeirdML's number of runs.
 MOST_FOLDS = 999
 
@@ -44,6 +61,8 @@ class WeirdRequest:
         The same draw in every fold.
     models : sequence of str
         Language models to write a framework ``LLMCoder_...`` for.
+    coder_params : mapping
+        Of these frameworks, beside the model.
     """
 
     tasks: Sequence[WeirdTask]
@@ -51,6 +70,7 @@ class WeirdRequest:
     seed: int = 0
     literal: bool = False
     models: Sequence[str] = ()
+    coder_params: Mapping[str, Any] = field(default_factory=dict)
 
 
 def write_weird_tasks(
@@ -103,12 +123,31 @@ def write_weird_tasks(
         seed=request.seed,
         literal=request.literal,
         tasks=tasks,
-        frameworks=weird_frameworks(request.models),
+        frameworks=weird_frameworks(request.models, request.coder_params),
         files=files,
     )
 
 
-def weird_frameworks(models: Sequence[str] = ()) -> dict[str, Any]:
+def check_coder_params(params: Mapping[str, Any]) -> None:
+    """Raise for a parameter that the coder does not have.
+
+    Raises
+    ------
+    ConfigError
+    """
+    for key in params:
+        if key not in CODER_PARAMS:
+            remedy = suggest_nearest(key, CODER_PARAMS)
+            if any(word in key.lower() for word in ("key", "url", "token")):
+                remedy = (
+                    "set HARDSYNTH_LLM_URL and HARDSYNTH_LLM_KEY in the environment"
+                )
+            raise ConfigError(f"--coder-params has no parameter {key!r}", remedy)
+
+
+def weird_frameworks(
+    models: Sequence[str] = (), coder_params: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return ``frameworks.yaml``: the reader of each task, and a coder for each model.
 
     Examples
@@ -129,7 +168,7 @@ def weird_frameworks(models: Sequence[str] = ()) -> dict[str, Any]:
             "module": "extensions.LLMCoder",
             "version": "1",
             "description": f"{model} writes the program, five submissions a run",
-            "params": {"model": model},
+            "params": {"model": model, **(coder_params or {})},
         }
     return frameworks
 

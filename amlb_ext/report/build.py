@@ -20,6 +20,7 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
     GivenPredictions,
+    find_predictions,
     read_given_predictions,
     refuse_taken_names,
 )
@@ -87,8 +88,8 @@ def build_report(
     directory : path
         A finished suite.
     results : sequence of path
-        AMLB's output folders, or single runs in them; with none the report tells of the suite
-        alone.
+        AMLB's output folders, or single runs in them, and folders that ``hardsynth export --for
+        tabarena`` wrote, after a run; with none the report tells of the suite alone.
     predictions : mapping of str to path
         Files of predictions by the name that they get in the report; see
         :mod:`amlb_ext.report.given_predictions`.
@@ -122,8 +123,9 @@ def build_report(
             "leave it out for 0.95",
         )
     suite = SuiteFiles.load(directory)
-    given = read_given_predictions(suite, predictions)
-    found = _find_jobs(suite, results, given)
+    of_amlb, all_predictions = find_predictions(results, predictions)
+    given = read_given_predictions(suite, all_predictions)
+    found = _find_jobs(suite, of_amlb, given)
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
     points = 0
     if charts:

@@ -34,6 +34,8 @@ from amlb_ext.sources.read_table import CsvFormat, read_table
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.coding import Coding
 
+#: Folder of predictions beside the results of what runs on a suite outside AMLB.
+PREDICTIONS_FOLDER = "hardsynth_predictions"
 #: Name the rows; every file has them.
 KEY_COLUMNS = ("task", "fold", "row")
 #: The target of each row, as a check that the rows are the suite's; may be left out.
@@ -134,6 +136,49 @@ def read_given_predictions(
             )
     jobs = pd.DataFrame(records, columns=list(JOB_COLUMNS))
     return GivenPredictions(jobs=jobs, tables=tables)
+
+
+def find_predictions(
+    results: Sequence[str | Path], predictions: Mapping[str, Path]
+) -> tuple[list[Path], dict[str, Path]]:
+    """Return the folders that AMLB wrote, and all files of predictions by name.
+
+    A folder of results with ``hardsynth_predictions/NAME.csv`` was written by
+    ``run_tabarena.py``, not by AMLB.
+
+    Raises
+    ------
+    ConfigError
+        Two files of one name.
+    RunError
+        A folder of predictions without a file.
+
+    Examples
+    --------
+    >>> find_predictions([], {"mine": Path("mine.csv")})
+    ([], {'mine': PosixPath('mine.csv')})
+    """
+    of_amlb = []
+    found = dict(predictions)
+    for folder in map(Path, results):
+        inside = folder / PREDICTIONS_FOLDER
+        if not inside.is_dir():
+            of_amlb.append(folder)
+            continue
+        files = sorted(inside.glob("*.csv"))
+        if not files:
+            raise RunError(
+                f"{inside} holds no predictions",
+                "run python run_tabarena.py in that folder's parent to its end",
+            )
+        for file in files:
+            if file.stem in found:
+                raise ConfigError(
+                    f"predictions of {file.stem!r} are given twice: {found[file.stem]} and {file}",
+                    "rename or leave out one of the files",
+                )
+            found[file.stem] = file
+    return of_amlb, found
 
 
 def refuse_taken_names(given: GivenPredictions, jobs: pd.DataFrame) -> None:

@@ -21,6 +21,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_cell,
     format_count,
+    format_decimals,
     format_interval,
     format_number,
     format_p_value,
@@ -76,7 +77,7 @@ def render_page(
     has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
     # Without a chart the 5 MB of the library would stand there for nothing.
     is_live = interactive and has_charts and has_plotly()
-    template = _environment().get_template("page.html.j2")
+    template = page_environment().get_template("page.html.j2")
     names = [task.name for task in report.tasks]
     anchors = task_anchors(names)
     return template.render(
@@ -93,7 +94,8 @@ def render_page(
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Return the environment of the templates in ``resources/report``."""
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "report")),
         autoescape=True,
@@ -109,6 +111,7 @@ def _environment() -> Environment:
         percent=format_percent,
         p_value=format_p_value,
         cell=format_cell,
+        decimals=format_decimals,
         estimate=format_interval,
         known=is_known,
         count=format_count,

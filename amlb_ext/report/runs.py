@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,9 @@ from amlb_ext.core.display import (
     text_table,
 )
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.files import write_file, write_text
-from amlb_ext.core.json_values import to_json_values
 from amlb_ext.runner.results import read_results
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.suite.task_folder import TaskFolder, read_task_folder
 
 #: WeirdML's least number of runs.
@@ -92,6 +88,12 @@ class RunReport:
 
     Attributes
     ----------
+    name : str
+        Of the folder's benchmark definition.
+    titles : dict of str to str
+        What each task is called, in the folder's order.
+    level : float
+        Of the intervals.
     scores : DataFrame
         A line for each task and framework: runs, mean and interval over runs, sd, best, jobs
         without a score; for coders max@5 on test, failure rate, cost and spent as well.
@@ -104,6 +106,9 @@ class RunReport:
     notes : list of str
     """
 
+    name: str
+    titles: dict[str, str]
+    level: float
     scores: pd.DataFrame
     failures: pd.DataFrame
     curve: pd.DataFrame
@@ -154,6 +159,9 @@ def build_run_report(
     runs = _read_coder_runs(root, folder, results, jobs)
     scores = _score_table(folder, jobs, runs, level)
     return RunReport(
+        name=folder.name,
+        titles={task.name: task.title for task in folder.tasks},
+        level=level,
         scores=scores,
         failures=_failure_table(runs),
         curve=_curve_table(runs),
@@ -198,22 +206,6 @@ def run_report_text(report: RunReport) -> str:
         parts.append(_wide_table(report.failures, "reason", "share", "failed because"))
     parts += report.notes
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def write_run_report(report: RunReport, out: Path) -> Path:
-    """Write the tables as CSV, all of it as JSON and as text; return the text's path.
-
-    Transcripts are named, not copied: they hold what scripts printed of the data.
-    """
-    folder = out / "report"
-    for name in ("scores", "failures", "curve", "runs"):
-        table = getattr(report, name)
-        write = partial(table.to_csv, index=False, lineterminator="\n")
-        write_file(folder / f"{name}.csv", write)
-    write_text(folder / "report.json", json_text(to_json_values(vars(report))))
-    path = folder / "report.txt"
-    write_text(path, run_report_text(report))
-    return path
 
 
 def _score_table(
@@ -407,7 +399,10 @@ def _read_coder_runs(
             run = _read_coder_run(root, folder, path, truths)
             if run is not None:
                 by_key[run.framework, run.task, run.fold] = run
-    return list(by_key.values())
+    order = {task.name: number for number, task in enumerate(folder.tasks)}
+    return sorted(
+        by_key.values(), key=lambda run: (order[run.task], run.framework, run.fold)
+    )
 
 
 def _read_coder_run(

@@ -23,6 +23,7 @@ from tqdm import tqdm
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.estimators import check_is_listed
+from amlb_ext.core.packaged_models import make_importable
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind
@@ -293,6 +294,7 @@ def _fit_model(
     coding = suite.coding(task.name)
     features, target = coding.decode(coding.read_csv(train))
     pipeline = _load_pipeline()
+    make_importable(str(params[family]))
     try:
         model = pipeline.Model(
             pipeline.Settings.from_params(params),

@@ -1,13 +1,15 @@
 """From a spec string to tasks.
 
-==============  ============================================================================
-``base``        the contract: :class:`TaskRef`, :class:`Source`
-``bundled``     tasks that need no file and no network: ``bundled``, ``bundled/NAME``
-``weird``       tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
-``files``       a table on disk: ``.csv``, ``.parquet``, ``.arff``
-``amlb_yaml``   an AMLB benchmark definition: a ``.yaml`` file or its name
-``openml``      a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
-==============  ============================================================================
+================  ==========================================================================
+``base``          the contract: :class:`TaskRef`, :class:`Source`
+``bundled``       tasks that need no file and no network: ``bundled``, ``bundled/NAME``
+``weird``         tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
+``files``         a table on disk: ``.csv``, ``.parquet``, ``.arff``
+``amlb_yaml``     an AMLB benchmark definition: a ``.yaml`` file or its name
+``openml``        a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
+``tabarena``      a task of TabArena by name: ``tabarena``, ``tabarena/NAME``
+``data_foundry``  a container of Data Foundry, as BeyondArena's: ``beyondarena/NAME``, a folder
+================  ==========================================================================
 
 They stand on
 
@@ -40,8 +42,10 @@ from amlb_ext.core.errors import ConfigError, SourceError
 from amlb_ext.sources.amlb_yaml import AmlbSource
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.bundled import BundledSource
+from amlb_ext.sources.data_foundry import DataFoundrySource
 from amlb_ext.sources.files import FileSource
 from amlb_ext.sources.openml import OpenMLSource
+from amlb_ext.sources.tabarena import TabArenaSource
 from amlb_ext.sources.targets import check_targets
 from amlb_ext.sources.weird import WeirdSource
 
@@ -52,6 +56,8 @@ SOURCES: tuple[Source, ...] = (
     OpenMLSource(),
     BundledSource(),
     WeirdSource(),
+    TabArenaSource(),
+    DataFoundrySource(),
     FileSource(),
     AmlbSource(),
 )
@@ -65,8 +71,9 @@ def open_specs(
     Parameters
     ----------
     specs : sequence of str
-        ``bundled``, ``bundled/NAME``, ``weird``, ``weird/NAME``, a path to a table or to an
-        AMLB definition, the name of an AMLB definition, ``openml/t/ID``, ``openml/s/ID``.
+        ``bundled``, ``bundled/NAME``, ``weird``, ``weird/NAME``, ``tabarena/NAME``,
+        ``beyondarena/NAME``, a path to a table, to an AMLB definition or to a container of Data
+        Foundry, the name of an AMLB definition, ``openml/t/ID``, ``openml/s/ID``.
     options : SourceConfig, optional
 
     Returns
@@ -90,7 +97,8 @@ def open_specs(
     ...
     amlb_ext.core.errors.SourceError: no source understands 'bundeld/toy' (did you mean \
 'bundled/toy'? accepted: openml/t/ID, openml/s/ID (also test.openml/...); bundled, bundled/NAME; \
-weird, weird/NAME; a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, \
+weird, weird/NAME; tabarena, tabarena/NAME; beyondarena, beyondarena/NAME, or the folder of a Data \
+Foundry container; a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, \
 or the name of an AMLB benchmark definition)
     """
     options = options or SourceConfig()

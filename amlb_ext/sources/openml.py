@@ -32,7 +32,7 @@ from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_parquet
-from amlb_ext.sources.table import Table
+from amlb_ext.sources.table import Table, check_folds
 
 _SPEC = re.compile(r"(?P<domain>openml|test\.openml)/(?P<what>[ts])/(?P<id>\d+)")
 _TEST_SERVER = "https://test.openml.org/api/v1/xml"
@@ -323,7 +323,12 @@ def _to_task(
         raise SourceError(
             f"{spec}: the data has no column {task.target_name!r}", "give another task"
         )
-    _check_folds(folds, len(table.frame), spec)
+    check_folds(
+        folds,
+        len(table.frame),
+        spec,
+        remedy="the task's split does not fit its data; delete both from the cache and try again",
+    )
     unused_names = [
         *_column_names(dataset.row_id_attribute),
         *_column_names(dataset.ignore_attribute),
@@ -342,18 +347,6 @@ def _to_task(
         origin=_describe_origin(task, dataset, target, spec),
         options=options,
     )
-
-
-def _check_folds(folds: tuple[Fold, ...], n_rows: int, spec: str) -> None:
-    for number, fold in enumerate(folds):
-        # A row on both sides would let models see what they are tested on.
-        rows = np.concatenate([fold.train, fold.test])
-        is_inside = len(rows) > 0 and rows.min() >= 0 and rows.max() < n_rows
-        if not is_inside or len(set(rows)) < len(rows):
-            raise SourceError(
-                f"{spec}: fold {number} names rows twice or beyond the {n_rows} rows of the data",
-                "the task's split does not fit its data; delete both from the cache and try again",
-            )
 
 
 def _describe_origin(task: Any, dataset: Any, target: str, spec: str) -> Origin:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrow_to_float64
 from amlb_ext.core.task import ColumnType, Fold
 
@@ -111,6 +111,24 @@ def _agree_on_class(name: str, first_class: str, *, first: Table, other: Table) 
             "write it in the same form in both files",
         )
     return first_class or other_class
+
+
+def check_folds(folds: Sequence[Fold], n_rows: int, spec: str, *, remedy: str) -> None:
+    """Raise where a fold names a row that is not there, or twice.
+
+    Raises
+    ------
+    SourceError
+    """
+    for number, fold in enumerate(folds):
+        # A row on both sides would let models see what they are tested on.
+        rows = np.concatenate([fold.train, fold.test])
+        is_inside = len(rows) > 0 and rows.min() >= 0 and rows.max() < n_rows
+        if not is_inside or len(set(rows)) < len(rows):
+            raise SourceError(
+                f"{spec}: fold {number} names rows twice or beyond the {n_rows} rows of the data",
+                remedy,
+            )
 
 
 def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold, ...]]:

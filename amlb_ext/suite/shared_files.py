@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
+from amlb_ext.core.packaged_models import packaged_folder
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import (
     FORECAST_INTEGRATION,
@@ -25,7 +26,7 @@ from amlb_ext.suite.manifest import AmlbTask, Pair
 from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
 from amlb_ext.suite.twin import pair_entries
 
-#: Packaged integrations that a suite does not hold: those of a folder of tasks.
+#: Packaged integrations that a suite holds only where one of its frameworks runs a model of theirs.
 OTHER_INTEGRATIONS = ("LLMCoder", "WeirdReader")
 
 
@@ -100,7 +101,7 @@ def write_shared_files(
         # written as it is: the comments of the packaged file stay
         relative = layout.relative(layout.constraints)
         files[relative] = write_text(layout.constraints, constraints)
-    return files | _copy_integrations(layout)
+    return files | _copy_integrations(layout, _model_folders(integrations))
 
 
 def definition_entries(
@@ -126,8 +127,27 @@ def _packaged_path(*parts: str) -> Path | None:
         return None
 
 
-def _copy_integrations(layout: Layout) -> dict[str, str]:
-    """Copy the packaged integrations to ``extensions/``; return the sha256 of each copy."""
+def _model_folders(integrations: Mapping[str, Any]) -> set[str]:
+    """Return the packaged folders whose models the frameworks run, in AMLB and so from a copy."""
+    folders = set()
+    for entry in integrations.values():
+        params = entry.get("params") or {}
+        for family in ("classifier", "regressor"):
+            folders.add(packaged_folder(str(params.get(family) or "")))
+    return folders - {""}
+
+
+def _copy_integrations(
+    layout: Layout, model_folders: Collection[str]
+) -> dict[str, str]:
+    """Copy the packaged integrations to ``extensions/``; return the sha256 of each copy.
+
+    Parameters
+    ----------
+    layout : Layout
+    model_folders : collection of str
+        Those of :data:`OTHER_INTEGRATIONS` that this suite needs.
+    """
     source = _packaged_path("frameworks")
     if source is None:
         return {}
@@ -142,8 +162,8 @@ def _copy_integrations(layout: Layout) -> dict[str, str]:
         is_other = steps[0] == FORECAST_INTEGRATION
         if is_hidden or is_leftover or is_other or "__pycache__" in steps:
             continue
-        # integrations for other folders: no framework of a suite names them
-        if steps[0] in OTHER_INTEGRATIONS:
+        # integrations for other folders, unless F is a model of theirs
+        if steps[0] in OTHER_INTEGRATIONS and steps[0] not in model_folders:
             continue
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         target = layout.extensions.joinpath(*steps)

@@ -15,7 +15,13 @@ labels. Its data are not published: these are made, or cut from what scikit-lear
 say so. This wing makes data and knows nothing of models.
 """
 
-from amlb_ext.tasks.catalogue import TASKS, draw_fold, find_task, with_data_files
+from amlb_ext.tasks.catalogue import (
+    TASKS,
+    draw_fold,
+    find_task,
+    select_tasks,
+    with_data_files,
+)
 from amlb_ext.tasks.record import Draw, Rows, WeirdTask
 
 __all__ = [
@@ -25,5 +31,6 @@ __all__ = [
     "WeirdTask",
     "draw_fold",
     "find_task",
+    "select_tasks",
     "with_data_files",
 ]

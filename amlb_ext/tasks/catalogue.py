@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -196,6 +196,27 @@ def draw_fold(
     return task.draw(random_stream(seed, "weird", task.name, number))
 
 
+def select_tasks(tasks: Sequence[WeirdTask], names: Sequence[str]) -> list[WeirdTask]:
+    """Return the tasks of these names, in their own order; all tasks where none is named.
+
+    Raises
+    ------
+    ConfigError
+
+    Examples
+    --------
+    >>> [task.name for task in select_tasks(list(TASKS.values()), ["digits_few"])]
+    ['digits_few']
+    """
+    known = [task.name for task in tasks]
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"there is no task {name!r}", suggest_nearest(name, known)
+            )
+    return [task for task in tasks if not names or task.name in names]
+
+
 def with_data_files(files: Mapping[str, Path], *, licence: str = "") -> list[WeirdTask]:
     """Return the tasks, with real data in the place of what the files replace.
 
@@ -209,6 +230,8 @@ def with_data_files(files: Mapping[str, Path], *, licence: str = "") -> list[Wei
     Raises
     ------
     ConfigError, SourceError
+    DataError
+        A file has too few games or images for a fold; nothing is drawn.
     """
     for name in files:
         if name not in DATA_FORMS:
@@ -231,13 +254,23 @@ def _with_file(
     path = files[name]
     stated = licence or "not stated: the user's own copy, not to be published"
     if name == _CHESS.name:
-        draw = partial(chess.draw_games, file=chess.read_games(path))
-        return replace(_CHESS, licence=stated, draw=draw)
+        games = chess.read_games(path)
+        # before minutes go by with other tasks
+        chess.check_enough(games)
+        draw = partial(chess.draw_games, file=games)
+        note = (
+            f"{path.name}: {len(games.games):,} games serve; {games.broken:,} broken ones and "
+            f"{games.too_strong:,} of other ratings are left out"
+        )
+        return replace(_CHESS, licence=stated, draw=draw, note=note)
     sizes = {"shuffle_easy": (2000, 1000), "shuffle_hard": (1000, 1000)}
     n_train, n_test = sizes[name]
+    images = _read_images(path)
+    is_colour = len(task.row_shape) == 3
+    patches.check_images(images, n_train + n_test, is_colour=is_colour)
     draw = partial(
         patches.draw_from_images,
-        images=_read_images(path),
+        images=images,
         n_train=n_train,
         n_test=n_test,
     )
@@ -255,7 +288,10 @@ def _with_file(
 def _read_images(path: Path) -> np.ndarray:
     try:
         # no pickles: the file may be anybody's
-        return np.load(path, allow_pickle=False)
+        images = np.load(path, allow_pickle=False)
+        if not isinstance(images, np.ndarray):
+            raise ValueError("it holds several arrays")
+        return images
     except (OSError, ValueError) as error:
         raise SourceError(
             f"cannot read the images of {path}: {error}",

@@ -118,6 +118,23 @@ def draw_games(rng: np.random.Generator, file: GameFile) -> Draw:
     DataError
         Too few games.
     """
+    check_enough(file)
+    wanted = TRAIN + TEST
+    chosen = rng.permutation(len(file.games))[:wanted]
+    games = [file.games[row] for row in chosen]
+    return Draw(
+        train=_rows(games[:TRAIN], rng),
+        test=_rows(games[TRAIN:], rng),
+    )
+
+
+def check_enough(file: GameFile) -> None:
+    """Raise where a file has too few games for a fold.
+
+    Raises
+    ------
+    DataError
+    """
     wanted = TRAIN + TEST
     if len(file.games) < wanted:
         raise DataError(
@@ -126,12 +143,6 @@ def draw_games(rng: np.random.Generator, file: GameFile) -> Draw:
             f"a fold takes {wanted:,}",
             "give a larger file, e.g. a month of database.lichess.org",
         )
-    chosen = rng.permutation(len(file.games))[:wanted]
-    games = [file.games[row] for row in chosen]
-    return Draw(
-        train=_rows(games[:TRAIN], rng),
-        test=_rows(games[TRAIN:], rng),
-    )
 
 
 def encode_move(move: str) -> tuple[int, int, int, int]:

@@ -98,20 +98,34 @@ def draw_from_images(
         Too few images, too small, or not 8-bit.
     """
     wanted = n_train + n_test
-    is_8_bit = images.dtype == np.uint8 and images.ndim in (3, 4)
-    if not is_8_bit or min(images.shape[1:3]) < SIDE:
+    check_images(images, wanted, is_colour=images.ndim == 4)
+    chosen = rng.permutation(len(images))[:wanted]
+    crops = np.stack([_crop(images[row], rng) for row in chosen])
+    return _draw_of_images(crops[:n_train], crops[n_train:], rng)
+
+
+def check_images(images: np.ndarray, wanted: int, *, is_colour: bool) -> None:
+    """Raise where images have another form than patches are cut from, or are too few.
+
+    Raises
+    ------
+    DataError
+    """
+    has_form = images.ndim == 3
+    form = "(n, height, width)"
+    if is_colour:
+        has_form = images.ndim == 4 and images.shape[3] == 3
+        form = "(n, height, width, 3)"
+    if images.dtype != np.uint8 or not has_form or min(images.shape[1:3]) < SIDE:
         raise DataError(
             f"the images are an array of {images.dtype} of shape {images.shape}",
-            "give uint8 of shape (n, height, width) or (n, height, width, 3), both at least 27",
+            f"give uint8 of shape {form}, height and width at least {SIDE}",
         )
     if len(images) < wanted:
         raise DataError(
             f"the file has {len(images)} images, a fold takes {wanted:,}",
             "give a larger file",
         )
-    chosen = rng.permutation(len(images))[:wanted]
-    crops = np.stack([_crop(images[row], rng) for row in chosen])
-    return _draw_of_images(crops[:n_train], crops[n_train:], rng)
 
 
 def _draw_of_images(

@@ -78,6 +78,8 @@ class WeirdTask:
         Of the data.
     stands_for : str
         The task that this one replaces until real data are given; empty otherwise.
+    note : str
+        What was left out of the user's file; empty otherwise.
     draw : callable
         From a random generator to a :class:`Draw`.
     """
@@ -93,6 +95,7 @@ class WeirdTask:
     group: str = ""
     citation: str = ""
     stands_for: str = ""
+    note: str = ""
 
 
 def name_labels(codes: np.ndarray, labels: tuple[str, ...]) -> np.ndarray:

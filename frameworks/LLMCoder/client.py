@@ -94,6 +94,8 @@ class Client:
         The part that was sent today.
     sent, cached : int
         Requests that were sent, retries included; answers that came from the cache.
+    cache_problem : str
+        Why answers could not be kept, so that a repetition will ask again; empty otherwise.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Client:
         self.spent: Optional[float] = 0.0
         self._charged = 0.0
         self.sent = self.cached = 0
+        self.cache_problem = ""
         if max_cost is not None and not {"input", "output"} <= set(self.price):
             raise LLMError(
                 "max_cost needs a price; write params price: {input: 1.0e-6, output: 4.0e-6}, of "
@@ -159,7 +162,11 @@ class Client:
         if content is None:
             self._check_budget(messages)
             content = self._send(messages, seconds)
-            _write_json(path, content)
+            try:
+                _write_json(path, content)
+            except OSError as error:
+                # the answer is paid for and there: only its repetition is lost
+                self.cache_problem = f"{error.strerror or error}: {self.cache}"
         else:
             self.cached += 1
         answer = _read_answer(content)
@@ -328,6 +335,12 @@ def _write_json(path: str, content: Any) -> None:
     """Write a file whole or not at all; several jobs may write the same one."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
-    with open(part, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    os.replace(part, path)
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        os.replace(part, path)
+    except OSError:
+        # what a full disk has taken of it
+        if os.path.exists(part):
+            os.remove(part)
+        raise

@@ -21,8 +21,10 @@ log = logging.getLogger(__name__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 PARAMS = {
     "model", "submissions", "iteration_seconds", "memory_mb", "work_mb", "settings", "price",
-    "max_cost", "sandbox", "python", "tries", "request_seconds",
+    "max_cost", "sandbox", "python", "tries", "request_seconds", "looks", "preset",
 }
+#: Preset: how many looks a run has.
+LOOKS = {"honest": 0, "agentic": 2}
 
 
 def run(dataset, config):
@@ -48,6 +50,7 @@ def run(dataset, config):
     data = read_fold(dataset, config)
     settings = Settings(
         submissions=int(params.get("submissions", 5)),
+        looks=int(params.get("looks", LOOKS[params.get("preset", "honest")])),
         iteration_seconds=float(params.get("iteration_seconds", 600)),
         memory_mb=int(params.get("memory_mb", 4096)),
         work_mb=int(params.get("work_mb", 512)),
@@ -70,6 +73,9 @@ def run(dataset, config):
     folder = os.path.join(config.output_dir, "llm", config.name, str(config.fold))
     keep(result, folder, client, data, config, sandbox, tests, params)
     reasons = [s.reason for s in result.submissions]
+    if client.cache_problem:
+        log.warning("LLMCoder: answers could not be kept (%s); a repetition asks again",
+                    client.cache_problem)
     log.info("LLMCoder: %s, confined by %s", _told(result, client), sandbox.tier)
     chosen = result.predicted
     if chosen is None:
@@ -97,6 +103,8 @@ def read_params(params):
     unknown = sorted(set(given) - PARAMS)
     if unknown:
         raise ValueError(f"unknown parameter {unknown[0]!r}; known: {', '.join(sorted(PARAMS))}")
+    if given.get("preset", "honest") not in LOOKS:
+        raise ValueError(f"preset is {given['preset']!r}; choose {' or '.join(LOOKS)}")
     if not given.get("model"):
         raise ValueError("no model: write params model: NAME, as the endpoint calls it")
     return given
@@ -121,6 +129,9 @@ def keep(result, folder, client, data, config, sandbox, tests, params):
         _write(name, client.redact(submission.code))
         if submission.is_valid:
             _write_labels(folder, f"predictions_{submission.number}.csv", submission, data.labels)
+    for look in result.looks:
+        name = os.path.join(folder, f"look_{look.number}.py")
+        _write(name, client.redact(look.code))
     if result.final is not None:
         _write_labels(folder, "predictions_final.csv", result.final, data.labels)
     entry = {
@@ -133,6 +144,7 @@ def keep(result, folder, client, data, config, sandbox, tests, params):
         "sandbox": sandbox.tier,
         "self_test": tests,
         "submissions": [submission.to_json() for submission in result.submissions],
+        "looks": [look.to_json() for look in result.looks],
         "wanted": int(params.get("submissions", 5)),
         "selected": None if result.selected is None else result.selected.number,
         "final": result.final is not None,

@@ -26,6 +26,8 @@ MAX_SCRIPT, MAX_LINES = 64 << 10, 1000
 _BLOCK = re.compile(r"```[ \t]*([A-Za-z0-9]*)[ \t]*\r?\n(.*?)```", re.DOTALL)
 #: Where only labels were predicted, what the other classes share. Log loss then says little.
 SPREAD = 0.02
+#: Share of a run's time until the last submission; the rest is for the final program.
+FOR_SUBMISSIONS = 0.75
 #: Reasons that say nothing of the model.
 NOT_THE_MODELS = ("harness", "llm")
 
@@ -102,6 +104,8 @@ class Run:
     messages : list of dict
     ended_by : str
         Why the run ended before all submissions; empty otherwise.
+    looks : list of Submission
+        Programs that looked at the data before the first submission; nothing of them is judged.
     """
 
     submissions: List[Submission]
@@ -109,6 +113,7 @@ class Run:
     final: Optional[Submission]
     messages: List[Dict[str, str]]
     ended_by: str = ""
+    looks: List[Submission] = dataclasses.field(default_factory=list)
 
     @property
     def predicted(self) -> Optional[Submission]:
@@ -123,12 +128,15 @@ class Settings:
     Attributes
     ----------
     submissions : int
+    looks : int
+        Programs that may look at the data first, without a score.
     iteration_seconds : float
         At most, for one program.
     memory_mb, work_mb, cores : int
     """
 
     submissions: int = 5
+    looks: int = 0
     iteration_seconds: float = 600.0
     memory_mb: int = 4096
     work_mb: int = 512
@@ -173,62 +181,147 @@ def carry_out(
     -------
     Run
     """
-    started = time.monotonic()
+    clock = _Clock(seconds)
     rng = np.random.default_rng(seed)
     rounds = plan_rounds(data, rng)
     final_round = plan_final(data, rng)
     base = tempfile.mkdtemp(prefix="coder-data-")
     os.chmod(base, 0o755)
     try:
-        folders = []
+        judged = []
         for number, chosen in enumerate(rounds):
-            folders.append(os.path.join(base, str(number)))
-            lines = write_round(data, chosen, folders[-1])
-        judged = [(chosen, folder) for chosen, folder in zip(rounds, folders)]
-        messages = opening(data, rounds, lines, settings, packages)
-        submissions: List[Submission] = []
-        ended_by = ""
-        for number in range(1, settings.submissions + 1):
-            left = 0.75 * seconds - (time.monotonic() - started)
-            # a first submission always has its chance
-            if left < 1 and submissions:
-                ended_by = "no time left"
-                break
-            submission = Submission(number)
-            try:
-                answer = client.ask(messages, [*run_key, number], max(left, 30.0))
-            except LLMError as error:
-                ended_by = client.redact(str(error))
-                break
-            submission.answer = answer.text
-            submission.tokens_in, submission.tokens_out = answer.tokens_in, answer.tokens_out
-            allowed = min(settings.iteration_seconds, max(left, 5.0)) / len(rounds)
-            if answer.is_refusal and not answer.text:
-                submission.reason = "refused"
-            else:
-                judge(submission, data, judged, sandbox, settings.limits(allowed))
-            submissions.append(submission)
-            messages.append({"role": "assistant", "content": answer.text})
-            remaining = settings.submissions - number
-            if remaining:
-                messages.append(
-                    {"role": "user", "content": feedback(submission, data, remaining)}
-                )
-        selected = choose(submissions)
-        final = None
+            folder = os.path.join(base, str(number))
+            lines = write_round(data, chosen, folder)
+            judged.append((chosen, folder))
+        talk = opening(data, rounds, lines, settings, packages)
+        run = Run([], None, None, talk)
+        _take_looks(run, judged[0][1], client, sandbox, settings, run_key, clock)
+        if not run.ended_by:
+            _submit(run, data, judged, client, sandbox, settings, run_key, clock)
+        run.selected = choose(run.submissions)
         # where nothing was hidden, the chosen program has seen all rows already
-        if selected is not None and (len(rounds) > 1 or len(rounds[0].train) < len(data.train)):
+        has_hidden = len(rounds) > 1 or len(rounds[0].train) < len(data.train)
+        if run.selected is not None and has_hidden:
             folder = os.path.join(base, "final")
-            write_round(data, final_round, folder)
-            left = max(5.0, seconds - (time.monotonic() - started))
-            final = Submission(selected.number, code=selected.code)
-            allowed = min(settings.iteration_seconds, left)
-            run_program(final, data, [(final_round, folder)], sandbox, settings.limits(allowed))
-            if not final.is_valid:
-                final = None
+            _run_on_all_rows(run, data, (final_round, folder), sandbox, settings, clock)
     finally:
         shutil.rmtree(base, ignore_errors=True)
-    return Run(submissions, selected, final, messages, ended_by)
+    return run
+
+
+class _Clock:
+    """What is left of a run's time."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.started = time.monotonic()
+
+    def left(self, share: float = 1.0) -> float:
+        return share * self.seconds - (time.monotonic() - self.started)
+
+
+def _take_looks(
+    run: Run,
+    folder: str,
+    client: Client,
+    sandbox: Sandbox,
+    settings: Settings,
+    run_key: List[Any],
+    clock: _Clock,
+) -> None:
+    """Run programs that only look at the data: nothing of them is judged."""
+    for number in range(1, settings.looks + 1):
+        left = clock.left(FOR_SUBMISSIONS)
+        if left < 1:
+            return
+        look = Submission(number)
+        try:
+            _ask(look, client, run.messages, [*run_key, f"look {number}"], left)
+        except LLMError as error:
+            run.ended_by = client.redact(str(error))
+            return
+        look.code = extract_code(look.answer)
+        if look.code.strip():
+            allowed = min(settings.iteration_seconds, max(left, 5.0))
+            _look_around(look, folder, sandbox, settings.limits(allowed))
+        else:
+            look.reason = "no code"
+        run.looks.append(look)
+        remaining = settings.looks - number
+        text = _prompt("look.md").format(output=look.output or "(nothing)", remaining=remaining)
+        run.messages.append({"role": "user", "content": text})
+
+
+def _submit(
+    run: Run,
+    data: FoldData,
+    judged: List[Any],
+    client: Client,
+    sandbox: Sandbox,
+    settings: Settings,
+    run_key: List[Any],
+    clock: _Clock,
+) -> None:
+    """Ask for submissions and judge each, until all are used up, time is, or no answer comes."""
+    for number in range(1, settings.submissions + 1):
+        left = clock.left(FOR_SUBMISSIONS)
+        # a first submission always has its chance
+        if left < 1 and run.submissions:
+            run.ended_by = "no time left"
+            return
+        submission = Submission(number)
+        try:
+            is_refusal = _ask(submission, client, run.messages, [*run_key, number], left)
+        except LLMError as error:
+            run.ended_by = client.redact(str(error))
+            return
+        if is_refusal:
+            submission.reason = "refused"
+        else:
+            allowed = min(settings.iteration_seconds, max(left, 5.0)) / len(judged)
+            judge(submission, data, judged, sandbox, settings.limits(allowed))
+        run.submissions.append(submission)
+        remaining = settings.submissions - number
+        if remaining:
+            text = feedback(submission, data, remaining)
+            run.messages.append({"role": "user", "content": text})
+
+
+def _ask(
+    submission: Submission,
+    client: Client,
+    messages: List[Dict[str, str]],
+    run_key: List[Any],
+    left: float,
+) -> bool:
+    """Take the next answer into the talk; return whether it was held back."""
+    answer = client.ask(messages, run_key, max(left, 30.0))
+    submission.answer = answer.text
+    submission.tokens_in, submission.tokens_out = answer.tokens_in, answer.tokens_out
+    messages.append({"role": "assistant", "content": answer.text})
+    return answer.is_refusal and not answer.text
+
+
+def _run_on_all_rows(
+    run: Run,
+    data: FoldData,
+    place: Any,
+    sandbox: Sandbox,
+    settings: Settings,
+    clock: _Clock,
+) -> None:
+    """Run the chosen program on all training rows; where that fails, what it said before counts."""
+    final_round, folder = place
+    final = Submission(run.selected.number, code=run.selected.code)
+    allowed = min(settings.iteration_seconds, max(5.0, clock.left()))
+    try:
+        write_round(data, final_round, folder)
+    except OSError as error:
+        run.ended_by = run.ended_by or f"no final run: {error.strerror or error}"
+        return
+    run_program(final, data, [place], sandbox, settings.limits(allowed))
+    if final.is_valid:
+        run.final = final
 
 
 def choose(submissions: List[Submission]) -> Optional[Submission]:
@@ -280,7 +373,11 @@ def run_program(
     """Run a program on each round; keep the test predictions of the first."""
     hits = []
     for chosen, folder in judged:
-        work = new_work_folder(submission.code)
+        try:
+            work = new_work_folder(submission.code)
+        except OSError as error:
+            _blame_harness(submission, error)
+            return
         try:
             outcome = sandbox.run(work, limits, data=folder)
             submission.seconds += outcome.seconds
@@ -297,6 +394,9 @@ def run_program(
                 submission.output += f"\n{error}"
                 submission.codes = submission.probabilities = None
                 return
+        except OSError as error:
+            _blame_harness(submission, error)
+            return
         finally:
             remove_work_folder(work)
         hidden, rows, test = chosen.split(codes, len(data.test))
@@ -307,6 +407,30 @@ def run_program(
                 submission.probabilities = chosen.split(probabilities, len(data.test))[2]
     all_hits = np.concatenate(hits)
     submission.held_out = float(all_hits.mean()) if len(all_hits) else None
+
+
+def _look_around(look: Submission, folder: str, sandbox: Sandbox, limits: Limits) -> None:
+    """Run a program for what it prints; what it writes is thrown away."""
+    try:
+        work = new_work_folder(look.code)
+    except OSError as error:
+        _blame_harness(look, error)
+        return
+    try:
+        outcome = sandbox.run(work, limits, data=folder)
+        look.reason, look.output = outcome.reason, outcome.output
+        look.seconds, look.memory_mb = outcome.seconds, outcome.memory_mb
+    except OSError as error:
+        _blame_harness(look, error)
+    finally:
+        remove_work_folder(work)
+
+
+def _blame_harness(submission: Submission, error: OSError) -> None:
+    """Note that a program could not be run by no fault of the model's, such as a full disk."""
+    submission.reason = "harness"
+    submission.output = f"The script was not run: {error.strerror or error}."
+    submission.codes = submission.probabilities = None
 
 
 def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
@@ -369,7 +493,9 @@ def opening(
         )
     labels = ", ".join(f"{code} = {label}" for code, label in enumerate(data.labels))
     statement = data.about.get("statement") or "A table: predict the label of each test row."
+    looks = _prompt("looks.md").format(looks=settings.looks) + "\n" if settings.looks else ""
     system = _prompt("system.md").format(
+        looks=looks,
         submissions=settings.submissions,
         seconds=f"{settings.iteration_seconds:g}",
         memory=settings.memory_mb,
@@ -389,6 +515,8 @@ def feedback(submission: Submission, data: FoldData, remaining: int) -> str:
         verdict = "Your predictions are valid."
     elif submission.is_valid:
         verdict = f"Your accuracy on the held-out rows: {submission.held_out:.4f}."
+    elif submission.reason in NOT_THE_MODELS:
+        verdict = "Your script could not be run, by no fault of yours."
     else:
         verdict = f"No valid predictions ({submission.reason}), which counts as accuracy 0."
     return _prompt("feedback.md").format(

@@ -86,6 +86,11 @@ SCRIPTS = {
         as_answer(LOAD + CENTROIDS + SAVE),
         as_answer(LOAD + CONSTANT + SAVE),
     ],
+    "looker": [
+        as_answer(LOAD + CONSTANT + SAVE + "print(X.shape)\n"),
+        "I have seen enough.",
+    ]
+    + [as_answer(LOAD + CENTROIDS + SAVE)] * 5,
     "explorer": [as_answer("print('looking')\n")] * 5,
     "hostile": HOSTILE,
     "wrong_format": [

@@ -90,6 +90,18 @@ def test_a_damaged_cache_file_is_asked_again(endpoint, environ, tmp_path):
     assert json.loads(file.read_text())["choices"]
 
 
+def test_a_cache_that_cannot_be_written_costs_the_repetition_alone(
+    endpoint, environ, tmp_path
+):
+    # no disk, or a folder of somebody else's
+    (tmp_path / "cache").write_text("a file")
+    client = make(tmp_path, environ)
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    assert "cache" in client.cache_problem
+    assert make(tmp_path, environ).ask(MESSAGES, [0], 30).text
+    assert endpoint.requests == 2
+
+
 def test_cost_is_what_it_is_worth_and_spent_what_was_sent(endpoint, environ, tmp_path):
     price = {"input": 1e-6, "output": 4e-6}
     first = make(tmp_path, environ, price=price)

@@ -1,8 +1,11 @@
 """The folder of weird tasks: what stands in it, that it is whole, and what its report says."""
 
+import html
 import json
+import re
 from dataclasses import replace
 from functools import partial
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ from amlb_ext.core.errors import ConfigError, RunError, SuiteError
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.report.runs import build_run_report, run_report_text
+from amlb_ext.report.runs_page import write_run_report
 from amlb_ext.suite.task_folder import read_task_folder, verify_task_folder
 from amlb_ext.tasks import TASKS
 from amlb_ext.tasks.digits import draw_digits
@@ -215,3 +219,55 @@ def test_the_manifest_names_version_origin_and_licence(made):
         assert task["origin"] in ("made", "embedded", "real")
         assert task["licence"]
         assert task["statement"]
+
+
+def read_tables(text):
+    """Return the tables of a page, as lists of dictionaries from heading to cell."""
+    tables = []
+    for table in re.findall(r"<table.*?</table>", text, flags=re.S):
+        rows = []
+        for row in re.findall(r"<tr>(.*?)</tr>", table, flags=re.S):
+            cells = re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, flags=re.S)
+            plain = [html.unescape(re.sub(r"<.*?>", " ", cell)) for cell in cells]
+            rows.append([" ".join(cell.split()) for cell in plain])
+        tables.append([dict(zip(rows[0], row, strict=True)) for row in rows[1:]])
+    return tables
+
+
+def test_the_page_keeps_both_scores_apart_and_links_transcripts(
+    made, results, tmp_path
+):
+    report = build_run_report(made, [results])
+    page = write_run_report(report, tmp_path / "out")
+    text = page.read_text(encoding="utf-8")
+    selected, coders, _, failures, *_ = read_tables(text)
+    # the matrix of all frameworks holds what held-out rows chose, and nothing else
+    assert selected[0]["Coder coder"] == "0.350 2 runs"
+    assert selected[0]["Forest system"].startswith("0.600 0.352 to")
+    assert "0.450" not in str(selected)
+    assert coders[0]["Selected"] == "0.350"
+    assert coders[0]["Max@5 on test"] == "0.450"
+    assert coders[0]["Failed"] == "70 %"
+    assert coders[0]["Cost"] == "–"
+    # why, with a column for each reason; what the harness broke has no share
+    assert failures[0]["No predictions"] == "50 %"
+    assert failures[0]["Harness"] == "–"
+    # transcripts are linked where they stand, not copied
+    links = re.findall(r'href="([^"]*transcript.json)"', text)
+    assert len(links) == 3
+    run_file = (page.parent / unquote(links[0])).resolve().with_name("run.json")
+    assert run_file.is_file()
+    assert not list(page.parent.rglob("transcript.json"))
+    assert "without confinement" in text
+
+
+def test_a_page_without_coders_speaks_of_none(made, tmp_path):
+    for fold, result in enumerate([0.5, 0.6, 0.7]):
+        add_job(tmp_path, "Forest", fold, result)
+        add_job(tmp_path, "HardsynthReader", fold, result + 0.2)
+    page = write_run_report(build_run_report(made, [tmp_path]), tmp_path / "out")
+    text = page.read_text(encoding="utf-8")
+    assert "max@5" not in text.lower()
+    assert "a little thought" in text
+    [selected, _] = read_tables(text)
+    assert selected[0]["Hardsynth Reader reference"].startswith("0.800")

@@ -6,11 +6,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from foundry_container import write_container
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.core.task import Kind
-from amlb_ext.sources import SOURCES, open_specs
+from amlb_ext.sources import SOURCES, open_specs, tabarena
 
 
 def bundled_sample(table, folder, request):
@@ -50,6 +51,30 @@ def openml_sample(table, folder, request):
     return "openml/t/11", options, "openml/t/99"
 
 
+def tabarena_sample(table, folder, request):
+    # the loopback server has one task
+    ids = {"small": 11, "lost": 99}
+    request.getfixturevalue("monkeypatch").setattr(
+        tabarena, "tabarena_task_ids", lambda: ids
+    )
+    _, options, _ = openml_sample(table, folder, request)
+    return "tabarena/small", options, "tabarena/lost"
+
+
+def data_foundry_sample(table, folder, request):
+    container = write_container(
+        folder / "container",
+        table,
+        target="class",
+        problem="binary_classification",
+        splits={"0": {"0": [list(range(20)), list(range(20, len(table)))]}},
+    )
+    empty = folder / "empty"
+    empty.mkdir()
+    (empty / "container_metadata.json").write_text("{}", encoding="utf-8")
+    return str(container), SourceConfig(), str(empty)
+
+
 #: source name -> a good spec, its options, and a spec of the right form that names nothing
 SAMPLES = {
     "bundled": bundled_sample,
@@ -57,6 +82,8 @@ SAMPLES = {
     "files": files_sample,
     "amlb": amlb_sample,
     "openml": openml_sample,
+    "tabarena": tabarena_sample,
+    "data_foundry": data_foundry_sample,
 }
 
 

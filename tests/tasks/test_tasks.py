@@ -10,7 +10,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.errors import ConfigError, SourceError
+from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.tasks import TASKS, draw_fold, find_task, with_data_files
 from amlb_ext.tasks.digits import draw_digits, glyph
 from amlb_ext.tasks.drop4 import draw_games, has_four, play_game
@@ -177,10 +177,18 @@ def test_real_images_take_the_place_of_embedded_ones(tmp_path):
     draw = draw_from_images(np.random.default_rng(0), images, n_train=30, n_test=10)
     assert draw.train.features.shape == (270, 82)
     np.save(tmp_path / "few.npy", images)
-    [_, _, task, *_] = with_data_files({"shuffle_easy": tmp_path / "few.npy"})
+    with pytest.raises(DataError, match="has 40 images, a fold takes 3,000"):
+        with_data_files({"shuffle_easy": tmp_path / "few.npy"})
+    # in grey where colour is wanted
+    with pytest.raises(DataError, match="height, width, 3"):
+        with_data_files({"shuffle_hard": tmp_path / "few.npy"})
+    np.savez(tmp_path / "several.npz", images)
+    with pytest.raises(SourceError, match="several arrays"):
+        with_data_files({"shuffle_easy": tmp_path / "several.npz"})
+    enough = np.zeros((3000, 27, 27), dtype=np.uint8)
+    np.save(tmp_path / "enough.npy", enough)
+    [_, _, task, *_] = with_data_files({"shuffle_easy": tmp_path / "enough.npy"})
     assert task.origin == "real"
-    with pytest.raises(Exception, match="has 40 images, a fold takes 3,000"):
-        draw_fold(task, 0)
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
     with pytest.raises(SourceError, match="cannot read the images"):
         with_data_files({"shuffle_easy": tmp_path / "objects.npy"})

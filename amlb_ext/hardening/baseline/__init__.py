@@ -8,7 +8,8 @@ interface of F, and F as an estimator · ``from_file`` F from a file, and the ch
 three · ``predictions_file`` the format of predictions · ``model_columns`` the columns that a fitted
 model is given · ``clones`` a fitted model, fitted again · ``trial`` F from a file, tried before any
 work · ``replacements`` test rows as F and AMLB can read them · ``forests`` predictions
-of random forests without detours · ``skops_files``, ``skops_types``, ``skops_trees`` model files of
+of random forests without detours · ``service`` F behind an
+address · ``skops_files``, ``skops_types``, ``skops_trees`` model files of
 others, looked through before anything of them is loaded or asked.
 """
 

@@ -15,8 +15,12 @@ from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.ledger import AskLedger
-from amlb_ext.hardening.baseline.registry import import_estimator, parse_model
-from amlb_ext.hardening.baseline.remote import is_service
+from amlb_ext.hardening.baseline.registry import (
+    READERS,
+    import_estimator,
+    parse_model,
+)
+from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.split import CvSplits
 
 #: Most rows of a fold where F's answers cost and the user names no limit.
@@ -45,6 +49,9 @@ def ask_limit(config: BaselineConfig, kind: Kind) -> int | None:
         return config.ask_at_most or None
     if is_service(config.model):
         return DEFAULT_LIMIT
+    name, _, _ = config.model.partition(":")
+    if name in READERS:
+        return READERS[name].ask_at_most
     # a short name, and a file, of which only the user knows what its answers cost
     if "." not in config.model or is_baseline_file(config):
         return None

@@ -36,7 +36,7 @@ from amlb_ext.hardening.baseline.model_columns import (
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
-from amlb_ext.hardening.baseline.remote import (
+from amlb_ext.hardening.baseline.service import (
     RemoteModel,
     connect_service,
     is_service,

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator
+from amlb_ext.core.packaged_models import make_importable
 from amlb_ext.core.task import Kind
 
 #: Parts of import paths of models that split columns, so that ordinal codes serve them.
@@ -127,6 +128,34 @@ BASELINES: dict[str, NamedBaseline] = {
 }
 
 
+@dataclass(frozen=True)
+class TaskReader:
+    """A classifier that knows what the columns of one task are, and reads no other task.
+
+    Attributes
+    ----------
+    classifier : ModelSpec
+    description : str
+    ask_at_most : int
+        Rows of a fold that it is asked about where the user names no limit: an answer takes it
+        some 20 ms.
+    """
+
+    classifier: ModelSpec
+    description: str
+    ask_at_most: int
+
+
+#: Short names of models that are worth something on one task alone, so no conformance suite.
+READERS: dict[str, TaskReader] = {
+    "outline_reader": TaskReader(
+        ModelSpec("extensions.WeirdReader.readers.OutlineReader"),
+        "matches outlines of shapes; reads weird/shapes_hard (and shapes_easy) only",
+        ask_at_most=20_000,
+    ),
+}
+
+
 def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     """Turn a short name or an import path into the estimator for this kind, and try to build it.
 
@@ -161,11 +190,21 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
         named = BASELINES[name]
         spec = named.classifier if kind.is_classification else named.regressor
         spec = ModelSpec(spec.path, {**spec.params, **params}, spec.encoding)
+    elif name in READERS:
+        if not kind.is_classification:
+            raise ModelError(
+                f"{name} predicts classes, and the task is a {kind}",
+                "name another model for --baseline, e.g. random_forest",
+            )
+        spec = READERS[name].classifier
+        spec = ModelSpec(spec.path, {**spec.params, **params}, spec.encoding)
     elif "." in name:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
-        raise ModelError(f"unknown baseline {name!r}", suggest_nearest(name, BASELINES))
+        raise ModelError(
+            f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
+        )
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
     return spec
@@ -240,6 +279,7 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
 def import_estimator(path: str) -> type[BaseEstimator]:
     """Import a class that is an estimator; nothing of it is called."""
     module_name, _, class_name = path.rpartition(".")
+    make_importable(path)
     try:
         estimator_class = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -21,7 +21,7 @@ from amlb_ext.hardening.baseline.from_file import (
     to_source_frame,
 )
 from amlb_ext.hardening.baseline.predictions_file import read_predictions
-from amlb_ext.hardening.baseline.remote import (
+from amlb_ext.hardening.baseline.service import (
     check_service,
     connect_service,
     is_service,

@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.packaged_models import packaged_folder
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import safe_names
@@ -239,7 +240,15 @@ def _with_installed_module(entry: Any, name: str) -> Any:
     module = entry.get("module", "")
     if not str(module).startswith("extensions."):
         return entry
-    return {**entry, "module": f"{FOLDER}.{name}.{module}"}
+    installed = {**entry, "module": f"{FOLDER}.{name}.{module}"}
+    params = dict(entry.get("params") or {})
+    for family in ("classifier", "regressor"):
+        path = str(params.get(family) or "")
+        # a model of ours, whose code is a copy, too
+        if packaged_folder(path):
+            params[family] = f"{FOLDER}.{name}.{path}"
+            installed["params"] = params
+    return installed
 
 
 def _read_bytes(suite: SuiteContent, relative: str) -> bytes:

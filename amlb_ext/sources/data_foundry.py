@@ -1,0 +1,295 @@
+"""Containers of Data Foundry, BeyondArena's among them: a folder, or ``beyondarena/NAME``.
+
+A container is a folder with a Parquet file and JSON files that say what is predicted, how the rows
+were split, and which column orders or groups them. It is read as it lies there. The package
+``data-foundry`` is asked only where a name of BeyondArena is to be downloaded.
+
+References
+----------
+Data Foundry, https://github.com/TabArena/data-foundry, ``schema.py`` of release 0.0.5
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import NetworkError, SourceError, suggest_nearest
+from amlb_ext.core.files import sha256_file
+from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
+from amlb_ext.core.task import Fold, Origin, Task
+from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.read_table import read_parquet
+from amlb_ext.sources.table import Table, check_folds
+
+_IDENTITY = "container_metadata.json"
+_DATA = "dataset.parquet"
+_DTYPES = "dtypes.json"
+#: The three files of metadata; their names go on with the version of the schema.
+_DATASET = "dataset_metadata"
+_TASK = "task_metadata"
+_SPLITS = "experiment_metadata"
+#: Words of the schema for our kinds.
+_KINDS = {
+    "binary_classification": "classification",
+    "multiclass_classification": "classification",
+    "regression": "regression",
+}
+
+
+class DataFoundrySource(Source):
+    """A container of Data Foundry, with its own splits, groups and times.
+
+    Examples
+    --------
+    >>> DataFoundrySource().accepts("beyondarena/diamonds", SourceConfig())
+    True
+    """
+
+    name = "data_foundry"
+    forms = "beyondarena, beyondarena/NAME, or the folder of a Data Foundry container"
+
+    def accepts(self, spec: str, options: SourceConfig) -> bool:
+        """Whether the spec names BeyondArena, or a folder that is a container."""
+        if spec == "beyondarena" or spec.startswith("beyondarena/"):
+            return True
+        return Path(spec, _IDENTITY).is_file()
+
+    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
+        """Yield the container, the named one of BeyondArena, or all of BeyondArena's."""
+        collection, _, wanted = spec.partition("/")
+        if collection != "beyondarena":
+            folder = Path(spec)
+            # the name of the folder is a number that nobody can read
+            name = _read_json(folder, _DATASET).get("unique_name", folder.name)
+            load = partial(load_container, folder, spec, options)
+            yield TaskRef(str(name), spec, load)
+            return
+        names = _beyond_arena().unique_names
+        if wanted and wanted not in names:
+            raise SourceError(
+                f"BeyondArena has no task {wanted!r}", suggest_nearest(wanted, names)
+            )
+        for name in [wanted] if wanted else names:
+            task_spec = f"beyondarena/{name}"
+            yield TaskRef(name, task_spec, partial(_load_named, name, options))
+
+    def suggestions(self, options: SourceConfig) -> list[str]:
+        """Return ``beyondarena``, and its tasks where the package can name them."""
+        if find_spec("data_foundry") is None:
+            return ["beyondarena"]
+        names = _beyond_arena().unique_names
+        return ["beyondarena", *(f"beyondarena/{name}" for name in names)]
+
+
+def load_container(
+    folder: Path, spec: str, options: SourceConfig | None = None
+) -> Task:
+    """Read a container as a task.
+
+    Parameters
+    ----------
+    folder : Path
+    spec : str
+        Kept in the task's origin.
+    options : SourceConfig, optional
+        ``read_as`` and ``drop`` are used.
+
+    Returns
+    -------
+    Task
+        With the folds of repeat 0 and, where the container says so, the groups or times of its
+        rows. An unpublished test part is not read.
+
+    Raises
+    ------
+    SourceError
+        A file that is missing or damaged, another kind of problem, or a split that does not fit.
+    DataError
+        As :func:`~amlb_ext.sources.files.table_to_task` and
+        :func:`~amlb_ext.core.row_order.read_order`.
+    """
+    about = _About.read(folder, spec)
+    path = folder / _DATA
+    if not path.is_file():
+        raise SourceError(f"{spec} has no {_DATA}", "download the container again")
+    table = _with_declared_categories(read_parquet(path), folder)
+    folds = about.folds
+    check_folds(folds, len(table.frame), spec, remedy="download the container again")
+    task = table_to_task(
+        table,
+        name=about.name,
+        target=about.target,
+        kind=about.kind,
+        folds=folds,
+        origin=Origin(
+            spec=spec,
+            ids={
+                "uuid": about.uuid,
+                "sha256": sha256_file(path),
+                "target": about.target,
+            },
+            licence=about.licence,
+            citation=about.citation,
+            url=about.url,
+        ),
+        options=options,
+    )
+    return replace(task, order=_read_container_order(task, about))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """What the JSON files of a container say."""
+
+    name: str
+    uuid: str
+    target: str
+    kind: str
+    folds: tuple[Fold, ...]
+    time: str | None
+    groups: tuple[str, ...]
+    licence: str
+    citation: str
+    url: str
+
+    @classmethod
+    def read(cls, folder: Path, spec: str) -> _About:
+        identity = _read_json(folder, _IDENTITY.removesuffix(".json"))
+        dataset = _read_json(folder, _DATASET)
+        task = _read_json(folder, _TASK)
+        splits = _read_json(folder, _SPLITS)
+        problem = str(task.get("problem_type"))
+        if problem not in _KINDS:
+            raise SourceError(
+                f"{spec} is of the kind {problem!r}", f"taken are {', '.join(_KINDS)}"
+            )
+        group_on = task.get("group_on") or ()
+        return cls(
+            name=str(dataset.get("unique_name", folder.name)),
+            uuid=str(identity.get("uuid", "")),
+            target=str(task.get("target_column_name")),
+            kind=_KINDS[problem],
+            folds=_read_splits(splits, spec),
+            time=task.get("time_on"),
+            groups=(group_on,) if isinstance(group_on, str) else tuple(group_on),
+            licence=str(dataset.get("license") or ""),
+            citation=str(dataset.get("academic_reference_bibtex") or ""),
+            url=str(dataset.get("original_dataset_source_download_link") or ""),
+        )
+
+
+def _read_json(folder: Path, stem: str) -> dict[str, Any]:
+    """Return the object of a container's file, whichever version of the schema it names."""
+    paths = sorted([*folder.glob(f"{stem}.json"), *folder.glob(f"{stem}.*.json")])
+    if not paths:
+        raise SourceError(
+            f"{folder} is no Data Foundry container: it has no {stem}.*.json",
+            "give the folder that holds dataset.parquet and its JSON files",
+        )
+    try:
+        content = json.loads(paths[0].read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{paths[0].name} of {folder} is not valid JSON: {error}",
+            "download the container again",
+        ) from None
+    if not isinstance(content, dict):
+        raise SourceError(
+            f"{paths[0].name} of {folder} holds no object",
+            "download the container again",
+        )
+    return content
+
+
+def _read_splits(splits: Mapping[str, Any], spec: str) -> tuple[Fold, ...]:
+    """Return the folds of repeat 0, in the order of their numbers."""
+    try:
+        repeat = splits["splits"]["0"]
+        folds = []
+        for number in sorted(repeat, key=int):
+            train, test = repeat[number]
+            folds.append(
+                Fold(
+                    train=np.asarray(train, dtype=np.int64),
+                    test=np.asarray(test, dtype=np.int64),
+                )
+            )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceError(
+            f"{spec}: its splits are not of the form repeat, fold, [train, test]: {error!r}",
+            "download the container again",
+        ) from None
+    if not folds:
+        raise SourceError(f"{spec} has no split", "give another container")
+    return tuple(folds)
+
+
+def _with_declared_categories(table: Table, folder: Path) -> Table:
+    """Return a table whose categories are those that the container declares.
+
+    Parquet may have them as plain texts or numbers.
+    """
+    if not (folder / _DTYPES).is_file():
+        return table
+    declared = _read_json(folder, _DTYPES.removesuffix(".json"))
+    types = dict(table.types)
+    for name, dtype in declared.items():
+        if dtype == "category" and name in table.frame:
+            types[name] = "categorical"
+    return replace(table, types=types)
+
+
+def _read_container_order(task: Task, about: _About) -> RowOrder | None:
+    """Return the order that the container's splits keep to."""
+    table = OrderedTable.of_task(task)
+    if len(about.groups) < 2:
+        group = about.groups[0] if about.groups else None
+        return read_order(table, time=about.time, group=group)
+    # rows of one group are alike in all columns that name it
+    columns = task.features[list(about.groups)].astype(str)
+    codes, _ = pd.factorize(pd.MultiIndex.from_frame(columns))
+    return RowOrder(
+        group=np.asarray(codes, dtype=np.int64), group_name=", ".join(about.groups)
+    )
+
+
+def _beyond_arena() -> Any:
+    """Return the package's collection; nothing is downloaded."""
+    if find_spec("data_foundry") is None:
+        raise SourceError(
+            "beyondarena needs the package data-foundry, which is not installed",
+            "pip install data-foundry huggingface-hub, or give the folder of a container",
+        )
+    from data_foundry.collections import BEYOND_ARENA
+
+    return BEYOND_ARENA
+
+
+def _load_named(name: str, options: SourceConfig) -> Task:
+    """Download a container of BeyondArena, where the cache has none, and read it."""
+    from data_foundry.collections import resolve_cache_dir
+
+    collection = _beyond_arena()
+    spec = f"beyondarena/{name}"
+    cache = resolve_cache_dir(None, collection_name=collection.name)
+    try:
+        folder = collection.source.fetch(collection.find_entry(name), cache)
+    # the client raises errors of its own, of the network and of its files
+    except Exception as error:
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise NetworkError(
+            f"{spec} cannot be downloaded: {first_line}",
+            "try again where Hugging Face can be reached, or give the folder of a container",
+        ) from None
+    return load_container(Path(folder), spec, options)

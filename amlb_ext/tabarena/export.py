@@ -1,0 +1,159 @@
+"""A suite as a folder from which TabArena's models run on it.
+
+TabArena 0.1.0 takes a table with positions of training and test rows for each fold, and wants no
+row in the test part of two folds. So the rows of each fold stand in the table once for each fold
+that has them, training rows first, then the test rows of every part.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.errors import PublishError
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
+from amlb_ext.suite import SuiteFiles
+
+#: Says of a folder that it was written here.
+INDEX = "tasks.json"
+_SCRIPTS = ("hardsynth_tasks.py", "run_tabarena.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabArenaExport:
+    """What was written.
+
+    Attributes
+    ----------
+    out : Path
+    tasks : dict of str to int
+        Number of folds by task.
+    """
+
+    out: Path
+    tasks: dict[str, int]
+
+
+def export_for_tabarena(
+    directory: str | Path, out: str | Path | None = None
+) -> TabArenaExport:
+    """Write the tasks of a suite for TabArena, with a script that runs its models on them.
+
+    Parameters
+    ----------
+    directory : path
+        A finished suite of tables.
+    out : path, optional
+        Default: the suite's name with ``_tabarena``, in the current directory. Tables and scripts
+        of an earlier export of the same suite are replaced, and its results kept.
+
+    Returns
+    -------
+    TabArenaExport
+
+    Raises
+    ------
+    PublishError
+        The folder holds something else, or another suite's tasks.
+    SuiteError
+        There is no finished suite.
+
+    References
+    ----------
+    https://github.com/autogluon/tabarena, ``run_quickstart_tabarena_custom_datasets.py``
+    """
+    suite = SuiteFiles.load(directory)
+    root = suite.layout.root.resolve()
+    folder = Path(out) if out else Path(f"{root.name}_tabarena")
+    suite_hash = sha256_file(suite.layout.manifest)
+    _check_folder(folder, root, suite_hash)
+    (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    entries = []
+    folds_of_task = groupby(read_suite_folds(suite), key=lambda fold: fold.task)
+    for task, folds in folds_of_task:
+        entries.append(_write_task(folder / "tasks", task, list(folds)))
+    for name in _SCRIPTS:
+        shutil.copyfile(asset_path("resources", "tabarena", name), folder / name)
+    index = {"suite": suite.manifest.name, "manifest": suite_hash, "tasks": entries}
+    # written last: a folder without it is not taken for whole
+    write_text(folder / INDEX, json.dumps(index, indent=2) + "\n")
+    return TabArenaExport(
+        out=folder, tasks={entry["name"]: entry["folds"] for entry in entries}
+    )
+
+
+def _check_folder(folder: Path, root: Path, suite_hash: str) -> None:
+    """Raise where the folder holds what this command did not write, or another suite's tasks."""
+    if folder.resolve() == root:
+        raise PublishError(
+            f"{folder} is the suite itself", "give another folder with -o"
+        )
+    if not folder.exists() or not any(folder.iterdir()):
+        return
+    index = folder / INDEX
+    try:
+        earlier = json.loads(index.read_text(encoding="utf-8"))["manifest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PublishError(
+            f"{folder} holds something else; nothing was written",
+            "give an empty folder or a new one with -o",
+        ) from None
+    # predictions and TabArena's cache of one suite would be taken for another's
+    if earlier != suite_hash:
+        raise PublishError(
+            f"{folder} holds the tasks of another suite, or of this one before it was changed",
+            "give a new folder with -o",
+        )
+
+
+def _write_task(folder: Path, task: str, folds: list[SuiteFold]) -> dict:
+    """Write a task's table and what each of its rows is; return its entry of the index."""
+    tables = []
+    rows = []
+    for fold in folds:
+        for part, index, table in _parts_of_fold(fold):
+            tables.append(table)
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "source_fold": fold.fold,
+                        "part": part,
+                        "fold": index,
+                        "row": np.arange(len(table)),
+                    }
+                )
+            )
+    whole = pd.concat(tables, ignore_index=True)
+    first = folds[0]
+    if first.labels:
+        # by number of the class, so that TabArena's order of labels is the task's
+        whole[first.target] = pd.Categorical(
+            whole[first.target], categories=first.labels
+        )
+    whole.to_parquet(folder / f"{task}.parquet", index=False)
+    pd.concat(rows, ignore_index=True).to_parquet(
+        folder / f"{task}.rows.parquet", index=False
+    )
+    return {
+        "name": task,
+        "kind": first.kind,
+        "target": first.target,
+        "labels": list(first.labels),
+        "folds": len(folds),
+    }
+
+
+def _parts_of_fold(fold: SuiteFold) -> Iterator[tuple[str, int, pd.DataFrame]]:
+    """Yield training rows, under no name, and the test rows of each part with AMLB's fold."""
+    yield "", -1, fold.X.assign(**{fold.target: fold.y})
+    for (part, index), test in fold.tests.items():
+        yield part, index, test

@@ -1,0 +1,95 @@
+"""F is one of our own readers of weird tasks: the suite brings its code and needs nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.runner.install.copies import _with_installed_module
+from amlb_ext.runner.score import compare_scores
+from amlb_ext.suite.verify import verify_suite
+
+pytestmark = pytest.mark.usefixtures("light_models")
+
+PATH = "extensions.WeirdReader.readers.OutlineReader"
+
+
+@pytest.fixture(scope="module")
+def suite(light_models, tmp_path_factory):
+    """A suite of 200 samples of 12 points: in class a they lie on a circle."""
+    folder = tmp_path_factory.mktemp("shapes")
+    rng = np.random.default_rng(0)
+    points = rng.random((200, 12, 2))
+    label = np.where(rng.random(200) < 0.5, "a", "b")
+    angle = rng.random((200, 12)) * 2 * np.pi
+    circle = 0.5 + 0.2 * np.stack([np.cos(angle), np.sin(angle)], axis=2)
+    points[label == "a"] = circle[label == "a"]
+    # some labels are wrong, so that F fails on some rows
+    label[:30] = np.where(label[:30] == "a", "b", "a")
+    columns = [f"{axis}{k:03d}" for k in range(12) for axis in "xy"]
+    table = pd.DataFrame(points.reshape(200, 24).round(4), columns=columns)
+    table.assign(shape=label).to_csv(folder / "shapes.csv", index=False)
+    words = [
+        "generate",
+        str(folder / "shapes.csv"),
+        "--target",
+        "shape",
+        "--folds",
+        "1",
+    ]
+    words += ["--baseline", "outline_reader:grid=12", "-o", str(folder / "hard")]
+    words += ["--composition", "bad", "--certificate", "none", "--times", "1"]
+    assert main([*words, "--copies", "1", "-j", "1", "--quiet"]) == 0
+    return folder / "hard"
+
+
+def test_the_suite_holds_the_readers_code(suite):
+    frameworks = yaml.safe_load((suite / "frameworks.yaml").read_text())
+    params = frameworks["HardsynthBaseline"]["params"]
+    assert params["classifier"] == PATH
+    assert params["classifier_params"] == {"grid": 12}
+    assert (suite / "extensions" / "WeirdReader" / "readers.py").is_file()
+    assert not (suite / "extensions" / "LLMCoder").exists()
+    assert verify_suite(suite) == []
+
+
+def test_the_integration_of_the_suite_is_the_f_that_made_it(suite):
+    # without --trust-suite: the code of this installation runs, not that of the suite
+    scores = compare_scores(suite, workers=1)
+    assert "HardsynthBaseline" in set(scores.table["framework"])
+    assert scores.disagreements == ()
+
+
+def test_an_installed_suite_names_its_own_copy():
+    entry = {"module": "extensions.HardsynthSklearn", "params": {"classifier": PATH}}
+    installed = _with_installed_module(entry, "hard")
+    assert installed["params"]["classifier"] == f"hardsynth_suites.hard.{PATH}"
+    plain = {"module": "extensions.HardsynthSklearn", "params": {"classifier": "a.B"}}
+    assert _with_installed_module(plain, "hard")["params"] == {"classifier": "a.B"}
+
+
+def test_columns_that_are_no_points_are_refused():
+    make_importable(PATH)
+    from extensions.WeirdReader.readers import OutlineReader
+
+    with pytest.raises(ValueError, match="there are 3"):
+        OutlineReader().fit(np.zeros((4, 3)), [0, 1, 0, 1])
+
+
+def test_a_row_is_matched_once():
+    make_importable(PATH)
+    from extensions.WeirdReader import readers
+
+    rows = np.random.default_rng(1).random((6, 20))
+    reader = readers.OutlineReader(grid=10)
+    first = reader._matches(rows)
+    known = len(readers._KNOWN_MATCHES)
+    again = reader._matches(rows[::-1])
+    assert again[::-1].tolist() == first.tolist()
+    assert len(readers._KNOWN_MATCHES) == known
+    # another grid is another reading of the same row
+    assert readers.OutlineReader(grid=12)._matches(rows).tolist() != first.tolist()

@@ -1,0 +1,160 @@
+"""A suite for TabArena: its rows, its splits, and the way back into the report."""
+
+import importlib.util
+import json
+import sys
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_suites import write_suite
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError, PublishError, RunError
+from amlb_ext.report.given_predictions import find_predictions, read_given_predictions
+from amlb_ext.suite import SuiteFiles
+from amlb_ext.tabarena import export_for_tabarena
+
+TASKS = {
+    "cars": ("binary", 90, 12),
+    "wines": ("multiclass", 60, 25),
+    "homes": ("regression", 80, 20),
+}
+
+
+class _UserTask:
+    """Stands for TabArena's class: it keeps what it is given."""
+
+    def __init__(self, *, task_name, task_cache_path=None):
+        self.slug = f"{task_name}-0"
+
+    def create_task(self, **given):
+        self.given = given
+        return types.SimpleNamespace(metadata=self.slug)
+
+    def save_task(self, wrapper):
+        pass
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return write_suite(tmp_path_factory.mktemp("written") / "hard", TASKS)
+
+
+@pytest.fixture
+def exported(suite, tmp_path):
+    return export_for_tabarena(suite, tmp_path / "arena")
+
+
+@pytest.fixture
+def script(exported, monkeypatch):
+    """The copied module of the export, with TabArena's one class in place of TabArena."""
+    for name in ("tabarena", "tabarena.benchmark", "tabarena.benchmark.task"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["tabarena.benchmark.task"].UserTask = _UserTask
+    path = exported.out / "hardsynth_tasks.py"
+    spec = importlib.util.spec_from_file_location("exported_tasks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _result(task, fold, labels):
+    """Return what TabArena keeps of a model that predicts row by row the same."""
+    _, test = task.given["splits"][0][fold]
+    if not labels:
+        predicted = np.linspace(1, 2, len(test))
+    elif len(labels) == 2:
+        predicted = np.full(len(test), 0.25, dtype="float32")
+    else:
+        share = np.full((len(test), len(labels)), 1 / len(labels), dtype="float32")
+        predicted = share
+    return {
+        "framework": "Mean_c1",
+        "task_metadata": {"name": task.slug},
+        "simulation_artifacts": {
+            "pred_proba_dict_test": {"Mean_c1": predicted},
+            "y_test_idx": np.asarray(test),
+            "ordered_class_labels": list(labels),
+        },
+    }
+
+
+def test_tables_hold_the_rows_of_every_fold_and_part(suite, script):
+    tasks, _ = script.load_tasks()
+    files = SuiteFiles.load(suite)
+    for task, name in zip(tasks, sorted(TASKS), strict=True):
+        given = task.given
+        assert given["problem_type"] in ("classification", "regression")
+        seen = []
+        for fold, (train, test) in given["splits"][0].items():
+            full = files.amlb_task(f"{name}_full")
+            train_file, _ = files.pair(full.name, fold)
+            written = pd.read_csv(train_file, dtype=str)
+            table = given["dataset"].loc[train]
+            for column in written:
+                values = table[column]
+                if pd.api.types.is_numeric_dtype(values):
+                    expected = written[column].astype(float)
+                    np.testing.assert_array_equal(values, expected)
+                else:
+                    assert values.dropna().tolist() == written[column].dropna().tolist()
+            seen += test
+        assert len(set(seen)) == len(seen)
+
+
+def test_predictions_come_back_into_the_report(suite, script, exported):
+    tasks, _ = script.load_tasks()
+    index = json.loads((exported.out / "tasks.json").read_text())["tasks"]
+    results = []
+    for task, about in zip(tasks, index, strict=True):
+        for fold in range(about["folds"]):
+            results.append(_result(task, fold, about["labels"]))
+    script.write_predictions(results)
+    of_amlb, files = find_predictions([exported.out], {})
+    assert of_amlb == []
+    given = read_given_predictions(SuiteFiles.load(suite), files)
+    jobs = set(given.jobs["amlb_task"])
+    assert {"cars_full", "wines_full", "homes_full"} <= jobs
+    table = given.tables["Mean_c1", "cars_full", 0]
+    labels = [label for label in index[0]["labels"]]
+    assert table[labels[1]].unique().tolist() == [0.25]
+
+
+def test_a_second_export_keeps_results_and_another_suite_is_refused(
+    suite, exported, tmp_path
+):
+    kept = exported.out / "hardsynth_predictions"
+    kept.mkdir()
+    export_for_tabarena(suite, exported.out)
+    assert kept.is_dir()
+    other = write_suite(tmp_path / "other", {"cars": ("binary", 70, 12)})
+    with pytest.raises(PublishError, match="another suite"):
+        export_for_tabarena(other, exported.out)
+    with pytest.raises(PublishError, match="holds something else"):
+        export_for_tabarena(suite, other)
+
+
+def test_files_of_one_name_and_empty_folders_are_refused(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder / "hardsynth_predictions").mkdir(parents=True)
+    with pytest.raises(RunError, match="holds no predictions"):
+        find_predictions([tmp_path / "a"], {})
+    for folder in ("a", "b"):
+        (tmp_path / folder / "hardsynth_predictions" / "M.csv").touch()
+    with pytest.raises(ConfigError, match="given twice"):
+        find_predictions([tmp_path / "a", tmp_path / "b"], {})
+
+
+def test_the_command_says_how_to_run_and_report(suite, tmp_path, capsys):
+    out = tmp_path / "arena"
+    assert main(["export", str(suite), "--for", "tabarena", "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "python run_tabarena.py LightGBM" in said
+    assert f"hardsynth report {suite} --results {out}" in said
+    assert main(["export", str(suite)]) == 2
+    assert "--base-url" in capsys.readouterr().err
+    flags = ["--for", "tabarena", "--base-url", "https://host/folder"]
+    assert main(["export", str(suite), *flags]) == 2
+    assert "leave --base-url out" in capsys.readouterr().err
