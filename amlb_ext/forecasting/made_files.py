@@ -118,7 +118,8 @@ def _provenance(
 ) -> pa.Table:
     n = len(part)
     genes = [move.genes.tolist() for move in part.moves] or [[]] * n
-    keys = [move.noise_key for move in part.moves] or [None] * n
+    keys: list[int | None] = [move.noise_key for move in part.moves]
+    keys = keys or [None] * n
     return pa.table(
         {
             "task": [task.name] * n,

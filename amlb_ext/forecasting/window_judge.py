@@ -139,7 +139,7 @@ class WindowJudge:
         known = np.flatnonzero(np.isfinite(scale))
         hardness, mase, teacher_mase = np.full((3, len(pasts)), np.nan)
         if len(known):
-            asked = [pasts[k] for k in known]
+            asked = [pasts[int(k)] for k in known]
             y, s = future[known], scale[known]
             answer = self.ask(asked)
             teacher = self.teacher.means(asked, items[known])
@@ -160,7 +160,7 @@ class WindowJudge:
         known = np.flatnonzero(np.isfinite(scale))
         hardness = np.full(len(pasts), np.nan)
         if len(known):
-            answer = self.ask([pasts[k] for k in known])
+            answer = self.ask([pasts[int(k)] for k in known])
             hardness[known] = self._hardness(answer, None, future[known], scale[known])
         return hardness
 
