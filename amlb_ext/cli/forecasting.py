@@ -19,6 +19,7 @@ from amlb_ext.core.errors import ConfigError
 if TYPE_CHECKING:
     from amlb_ext.forecasting.forecasters import Forecaster
     from amlb_ext.forecasting.generate import GeneratedForecasts
+    from amlb_ext.forecasting.made_windows import MakingSettings
     from amlb_ext.forecasting.panel import PanelRoles
     from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 
@@ -43,6 +44,11 @@ _SETTINGS = {
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
+    ("preset",),
+    ("search", "copies"),
+    ("search", "kappa"),
+    ("synthesizer", "name"),
+    ("synthesizer", "times"),
 }
 _TABLE_ENDINGS = (".csv", ".parquet")
 #: Begins the names of sources that are tables for sure.
@@ -422,6 +428,8 @@ def _write_series(
         force=arguments.force,
         settings={"baseline": Path(word).name},
         benchmark=benchmark,
+        making=_making_settings(layer),
+        certificate=None if arguments.certificate == "none" else arguments.certificate,
     )
     _print_generated(arguments, generated)
     return 1 if generated.left_out else 0
@@ -430,12 +438,22 @@ def _write_series(
 def _print_generated(
     arguments: argparse.Namespace, generated: GeneratedForecasts
 ) -> None:
+    from amlb_ext.suite.layout import amlb_name
+
     for task, reason in generated.left_out.items():
         print(escape_controls(f"{task} is left out: {reason}"), file=sys.stderr)
     suite = generated.suite
     if arguments.json:
         entries = [vars(task) for task in suite.tasks]
-        entry: dict[str, Any] = {"out": str(generated.out), "tasks": entries}
+        verdicts = {}
+        for table, part in generated.parts.items():
+            for kind, certificate in part.certificates.items():
+                verdicts[amlb_name(table, kind)] = certificate.verdict
+        entry: dict[str, Any] = {
+            "out": str(generated.out),
+            "tasks": entries,
+            "verdicts": verdicts,
+        }
         if generated.left_out:
             entry["left_out"] = generated.left_out
         print_json(entry)
@@ -454,13 +472,27 @@ def _print_generated(
     print(f"      hardsynth report {out} --results out")
 
 
+def _making_settings(layer: Mapping[str, Any]) -> MakingSettings:
+    """Return what is made of bad windows, as the flags say."""
+    from amlb_ext.forecasting.made_windows import MakingSettings
+
+    # checked as settings of tables are; unlike there, nothing is searched for or drawn unless it
+    # is asked for
+    stages = ("preset", "search", "synthesizer")
+    config = build_config({stage: layer[stage] for stage in stages if stage in layer})
+    has_kappa = "kappa" in layer.get("search", {})
+    return MakingSettings(
+        copies=config.search.copies,
+        kappa=float(config.search.kappa or 0.0) if has_kappa else 0.0,
+        preset=config.preset,
+        generator=layer.get("synthesizer", {}).get("name", ""),
+        times=config.synthesizer.times,
+    )
+
+
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:
     """Refuse settings that series do not have, rather than to look away."""
     _check_layer(layer)
-    if arguments.certificate == "full":
-        raise ConfigError(
-            "suites of series have no certificate yet", "leave --certificate out"
-        )
     for flag in ("config", "relations", "dry_run", "cluster", "logs"):
         if getattr(arguments, flag, None):
             raise ConfigError(

@@ -44,6 +44,34 @@ def verify_series(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
+def show_series(arguments: argparse.Namespace) -> int:
+    """Print the certificates of a suite of forecasting tasks."""
+    from amlb_ext.core.errors import SuiteError, suggest_nearest
+    from amlb_ext.forecasting.stored_certificates import read_certificates
+    from amlb_ext.forecasting.suite_files import ForecastSuite
+    from amlb_ext.forecasting.wording import of_windows
+    from amlb_ext.validity import certificates_to_json
+
+    stored = read_certificates(ForecastSuite.load(arguments.suite))
+    if not stored:
+        raise SuiteError(
+            f"{arguments.suite} was written without certificates",
+            "generate it again without --certificate none",
+        )
+    for task in arguments.task:
+        if task not in stored:
+            raise SuiteError(
+                f"{arguments.suite} has no certificate of {task!r}",
+                suggest_nearest(task, list(stored)),
+            )
+    shown = [stored[task] for task in arguments.task or stored]
+    if arguments.json:
+        print_json(certificates_to_json(shown))
+    elif not arguments.quiet:
+        print("\n".join(of_windows(certificate.text()) for certificate in shown))
+    return 0
+
+
 def report_series(
     arguments: argparse.Namespace, predictions: Mapping[str, Path]
 ) -> int:
@@ -91,7 +119,8 @@ def _print_reports(reports: Mapping[str, ForecastReport]) -> None:
     for table, report in reports.items():
         comparison = report.comparison
         entry = {} if comparison is None else comparison.summary()
-        entries[table] = {**entry, "incomplete": report.incomplete}
+        made = report.made.to_dict("records")
+        entries[table] = {**entry, "incomplete": report.incomplete, "made": made}
     only = next(iter(entries.values())) if len(entries) == 1 else {"tables": entries}
     print_json(to_json_values(only))
 
@@ -101,12 +130,13 @@ def _show_report(
 ) -> None:
     """Print the answer of a table, or write its page; the only table needs no name."""
     from amlb_ext.core.files import write_text
+    from amlb_ext.forecasting.made_report import made_text
 
     comparison = report.comparison
     if table and not arguments.quiet:
         print(f"== {table}")
     if comparison is not None and arguments.text:
-        print(comparison.text(), end="")
+        print(comparison.text(), made_text(report.made), sep="", end="")
     elif comparison is not None:
         own = Path(arguments.suite, "hardsynth")
         out = Path(arguments.out) if arguments.out else own
@@ -115,8 +145,12 @@ def _show_report(
         csv = comparison.windows.to_csv(index=False, lineterminator="\n")
         name = f"{table}_windows.csv" if table else "windows.csv"
         write_text(out / "report" / name, csv)
+        if not report.made.empty:
+            csv = report.made.to_csv(index=False, lineterminator="\n")
+            write_text(out / "report" / name.replace("windows", "made"), csv)
         if not arguments.quiet:
             print(*comparison.headline(), comparison.advice, sep="\n")
+            print(made_text(report.made), end="")
             print(page)
     where = f" on {table}" if table else ""
     for framework, reason in report.incomplete.items():

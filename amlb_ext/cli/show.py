@@ -9,6 +9,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags
+from amlb_ext.cli.series_suites import show_series
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.paths import check_suite_folder
 
@@ -38,6 +39,10 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Print the certificates; see :func:`amlb_ext.validity.read_certificates`."""
     check_suite_folder(Path(arguments.suite))
+    from amlb_ext.suite.layout import holds_forecasts
+
+    if holds_forecasts(arguments.suite):
+        return show_series(arguments)
     from amlb_ext.core.errors import suggest_nearest
     from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity import certificates_to_json, read_certificates

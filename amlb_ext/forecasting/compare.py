@@ -25,6 +25,7 @@ from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.region import FEWEST_SERIES
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, roll_forecaster
+from amlb_ext.forecasting.wording import of_windows
 from amlb_ext.stats.claims import COLUMNS as CONTRAST_COLUMNS
 from amlb_ext.stats.claims import (
     OVERALL,
@@ -307,15 +308,8 @@ def _answer_by_series(
     answers = answer_questions(losses, rows, no_claim=failing.weighting.reason)
     weighting = choose_weighting(weights, items)
     text = failing.weighting.reason or why_no_region(weighting) or weighting.reason
-    answers["reason"] = answers["reason"].map(_of_windows)
-    return answers, _of_windows(text)
-
-
-def _of_windows(text: str) -> str:
-    """Return a sentence on rows of a table as one on windows of series."""
-    return text.replace("rows", "windows").replace(
-        "P(F fails | x)", "P(F fails | past)"
-    )
+    answers["reason"] = answers["reason"].map(of_windows)
+    return answers, of_windows(text)
 
 
 def _answer_over_time(

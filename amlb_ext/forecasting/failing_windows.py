@@ -17,7 +17,7 @@ from amlb_ext.forecasting.hardness import (
     reducible_hardness,
     settle_window_rule,
 )
-from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
+from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
 from amlb_ext.forecasting.past_features import past_features
 from amlb_ext.forecasting.region import WindowWeights, weigh_windows
@@ -26,6 +26,30 @@ from amlb_ext.forecasting.rolling import (
     ensemble_means,
     roll_forecaster,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningWindows:
+    """The windows of the learning origins: what may be looked at, futures included.
+
+    Attributes
+    ----------
+    origins : tuple of Windows
+        Their futures end at or before the cutoff of every test origin.
+    hardness : ndarray of shape (N,)
+        Of all of them, origin by origin.
+    is_bad : ndarray of shape (N,), bool
+    """
+
+    origins: tuple[Windows, ...]
+    hardness: np.ndarray
+    is_bad: np.ndarray
+
+    def parts(self) -> list[tuple[Windows, np.ndarray]]:
+        """Return each origin's windows, and which of them are bad."""
+        ends = np.cumsum([len(windows) for windows in self.origins])
+        flags = np.split(self.is_bad, ends[:-1]) if len(ends) else []
+        return list(zip(self.origins, flags, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +70,8 @@ class FailingWindows:
     weighting : WindowWeights
     left_out : tuple of LeftOut
         Series that take no part at some test origin, each once.
+    learning : LearningWindows or None
+        None where the windows were read from a suite.
     """
 
     panel: Panel
@@ -57,6 +83,7 @@ class FailingWindows:
     is_bad: np.ndarray
     weighting: WindowWeights
     left_out: tuple[LeftOut, ...]
+    learning: LearningWindows | None = None
 
     @property
     def items(self) -> np.ndarray:
@@ -161,6 +188,11 @@ def find_failing_windows(
         is_bad=is_bad[test],
         weighting=weighting,
         left_out=_left_out_once(panel, tests),
+        learning=LearningWindows(
+            origins=tuple(learning),
+            hardness=hardness[:n_learning],
+            is_bad=is_bad[:n_learning],
+        ),
     )
 
 
@@ -240,7 +272,15 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
         return []
     first = left_out[0]
     verb = "is" if len(left_out) == 1 else "are"
-    return [
+    sentences = [
         f"{len(left_out)} series {verb} left out at a test origin, {first.series!r} the first: "
         f"{first.reason}"
     ]
+    n_without = sum(entry.reason == NO_SCALE for entry in left_out)
+    if n_without:
+        verb = "has" if n_without == 1 else "have"
+        sentences.append(
+            f"{n_without} series {verb} no scale, since the past repeats itself (all zeros do): "
+            "MASE says nothing there, and AMLB leaves such items out of its mean without a word"
+        )
+    return sentences

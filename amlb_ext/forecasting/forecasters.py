@@ -81,6 +81,10 @@ class Forecasts:
     quantiles: np.ndarray | None = None
 
 
+#: Forecasts behind any pasts, by a forecaster as it stands at one cutoff.
+AskPasts = Callable[[Sequence[np.ndarray]], Forecasts]
+
+
 class Forecaster(ABC):
     """A method of forecasting many series at one cutoff."""
 
@@ -89,6 +93,21 @@ class Forecaster(ABC):
     @abstractmethod
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Return the forecasts of all series of a request, in its order."""
+
+    def learn(self, request: ForecastRequest) -> AskPasts | None:
+        """Return the forecaster as it stands at a cutoff, to be asked about made pasts, too.
+
+        None where it only knows forecasts of named series. A forecaster that learns from all series
+        of a request must learn here, from the real ones, and not from the made pasts.
+        """
+
+        def ask(pasts: Sequence[np.ndarray]) -> Forecasts:
+            names = tuple(f"made window {number}" for number in range(len(pasts)))
+            return checked_forecasts(
+                self, replace(request, names=names, pasts=tuple(pasts))
+            )
+
+        return ask
 
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the same method on other knowledge, or nothing where there is no such."""
@@ -149,6 +168,10 @@ class GlobalForecaster(Forecaster):
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Learn from the pasts, and forecast behind them."""
+        return self.learn(request)(request.pasts)
+
+    def learn(self, request: ForecastRequest) -> AskPasts:
+        """Learn from the pasts of a request once."""
         learnt = request.pasts
         if self.part is not None:
             # by name, so that a series is in one half at every origin
@@ -158,8 +181,12 @@ class GlobalForecaster(Forecaster):
             learnt = tuple(learnt[k] for k in order[half::2])
         model = LagModel(self.name, season=request.season, seed=request.seed)
         model.fit(learnt, request.horizon, request.levels)
-        mean, quantiles = model.predict(request.pasts)
-        return Forecasts(mean=mean, quantiles=quantiles)
+
+        def ask(pasts: Sequence[np.ndarray]) -> Forecasts:
+            mean, quantiles = model.predict(pasts)
+            return Forecasts(mean=mean, quantiles=quantiles)
+
+        return ask
 
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the model learnt from halves of the series."""
@@ -259,6 +286,10 @@ class FileForecaster(Forecaster):
             return Forecasts(mean=mean)
         quantiles = found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
         return Forecasts(mean=mean, quantiles=quantiles)
+
+    def learn(self, request: ForecastRequest) -> None:
+        """Return None: a file knows nothing of made pasts."""
+        return
 
 
 def forecasts_from_table(

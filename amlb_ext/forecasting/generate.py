@@ -14,15 +14,19 @@ from amlb_ext.forecasting.failing_windows import (
     describe_left_out,
     find_failing_windows,
 )
+from amlb_ext.forecasting.forecaster_zoo import ZooSize
 from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
 from amlb_ext.forecasting.hardness import check_rule
+from amlb_ext.forecasting.made_parts import MADE_KINDS
+from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
-from amlb_ext.suite.layout import holds_forecasts
+from amlb_ext.forecasting.window_certificate import certify_windows
+from amlb_ext.suite.layout import amlb_name, holds_forecasts
 from amlb_ext.suite.twin import Original
 
 
@@ -47,8 +51,8 @@ class GeneratedForecasts:
     Attributes
     ----------
     suite : ForecastSuite
-    failing : dict of str to FailingWindows
-        By the names of the suite's tables.
+    parts : dict of str to SuitePart
+        What was written, by the names of the suite's tables.
     left_out : dict of str to str
         Tasks that could not be made hard, and why.
     notes : dict of str to tuple of str
@@ -56,7 +60,7 @@ class GeneratedForecasts:
     """
 
     suite: ForecastSuite
-    failing: dict[str, FailingWindows]
+    parts: dict[str, SuitePart]
     left_out: dict[str, str]
     notes: dict[str, tuple[str, ...]]
 
@@ -74,15 +78,22 @@ class GeneratedForecasts:
         """Return what was written, as text for a terminal."""
         rows = []
         for table in self.suite.tables:
-            failing = self.failing[table.name]
+            part = self.parts[table.name]
             for task in table.tasks:
-                seen = failing.panel.time_text(failing.origins.test[task.origin])
+                cutoff = part.failing.origins.test[task.origin]
+                if task.kind in MADE_KINDS and part.made.windows is not None:
+                    cutoff = part.made.windows.cutoff
+                seen = part.failing.panel.time_text(cutoff)
                 rows.append([task.name, len(task.items), seen])
         lines = [text_table(["AMLB task", "series", "last value seen"], rows), ""]
-        for name, failing in self.failing.items():
+        for name, part in self.parts.items():
             # the only table needs no name
-            where = f"{name}: " if len(self.failing) > 1 else ""
-            lines += [where + line for line in _describe(failing, self.notes[name])]
+            where = f"{name}: " if len(self.parts) > 1 else ""
+            said = [*_describe(part.failing, self.notes[name]), *part.made.notes]
+            lines += [where + line for line in said]
+            for kind, certificate in part.certificates.items():
+                lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
+                lines.append(f"  {certificate.reason}")
         return "\n".join(lines)
 
 
@@ -112,8 +123,10 @@ def generate_forecasts(
     force: bool = False,
     settings: Mapping[str, Any] | None = None,
     benchmark: str | None = None,
+    making: MakingSettings | None = None,
+    certificate: ZooSize | None = "quick",
 ) -> GeneratedForecasts:
-    """Find the windows on which F fails, and write a suite that AMLB v2.1.7 runs.
+    """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
 
     Everything is computed before anything is written. Of several tasks those that cannot be made
     hard are left out.
@@ -136,6 +149,10 @@ def generate_forecasts(
         More for the manifest.
     benchmark : str, optional
         Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
+    making : MakingSettings, optional
+        What is made of bad windows of earlier origins.
+    certificate : {'quick', 'full'}, optional
+        How many candidates the certificates are measured with; None for no certificate.
 
     Raises
     ------
@@ -168,6 +185,8 @@ def generate_forecasts(
                 twins=twins,
                 seed=seed,
                 settings=settings,
+                making=making or MakingSettings(),
+                certificate=certificate,
             )
         except HardsynthError as error:
             if len(series) == 1:
@@ -193,7 +212,7 @@ def generate_forecasts(
     tables = [table.name for table in suite.tables]
     return GeneratedForecasts(
         suite=suite,
-        failing=dict(zip(tables, [part.failing for part in parts], strict=True)),
+        parts=dict(zip(tables, parts, strict=True)),
         left_out=left_out,
         notes=dict(zip(tables, notes, strict=True)),
     )
@@ -210,8 +229,10 @@ def prepare_part(
     twins: int,
     seed: int,
     settings: Mapping[str, Any] | None,
+    making: MakingSettings,
+    certificate: ZooSize | None,
 ) -> SuitePart:
-    """Roll F and its twins over a table's windows, and find those on which F fails.
+    """Find the windows of a table on which F fails, and make others of them.
 
     Parameters
     ----------
@@ -219,7 +240,7 @@ def prepare_part(
     table : SeriesTable
     forecaster : Forecaster
         F.
-    origins, rule, alpha, twins, seed, settings
+    origins, rule, alpha, twins, seed, settings, making, certificate
         As in :func:`generate_forecasts`.
 
     Raises
@@ -243,11 +264,24 @@ def prepare_part(
     rolled_twins = []
     for twin in forecaster.twins(twins, panel.season):
         rolled_twins.append(roll_forecaster(twin, panel, failing.tests, seed))
+    made = make_windows(forecaster, failing, making, seed)
+    certificates = {}
+    if certificate is not None:
+        certificates = certify_windows(
+            forecaster, failing, made, rolled_twins, size=certificate, seed=seed
+        )
     about = {
         "source": task.source,
         "roles": vars(table.roles),
         "baseline": forecaster.name,
         "is_file": isinstance(forecaster, FileForecaster),
-        "settings": dict(settings or {}),
+        "settings": {**(settings or {}), "making": vars(making)},
     }
-    return SuitePart(task=task.name, failing=failing, twins=rolled_twins, about=about)
+    return SuitePart(
+        task=task.name,
+        failing=failing,
+        twins=rolled_twins,
+        about=about,
+        made=made,
+        certificates=certificates,
+    )

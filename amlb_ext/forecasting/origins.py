@@ -20,6 +20,8 @@ from amlb_ext.forecasting.panel import LeftOut, Panel
 _KEPT_SHARE = 0.9
 #: A scale below this share of the values' size is rounding.
 _ROUNDING = 1e-10
+#: Why a series has no window though it is long enough.
+NO_SCALE = "the past repeats itself from season to season: no scale"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +181,18 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
     return int(enough[-1])
 
 
+def has_scale(scale: float, past: np.ndarray) -> bool:
+    """Whether a scale is one, neither missing nor 0 but for rounding.
+
+    Examples
+    --------
+    >>> past = np.array([1.0, 2.0])
+    >>> has_scale(0.5, past), has_scale(1e-16, past), has_scale(float("nan"), past)
+    (True, False, False)
+    """
+    return bool(scale > _ROUNDING * float(np.abs(past).max()))
+
+
 def cut_windows(panel: Panel, cutoff: int) -> Windows:
     """Return the windows at one origin, and why other series have none.
 
@@ -201,12 +215,12 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
         else:
             past = panel.past(item, cutoff)
             scale = seasonal_scale(past, season)
-            if scale > _ROUNDING * float(np.abs(past).max()):
+            if has_scale(scale, past):
                 items.append(item)
                 scales.append(scale)
                 futures.append(panel.future(item, cutoff))
                 continue
-            reason = "the past repeats itself from season to season: no scale"
+            reason = NO_SCALE
         left_out.append(LeftOut(series=name, reason=reason))
     return Windows(
         cutoff=cutoff,

@@ -77,7 +77,7 @@ def past_features(
 
 def _features_of(y: np.ndarray, season: int, scale: float) -> np.ndarray:
     n = len(y)
-    trend = _centred_mean(y, max(season, 3))
+    trend = centred_mean(y, max(season, 3))
     detrended = y - trend
     places = np.arange(n) % season
     pattern = np.bincount(places, detrended, season) / np.bincount(
@@ -99,9 +99,9 @@ def _features_of(y: np.ndarray, season: int, scale: float) -> np.ndarray:
         size / (abs(y.mean()) + _TINY),
         1 - remainder.var() / (detrended.var() + _TINY),
         1 - remainder.var() / ((y - pattern[places]).var() + _TINY),
-        _autocorrelation(y, 1),
-        _autocorrelation(y, season),
-        _autocorrelation(changes, 1),
+        autocorrelation(y, 1),
+        autocorrelation(y, season),
+        autocorrelation(changes, 1),
         abs(shift),
         shift,
         abs(y[-1] - last.mean()) / scale,
@@ -118,8 +118,14 @@ def _features_of(y: np.ndarray, season: int, scale: float) -> np.ndarray:
     return np.array(values)
 
 
-def _centred_mean(y: np.ndarray, width: int) -> np.ndarray:
-    """Return the mean over a window around each value, narrower at both ends."""
+def centred_mean(y: np.ndarray, width: int) -> np.ndarray:
+    """Return the mean over a window around each value, narrower at both ends; ``(n,)``.
+
+    Examples
+    --------
+    >>> centred_mean(np.array([1.0, 2.0, 3.0, 7.0]), 3).tolist()
+    [1.5, 2.0, 4.0, 5.0]
+    """
     sums = np.r_[0.0, np.cumsum(y)]
     places = np.arange(len(y))
     first = np.maximum(places - width // 2, 0)
@@ -127,7 +133,14 @@ def _centred_mean(y: np.ndarray, width: int) -> np.ndarray:
     return np.asarray((sums[last] - sums[first]) / (last - first))
 
 
-def _autocorrelation(y: np.ndarray, lag: int) -> float:
+def autocorrelation(y: np.ndarray, lag: int) -> float:
+    """Return the correlation of values with those ``lag`` steps before; 0 where it has none.
+
+    Examples
+    --------
+    >>> round(autocorrelation(np.tile([1.0, -1.0], 50), 1), 2)
+    -0.99
+    """
     if len(y) <= lag + 1:
         return 0.0
     centred = y - y.mean()

@@ -49,13 +49,14 @@ class ForecastTask:
     name : str
     kind : str
         ``full``: all series of an origin. ``bad``, ``region``: some of them, which is another
-        problem to learn.
+        problem to learn. ``ga``, ``synthetic``: made windows.
     origin : int
-        Number of the test origin.
+        Number of the test origin; 0 for made windows, which serve all of them.
     path : str
         Of the data file, relative to the suite.
     items : tuple of int
-        Positions of its series in the panel.
+        Positions of its series in the panel; of made windows, those of the series that each came
+        from, so that one may stand several times.
     """
 
     name: str
@@ -118,6 +119,11 @@ class ForecastTable:
     def main_tasks(self) -> list[ForecastTask]:
         """The tasks of all series, one for each test origin."""
         return [task for task in self.tasks if task.kind == MAIN_KIND]
+
+    @property
+    def horizon(self) -> int:
+        """H, in steps."""
+        return int(self.entry["panel"]["horizon"])
 
     def read_failing_windows(self) -> FailingWindows:
         """Return the windows with F's forecasts, as they were when the suite was made.
@@ -336,4 +342,6 @@ _DESCRIPTIONS = {
     "full": "all series at one origin; claims rest on this task alone",
     "bad": "series on which F fails; fewer series to learn from: another problem",
     "region": "series drawn by their chance of failure; fewer to learn from: another problem",
+    "ga": "windows made of those on which F fails; hardsynth show says what they may be used for",
+    "synthetic": "windows drawn by a generator; hardsynth show says what they may be used for",
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from amlb_ext.forecasting.compare import Loss, answer_comparison
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
+from amlb_ext.forecasting.made_report import score_made_windows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
@@ -36,11 +38,15 @@ class ForecastReport:
         Forecasters that are not compared, and why.
     amlb_scores : DataFrame
         Mean MASE of each forecaster's items, by task, as AMLB and fev compute it.
+    made : DataFrame
+        What AMLB's frameworks do on made windows, see
+        :func:`~amlb_ext.forecasting.made_report.score_made_windows`.
     """
 
     comparison: ForecastComparison | None
     incomplete: dict[str, str]
     amlb_scores: pd.DataFrame
+    made: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def report_forecasts(
@@ -97,7 +103,9 @@ def report_forecasts(
         )
     reports = {}
     for table in suite.tables:
-        reports[table.name] = _report_table(table, runs, by_fev, loss=loss, level=level)
+        report = _report_table(table, runs, by_fev, loss=loss, level=level)
+        made = score_made_windows(suite, table, partial(_read_task, runs), level)
+        reports[table.name] = replace(report, made=made)
     return reports
 
 
@@ -152,6 +160,18 @@ def _read_runs(
         if isinstance(answer, str):
             return answer
         answers.append(answer)
+    return answers
+
+
+def _read_task(
+    runs: Mapping[str, Mapping[str, Path]], name: str, windows: Windows
+) -> dict[str, Forecasts | str]:
+    """Return the answers of all frameworks that ran a task."""
+    answers = {}
+    for framework, folders in runs.items():
+        if name in folders:
+            table = read_predictions(folders[name], name, 0)
+            answers[framework] = _read_answer(table, windows, f"{framework} on {name}")
     return answers
 
 

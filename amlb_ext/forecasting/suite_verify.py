@@ -8,6 +8,7 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.forecasting.made_verify import verify_made_windows
 from amlb_ext.forecasting.suite_definitions import definitions
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.suite.own_frameworks import is_suite_part_whole
@@ -50,7 +51,8 @@ def verify_forecasts(folder: str | Path) -> list[str]:
             )
     if findings:
         return findings
-    return check_definition(layout.definition_all(suite.name))
+    findings = check_definition(layout.definition_all(suite.name))
+    return findings + verify_made_windows(suite)
 
 
 def check_definition(path: Path) -> list[str]:

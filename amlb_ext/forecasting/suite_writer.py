@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from amlb_ext.forecasting import local_methods
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
 from amlb_ext.forecasting.fev_files import write_fev_data
+from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
+from amlb_ext.forecasting.made_parts import MADE_KINDS, MadeWindows
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
 from amlb_ext.forecasting.suite_definitions import definitions
@@ -49,6 +51,7 @@ from amlb_ext.suite.layout import (
 )
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.twin import Original
+from amlb_ext.validity.certificate import Certificate
 
 #: Frameworks that every suite has, by name, with their method.
 FRAMEWORKS = {
@@ -76,12 +79,17 @@ class SuitePart:
         F's null twins, at the test origins.
     about : mapping
         Source and settings, for the manifest.
+    made : MadeWindows
+    certificates : mapping of str to Certificate
+        By the kind of task that each speaks of.
     """
 
     task: str
     failing: FailingWindows
     twins: Sequence[RolledForecasts]
     about: Mapping[str, Any]
+    made: MadeWindows = field(default_factory=MadeWindows)
+    certificates: Mapping[str, Certificate] = field(default_factory=dict)
 
 
 def write_suite(
@@ -146,9 +154,14 @@ def write_suite(
         for folder in (layout.root / "data", layout.root / FEV_FOLDER):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(layout.own / "tables", ignore_errors=True)
+        for old in layout.own.glob("*/certificate.json"):
+            old.unlink()
         files = {}
         for part, table in zip(parts, suite.tables, strict=True):
-            files |= _write_data(layout, part.failing, table.tasks)
+            real = [task for task in table.tasks if task.kind not in MADE_KINDS]
+            files |= _write_data(layout, part.failing, real)
+            files |= write_made(layout, table, part.made, part.failing.panel)
+            files |= _write_certificates(layout, table.name, part.certificates)
             files |= write_fev_data(layout, part.failing, table.main_tasks)
             files |= _write_own(layout, table.folder, part)
         files |= _write_amlb_files(layout, seed)
@@ -169,7 +182,10 @@ def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[Forecast
     tasks_of = {}
     for part, names in zip(parts, wanted, strict=True):
         table, *origins = [next(safe) for _ in names]
-        tasks_of[table] = plan_tasks(part.failing, origins or [table], seed)
+        tasks_of[table] = [
+            *plan_tasks(part.failing, origins or [table], seed),
+            *plan_made_tasks(part.made, table),
+        ]
     return tasks_of
 
 
@@ -272,6 +288,7 @@ def _table_entry(
         "left_out": [vars(entry) for entry in failing.left_out],
         "notes": list(panel.notes),
         "tasks": [vars(task) for task in tasks],
+        "made": describe_made(part.made, panel),
     }
 
 
@@ -337,6 +354,18 @@ def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     for name, table in (("series", series), ("windows", windows)):
         path = folder / f"{name}.parquet"
         files[layout.relative(path)] = write_parquet(table, path)
+    return files
+
+
+def _write_certificates(
+    layout: Layout, table: str, certificates: Mapping[str, Certificate]
+) -> dict[str, str]:
+    """Write each certificate under the name that its task has in the suite."""
+    files = {}
+    for kind, certificate in certificates.items():
+        named = replace(certificate, task=amlb_name(table, kind))
+        path = layout.task_certificate(named.task)
+        files[layout.relative(path)] = write_text(path, named.json())
     return files
 
 

@@ -1,0 +1,240 @@
+"""Do made windows look like real ones, and did they keep their order in time?
+
+Notation
+--------
+t : values of each past once all are cut alike; H : horizon; m : season; s : scale
+r_k, r'_k : autocorrelation at lag k of values, and of their differences
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from amlb_ext.core.display import format_decimals
+from amlb_ext.forecasting.past_features import FEATURES, autocorrelation, past_features
+from amlb_ext.forecasting.window_judge import window_scale
+from amlb_ext.validity.measures import (
+    MIN_ROWS,
+    Measure,
+    make_measure,
+    missing_measure,
+    too_few_text,
+)
+from amlb_ext.validity.realism_measures import (
+    ScaledTable,
+    measure_closest_record,
+    measure_two_sample,
+    thin_table,
+)
+
+#: Longest pasts that are compared, in seasons and in values.
+_SEASONS, _MOST = 10, 512
+#: Standard errors of the real ones that an autocorrelation may move by.
+TIME_ORDER_LIMIT = 2.0
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowSet:
+    """Windows with the series that each is of, or came from.
+
+    Attributes
+    ----------
+    pasts : sequence of ndarray
+    future : ndarray of shape (n, H)
+    series : ndarray of shape (n,), int
+    """
+
+    pasts: Sequence[np.ndarray]
+    future: np.ndarray
+    series: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pasts)
+
+    def take(self, chosen: np.ndarray) -> WindowSet:
+        """Return some of the windows, by position."""
+        return WindowSet(
+            pasts=[self.pasts[k] for k in chosen],
+            future=self.future[chosen],
+            series=self.series[chosen],
+        )
+
+    def join(self, other: WindowSet) -> WindowSet:
+        """Return these windows and others."""
+        return WindowSet(
+            pasts=[*self.pasts, *other.pasts],
+            future=np.concatenate([self.future, other.future]),
+            series=np.concatenate([self.series, other.series]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutWindows:
+    """Windows of equal length, each with a scale of its own.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, t + H)
+    scale : ndarray of shape (n,)
+    series : ndarray of shape (n,), int
+    """
+
+    values: np.ndarray
+    scale: np.ndarray
+    series: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def common_length(sets: Sequence[WindowSet], season: int) -> int:
+    """Return how many last values of a past are compared: nine tenths of each set have them."""
+    tenths = []
+    for windows in sets:
+        lengths = [len(past) for past in windows.pasts]
+        tenths.append(int(np.quantile(lengths, 0.1, method="lower")))
+    most = min(max(_SEASONS * season, season + 2), max(_MOST, season + 2))
+    return min(*tenths, most)
+
+
+def cut_alike(windows: WindowSet, length: int, season: int) -> CutWindows:
+    """Return the windows with ``length`` last values of their past; shorter ones are left out."""
+    values, scales, kept = [], [], []
+    for number, past in enumerate(windows.pasts):
+        end = past[-length:]
+        scale = window_scale(end, season)
+        if len(end) < length or not np.isfinite(scale):
+            continue
+        values.append(np.r_[end, windows.future[number]])
+        scales.append(scale)
+        kept.append(number)
+    width = length + windows.future.shape[1]
+    return CutWindows(
+        values=np.array(values).reshape(-1, width),
+        scale=np.array(scales),
+        series=windows.series[kept],
+    )
+
+
+def window_features(cut: CutWindows, length: int, season: int) -> np.ndarray:
+    """Return numbers without a unit of pasts, and of how the futures go on; ``(n, 22)``."""
+    pasts = list(cut.values[:, :length])
+    of_past = past_features(pasts, season, cut.scale)
+    of_past = np.delete(of_past, FEATURES.index("length"), axis=1)
+    past, future = cut.values[:, :length], cut.values[:, length:]
+    last_season = past[:, -season:]
+    first_step = future[:, 0] - past[:, -1]
+    steps = np.diff(np.column_stack([past[:, -1], future]), axis=1)
+    past_steps = np.abs(np.diff(past, axis=1)).mean(axis=1)
+    of_future = np.column_stack(
+        [
+            (future.mean(axis=1) - last_season.mean(axis=1)) / cut.scale,
+            np.abs(first_step) / cut.scale,
+            np.abs(steps).mean(axis=1) / (past_steps + _TINY * cut.scale),
+            future.std(axis=1) / cut.scale,
+        ]
+    )
+    return np.clip(np.column_stack([of_past, of_future]), -1e6, 1e6)
+
+
+def measure_window_realism(
+    made: WindowSet, real: WindowSet, season: int, rng: np.random.Generator
+) -> list[Measure]:
+    """Return the two-sample test on features of windows, and the distance to the closest real one.
+
+    Windows of one series, or made of it, stand in one part of the cross-validation.
+    """
+    length = common_length([made, real], season)
+    cut_made = cut_alike(made, length, season)
+    cut_real = cut_alike(real, length, season)
+    n_series = len(np.unique(cut_real.series))
+    if n_series < MIN_ROWS or len(cut_made) < MIN_ROWS:
+        why = too_few_text(n_series, "bad windows")
+        if n_series >= MIN_ROWS:
+            why = f"not enough rows: {len(cut_made)} made windows"
+        return [
+            missing_measure("two-sample test", why, "", None, "<="),
+            missing_measure("closest record", why, "", None, ">="),
+        ]
+    by_features = [
+        _table(window_features(cut, length, season), cut.series)
+        for cut in (cut_made, cut_real)
+    ]
+    two_sample = measure_two_sample(
+        thin_table(by_features[0], rng), by_features[1], rng
+    )
+    by_values = []
+    for cut in (cut_made, cut_real):
+        centre = cut.values[:, length - season : length].mean(axis=1, keepdims=True)
+        scaled = (cut.values - centre) / cut.scale[:, None]
+        by_values.append(_table(scaled, cut.series))
+    closest = measure_closest_record(thin_table(by_values[0], rng), by_values[1], rng)
+    return [two_sample, closest]
+
+
+def _table(values: np.ndarray, series: np.ndarray) -> ScaledTable:
+    return ScaledTable(values, series, np.zeros(values.shape[1], dtype=bool))
+
+
+def time_order(cut: CutWindows, season: int) -> dict[str, np.ndarray]:
+    """Return the autocorrelations of each window by name, ``(n,)`` each.
+
+    Examples
+    --------
+    >>> cut = CutWindows(values=np.tile([[0.0, 1.0]], (2, 20)), scale=np.ones(2),
+    ...                  series=np.arange(2))
+    >>> time_order(cut, 2)["values, lag 1"].round(2).tolist()
+    [-0.98, -0.98]
+    """
+    found = {}
+    for lag in dict.fromkeys((1, season)):
+        found[f"values, lag {lag}"] = _correlations(cut.values, lag)
+        changes = np.diff(cut.values, axis=1)
+        found[f"differences, lag {lag}"] = _correlations(changes, lag)
+    return found
+
+
+def _correlations(values: np.ndarray, lag: int) -> np.ndarray:
+    return np.array([autocorrelation(row, lag) for row in values])
+
+
+def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Measure:
+    """Return how far autocorrelations of made windows are from those of their sources.
+
+    The value is the largest gap of their means, over the standard error of the sources' mean:
+    beyond 2 the made windows are other series, as far as the sources can tell.
+    """
+    name, source = (
+        "time order",
+        "autocorrelations 1 and m of values and differences; ours",
+    )
+    length = common_length([made, sources], season)
+    cut_made = cut_alike(made, length, season)
+    cut_sources = cut_alike(sources, length, season)
+    if len(cut_made) < 3 or len(cut_sources) < 3:
+        why = "not enough rows: three windows on either side are needed"
+        return missing_measure(name, why, source, TIME_ORDER_LIMIT, "<=")
+    of_made = time_order(cut_made, season)
+    of_sources = time_order(cut_sources, season)
+    texts, gaps = [], []
+    for what, correlations in of_sources.items():
+        real, mean = float(correlations.mean()), float(of_made[what].mean())
+        # a source is one window of one series
+        error = float(correlations.std(ddof=1)) / np.sqrt(len(correlations))
+        # what is exact in real windows may not move at all
+        gaps.append(abs(mean - real) / max(error, _TINY))
+        texts.append(f"{what} {format_decimals(real, 2)} to {format_decimals(mean, 2)}")
+    worst = int(np.argmax(gaps))
+    return make_measure(
+        name,
+        float(gaps[worst]),
+        "largest shift of an autocorrelation, in standard errors of the windows that these were "
+        f"made of; from those to these: {'; '.join(texts)}",
+        source,
+        threshold=TIME_ORDER_LIMIT,
+        sense="<=",
+    )

@@ -1,0 +1,196 @@
+"""Which made windows look, fail and rank as real failing ones do? Several ways of making them.
+
+    python tests/benchmarks/made_windows.py m3_monthly.parquet --horizon 12 --sample 600
+    python tests/benchmarks/made_windows.py --bike hour.csv --horizon 24 --baseline seasonal_naive
+
+The table is long, with the columns item_id, timestamp and target. With ``--bike`` the hourly counts
+of UCI's Bike Sharing become series of two weeks each, set side by side on one calendar, missing
+hours filled with the value before. Each way makes windows of the same bad ones, and one line gives
+what its certificate measures: how well made ones are told from real bad ones of all origins (AUC,
+grouped by series; halves of the real ones in brackets), the autocorrelation of differences from
+sources to made, the largest shift of an autocorrelation in standard errors, F's mean MASE on made
+over that on real bad windows, z2 and tau of candidates' differences from F, the order's relative
+agreement with its lower limit, plausibility of labels, the distance to the closest real window,
+verdict, and CPU seconds. One thread.
+"""
+
+import argparse
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from amlb_ext.core.display import text_table
+from amlb_ext.forecasting.failing_windows import find_failing_windows
+from amlb_ext.forecasting.forecasters import make_forecaster
+from amlb_ext.forecasting.made_parts import MadeWindows
+from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
+from amlb_ext.forecasting.origins import plan_origins
+from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.forecasting.rolling import request_at
+from amlb_ext.forecasting.window_certificate import certify_windows
+from amlb_ext.forecasting.window_judge import LABEL_SLACK, Teacher, WindowJudge
+from amlb_ext.forecasting.window_screen import WindowScreen
+
+#: Ways that hardsynth has.
+WAYS = {
+    "moved as a whole (default)": MakingSettings(),
+    "moved, kappa .1": MakingSettings(kappa=0.1),
+    "moved, kappa 1": MakingSettings(kappa=1.0),
+    "literal": MakingSettings(preset="literal"),
+    "timevae": MakingSettings(generator="timevae"),
+}
+COPIES = 5
+
+
+def bike_series(path):
+    """Return two weeks each of the hourly counts as series on one calendar."""
+    table = pd.read_csv(path)
+    day = pd.to_datetime(table["dteday"], dayfirst=True, format="mixed")
+    counts = pd.Series(
+        table["cnt"].to_numpy(float),
+        index=day + pd.to_timedelta(table["hr"], unit="h"),
+    )
+    every = pd.date_range(counts.index[0], counts.index[-1], freq="h")
+    values = counts.reindex(every).ffill().to_numpy()
+    length = 14 * 24
+    times = pd.date_range("2011-01-01", periods=length, freq="h")
+    parts = []
+    for number in range(len(values) // length):
+        own = values[number * length : (number + 1) * length]
+        name = f"weeks_{number:03d}"
+        parts.append(pd.DataFrame({"item_id": name, "timestamp": times, "target": own}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def with_white_noise(made, forecaster, failing, seed):
+    """Return windows whose values are each moved by themselves, by .025 of the window's range."""
+    windows = made.windows
+    request = request_at(failing.panel, windows.origin, seed)
+    judge = WindowJudge(
+        ask=forecaster.learn(request),
+        teacher=Teacher(request, windows.origin.items),
+        rule=failing.rule,
+        season=failing.panel.season,
+    )
+    own = judge.judge(windows.pasts, windows.future, windows.items)
+    screen = WindowScreen(windows, judge, own.teacher_mase * LABEL_SLACK)
+    rng = np.random.default_rng(seed)
+    sources = np.repeat(np.arange(len(windows)), COPIES)
+    pasts = []
+    for source in sources:
+        past = windows.pasts[source]
+        pasts.append(past + rng.normal(0, 0.025 * np.ptp(past), len(past)))
+    screen.add(pasts, windows.future[sources], sources)
+    part = screen.collected("ga", "lags", asked=len(sources))
+    return MadeWindows(windows=windows, parts=(part,))
+
+
+def shown(measure, decimals=2):
+    return "none" if measure.value is None else f"{measure.value:.{decimals}f}"
+
+
+def line(way, certificate, part, seconds):
+    two = certificate["two-sample test"]
+    halves = re.search(r"halves of the real ones: ([\d.]+)", two.text)
+    order = certificate[f"{part.kind}: order"]
+    moved = re.search(
+        r"differences, lag 1 (\S+ to [-\d.]+)", certificate["time order"].text
+    )
+    low = "" if order.low is None else f" ({order.low:.2f})"
+    return [
+        way,
+        f"{len(part)} of {part.asked}",
+        f"{shown(two)} ({halves[1] if halves else '-'})",
+        moved[1] if moved else "-",
+        shown(certificate["time order"], 1),
+        shown(certificate["hardness"]),
+        shown(certificate[f"{part.kind}: z2"], 1),
+        shown(certificate[f"{part.kind}: tau"]),
+        shown(order) + low,
+        shown(certificate["label support"]),
+        shown(certificate["closest record"]),
+        certificate.verdict,
+        f"{seconds:.0f}",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table", nargs="?")
+    parser.add_argument("--bike")
+    parser.add_argument("--horizon", type=int, required=True)
+    parser.add_argument("--season", type=int)
+    parser.add_argument("--baseline", default="theta")
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--ways", nargs="*", default=[*WAYS, "white noise"])
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    table = bike_series(arguments.bike) if arguments.bike else None
+    if table is None:
+        read = pd.read_parquet if arguments.table.endswith("parquet") else pd.read_csv
+        table = read(arguments.table)
+    names = table["item_id"].unique()
+    if arguments.sample and arguments.sample < len(names):
+        rng = np.random.default_rng(arguments.seed)
+        chosen = rng.choice(names, arguments.sample, replace=False)
+        table = table[table["item_id"].isin(chosen)]
+    roles = PanelRoles(
+        series="item_id",
+        time="timestamp",
+        target="target",
+        horizon=arguments.horizon,
+        season=arguments.season,
+    )
+    forecaster = make_forecaster(arguments.baseline)
+    start = time.process_time()
+    panel = read_panel(table, roles)
+    failing = find_failing_windows(
+        forecaster, panel, plan_origins(panel), with_jackknife=False
+    )
+    print(
+        f"{len(panel)} series, horizon {panel.horizon}, season {panel.season}, F "
+        f"{forecaster.name}; bad: {int(failing.is_bad.sum())} at the test origin, "
+        f"{[int(bad.sum()) for _, bad in failing.learning.parts()]} before; "
+        f"{time.process_time() - start:.0f} s"
+    )
+    rows = []
+    drawn = None
+    for way in arguments.ways:
+        start = time.process_time()
+        if way == "white noise":
+            drawn = drawn or make_windows(forecaster, failing, MakingSettings())
+            made = with_white_noise(drawn, forecaster, failing, arguments.seed)
+        else:
+            settings = replace(WAYS[way], copies=COPIES)
+            made = make_windows(forecaster, failing, settings, arguments.seed)
+        print(*made.notes, sep="\n")
+        found = certify_windows(
+            forecaster, failing, made, [], task="task", seed=arguments.seed
+        )
+        seconds = time.process_time() - start
+        for certificate, part in zip(found, made.parts, strict=False):
+            print(f"{way}, {part.kind}: {certificate.reason} {part.dropped}")
+            if way == "timevae" and part.kind == "ga":
+                continue
+            label = f"{way}, {part.kind}" if way == "literal" else way
+            rows.append(line(label, certificate, part, seconds))
+    headers = [
+        "way",
+        "kept",
+        "told apart",
+        "differences",
+        "time order",
+        "hardness",
+        "z2",
+    ]
+    headers += ["tau", "order (low)", "labels", "closest", "verdict", "s"]
+    print(text_table(headers, rows))
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,347 @@
+"""Made windows: from failures of earlier origins alone, kept where F still fails, certified."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.forecasting.failing_windows import find_failing_windows
+from amlb_ext.forecasting.forecasters import (
+    Forecasts,
+    forecasts_from_table,
+    make_forecaster,
+)
+from amlb_ext.forecasting.made_report import made_text, score_made_windows
+from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
+from amlb_ext.forecasting.origins import plan_origins
+from amlb_ext.forecasting.panel import read_panel
+from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
+from amlb_ext.forecasting.stored_certificates import read_certificates
+from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
+from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
+from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.forecasting.window_certificate import certify_windows
+from amlb_ext.forecasting.window_search import search_moves
+from amlb_ext.suite.sealed_json import sealed_text
+
+ROLES = replace(SIMULATED_ROLES, horizon=6)
+SETTINGS = MakingSettings(copies=2)
+#: So that a third of the windows are bad, of series too few for the forests of a region.
+ALPHA = 1.3
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_series(29, 84)
+
+
+@pytest.fixture(scope="module")
+def naive():
+    return make_forecaster("seasonal_naive")
+
+
+def find(table, forecaster):
+    panel = read_panel(table, ROLES)
+    return find_failing_windows(
+        forecaster, panel, plan_origins(panel), alpha=ALPHA, with_jackknife=False
+    )
+
+
+@pytest.fixture(scope="module")
+def failing(table, naive):
+    return find(table, naive)
+
+
+@pytest.fixture(scope="module")
+def made(failing, naive):
+    return make_windows(naive, failing, SETTINGS)
+
+
+def write(failing, made, certificates, out):
+    part = SuitePart(
+        task="toy",
+        failing=failing,
+        twins=[],
+        about={"source": "simulated", "baseline": "seasonal_naive"},
+        made=made,
+        certificates=certificates,
+    )
+    write_suite(out, [part], name="hardsynth", seed=0)
+    return out
+
+
+@pytest.fixture(scope="module")
+def suite(failing, naive, made, tmp_path_factory):
+    out = tmp_path_factory.mktemp("made") / "hard"
+    certificates = certify_windows(naive, failing, made, [])
+    return write(failing, made, certificates, out)
+
+
+def test_windows_are_made_of_bad_ones_whose_futures_ended_before_the_test(
+    made, failing
+):
+    (part,) = made.parts
+    assert made.windows.cutoff + 6 <= min(failing.origins.test)
+    bad = dict((w.cutoff, w.items[b]) for w, b in failing.learning.parts())
+    assert set(part.sources) <= set(bad[made.windows.cutoff])
+    assert np.bincount(part.sources).max() <= 2
+    assert (part.judged.hardness >= failing.rule.alpha).all()
+    assert np.isfinite(part.judged.scale).all()
+
+
+def with_spike(table, cutoff, names):
+    """Return the table with absurd values of some series behind a calendar position."""
+    times = np.sort(table["timestamp"].unique())
+    spiked = table.copy()
+    is_behind = spiked["timestamp"] > times[cutoff]
+    spiked.loc[is_behind & spiked["item_id"].isin(names), "target"] *= 1e6
+    return spiked
+
+
+def test_a_spike_behind_the_cutoff_is_in_no_made_window(table, made, failing, naive):
+    # of every series but two, for F may not fail everywhere
+    spiked = with_spike(table, failing.origins.test[0], table["item_id"].unique()[2:])
+    (part,) = make_windows(naive, find(spiked, naive), SETTINGS).parts
+    (before,) = made.parts
+    assert np.array_equal(part.sources, before.sources)
+    assert np.array_equal(part.future, before.future)
+    for one, other in zip(part.pasts, before.pasts, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_spike_behind_a_sources_own_cutoff_is_in_no_made_past(
+    table, made, failing, naive
+):
+    """Its label moves with it, and nothing that a forecaster sees."""
+    names = [failing.panel.names[item] for item in made.parts[0].sources]
+    spiked = with_spike(table, made.windows.cutoff, names)
+    (part,) = make_windows(naive, find(spiked, naive), SETTINGS).parts
+    assert part.future.max() > 1e6
+    assert max(past.max() for past in part.pasts) < 3 * table["target"].max()
+
+
+def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
+    assert verify_forecasts(suite) == []
+    loaded = ForecastSuite.load(suite)
+    manifest = loaded.tables[0].entry["made"]
+    (task,) = [task for task in loaded.tasks if task.kind == "ga"]
+    assert task.name == "toy_ga"
+    written = pd.read_csv(suite / task.path)
+    assert list(written) == ["item_id", "timestamp", "target"]
+    assert written["item_id"].nunique() == len(task.items)
+    assert manifest["parts"][0]["windows"] == len(task.items)
+    ends = written.groupby("item_id")["timestamp"].max()
+    assert set(ends) == {manifest["last_used"]}
+    assert manifest["last_used"] <= "2016-06-01"  # the test's cutoff
+
+
+@pytest.fixture
+def changed(suite, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(suite, copy)
+    repair_forecasts(copy)
+    return copy
+
+
+def reseal(folder):
+    """Let the manifest vouch for the files as they are: what a wrong writer would leave."""
+    import hashlib
+
+    path = manifest_path(folder)
+    content = json.loads(path.read_text())
+    content.pop("sha256")
+    for file in content["files"]:
+        data = (folder / file).read_bytes()
+        content["files"][file] = hashlib.sha256(data).hexdigest()
+    path.write_text(sealed_text(content))
+
+
+def write_csv(folder, table):
+    table.to_csv(folder / "data/toy_ga/toy_ga.csv", index=False)
+    reseal(folder)
+
+
+def made_csv(folder):
+    return pd.read_csv(folder / "data/toy_ga/toy_ga.csv")
+
+
+def test_verify_finds_a_value_that_no_move_makes(changed):
+    table = made_csv(changed)
+    table.loc[10, "target"] += 5
+    write_csv(changed, table)
+    (finding,) = verify_forecasts(changed)
+    assert "w00000" in finding
+    assert "is not what its move makes" in finding or "scale" in finding
+
+
+def test_verify_finds_windows_that_reach_behind_the_test_cutoff(changed):
+    path = changed / "hardsynth" / "made.parquet"
+    rows = pd.read_parquet(path)
+    rows.assign(cutoff=rows["cutoff"] + 6).to_parquet(path, index=False)
+    reseal(changed)
+    (finding,) = verify_forecasts(changed)
+    assert "6 steps behind the cutoff of the first test origin" in finding
+
+
+def test_verify_finds_shifted_times_missing_values_and_other_ids(changed):
+    table = made_csv(changed)
+    times = pd.to_datetime(table["timestamp"]) - pd.DateOffset(months=1)
+    write_csv(changed, table.assign(timestamp=times.dt.date))
+    assert "does not lie at the" in verify_forecasts(changed)[0]
+    write_csv(changed, table.iloc[1:])
+    assert "values, and" in verify_forecasts(changed)[0]
+    ids = table["item_id"].replace("w00001", "w99999")
+    write_csv(changed, table.assign(item_id=ids))
+    assert "ids are others" in verify_forecasts(changed)[0]
+
+
+def test_the_certificate_says_what_made_windows_are_for(suite, capsys):
+    (certificate,) = read_certificates(ForecastSuite.load(suite)).values()
+    assert certificate.task == "toy_ga"
+    assert certificate["time order"].passed
+    assert certificate["AMLB's scale"].value == 1
+    assert certificate["exact copies"].value == 0
+    assert certificate.verdict != "rank" or certificate["ga: order"].passed
+    assert main(["show", str(suite)]) == 0
+    assert "time order" in capsys.readouterr().out
+
+
+def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):
+    loaded = ForecastSuite.load(suite)
+    asked = {}
+
+    def read_answers(task, windows):
+        asked[task] = windows
+        right = Forecasts(mean=windows.future)
+        return {"Right": right, "Drops": "it predicts 3 of 9 series"}
+
+    scores = score_made_windows(loaded, loaded.tables[0], read_answers)
+    (row,) = scores.to_dict("records")
+    written = made_csv(suite).groupby("item_id").tail(6)["target"]
+    assert asked["toy_ga"].future.ravel() == pytest.approx(written.to_numpy())
+    assert (row["task"], row["framework"], row["mase"]) == ("toy_ga", "Right", 0)
+    assert row["mase_f"] > failing.rule.alpha
+    assert row["high"] < 0
+    assert row["use"] in ("rank", "describe", "stress-test only")
+    assert "'rank' alone may order models" in made_text(scores)
+
+
+def test_the_literal_reading_destroys_the_order_in_time_and_its_certificate_says_so(
+    failing, naive, tmp_path
+):
+    # without the paper's VAE, which is that of tables
+    settings = MakingSettings(preset="literal", times=0)
+    literal = make_windows(naive, failing, settings)
+    found = certify_windows(naive, failing, literal, [])
+    assert verify_forecasts(write(failing, literal, found, tmp_path / "literal")) == []
+    searched = found["ga"]
+    assert searched.verdict == "stress-test only"
+    assert searched["time order"].value > 2
+    assert "autocorrelation" in searched.reason
+    assert searched["AMLB's scale"].value == 1
+
+
+def test_nothing_is_made_where_f_cannot_be_asked_or_never_failed_enough(failing, naive):
+    file = forecasts_from_table(
+        pd.DataFrame({"s": ["a"], "t": ["2020-01-01"], "mean": [1.0]}),
+        "file",
+        series="s",
+        time="t",
+    )
+    assert "file of forecasts" in make_windows(file, failing, SETTINGS).notes[0]
+    none_bad = replace(
+        failing,
+        learning=replace(
+            failing.learning, is_bad=np.zeros_like(failing.learning.is_bad)
+        ),
+    )
+    assert "0 windows of a learning" in make_windows(naive, none_bad, SETTINGS).notes[0]
+    assert make_windows(naive, failing, MakingSettings(copies=0)).parts == ()
+    with pytest.raises(ConfigError, match="makes rows, not windows"):
+        MakingSettings(generator="copula")
+
+
+def test_the_search_finds_moves_that_are_harder_and_asks_nothing_without_pressure(
+    made,
+):
+    windows = made.windows
+    sources = np.arange(len(windows))
+
+    def ask(pasts, future, positions):
+        # hard is what fell: moves of the slope lead there
+        return np.array([past[0] for past in pasts]) / windows.scale[positions]
+
+    def refuse(pasts, future, positions):
+        raise AssertionError("F was asked")
+
+    how = {"season": 12, "rng": np.random.default_rng(0)}
+    drawn = search_moves(windows, sources, refuse, kappa=0, **how)
+    found = search_moves(windows, sources, ask, kappa=5.0, **how)
+    hardness = [ask(m.pasts, m.future, sources) for m in (drawn, found)]
+    assert (hardness[1] - hardness[0]).mean() > 0.3
+    # a distance that nothing outweighs keeps windows near
+    near = search_moves(windows, sources, ask, kappa=1e-9, **how)
+    moved = [
+        np.mean([np.abs(p - q).mean() for p, q in zip(m.pasts, windows.pasts)])
+        for m in (near, drawn)
+    ]
+    assert moved[0] < 0.8 * moved[1]
+
+
+def test_the_experimental_generator_draws_windows_that_verify_accepts(
+    failing, naive, tmp_path
+):
+    settings = MakingSettings(copies=2, generator="timevae")
+    drawn = make_windows(naive, failing, settings)
+    kinds = {part.kind: len(part) for part in drawn.parts}
+    assert kinds.get("synthetic") or "no synthetic windows were kept" in drawn.notes[0]
+    assert verify_forecasts(write(failing, drawn, {}, tmp_path / "drawn")) == []
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Return the file of too few series for a region, two of them zeros: no forest grows."""
+    table = simulate_series(26, 72)
+    is_zero = table["item_id"].isin(["stable_001", "unstable_003"])
+    path = tmp_path / "few.csv"
+    table.assign(target=table["target"].where(~is_zero, 0.0)).to_csv(path, index=False)
+    return path
+
+
+def generate(path, out, *flags):
+    roles = ["--series", "item_id", "--time", "timestamp", "--target", "target"]
+    how = ["--horizon", "6", "--baseline", "seasonal_naive", "--alpha", "1.2"]
+    return main(["generate", str(path), *roles, *how, "-o", str(out), *flags])
+
+
+def test_series_of_zeros_take_part_in_nothing_and_are_counted(few, tmp_path, capsys):
+    """MASE has no scale there; AMLB would leave them out of its mean without a word."""
+    out = tmp_path / "zeros"
+    assert generate(few, out, "--copies", "1") == 0
+    printed = capsys.readouterr().out
+    assert "2 series have no scale" in printed
+    assert "few_ga: describe" in printed
+    assert verify_forecasts(out) == []
+    loaded = ForecastSuite.load(out)
+    names = {entry["series"] for entry in loaded.tables[0].entry["left_out"]}
+    assert names == {"stable_001", "unstable_003"}
+    rows = pd.read_parquet(out / "hardsynth" / "made.parquet")
+    assert not set(rows["series_name"]) & names
+
+
+def test_made_windows_can_be_left_out_and_settings_of_rows_are_refused(
+    few, tmp_path, capsys
+):
+    out = tmp_path / "plain"
+    assert generate(few, out, "--copies", "0", "--certificate", "none") == 0
+    kinds = {task.kind for task in ForecastSuite.load(out).tasks}
+    assert kinds == {"full", "bad"}
+    assert generate(few, tmp_path / "a", "--synthesizer", "copula") == 2
+    assert "makes rows, not windows of series" in capsys.readouterr().err
+    assert generate(few, tmp_path / "b", "--preset", "stress") == 2
+    assert "give faithful or literal" in capsys.readouterr().err
