@@ -287,7 +287,9 @@ def test_the_search_finds_moves_that_are_harder_and_asks_nothing_without_pressur
     # a distance that nothing outweighs keeps windows near
     near = search_moves(windows, sources, ask, kappa=1e-9, **how)
     moved = [
-        np.mean([np.abs(p - q).mean() for p, q in zip(m.pasts, windows.pasts)])
+        np.mean(
+            [np.abs(p - q).mean() for p, q in zip(m.pasts, windows.pasts, strict=True)]
+        )
         for m in (near, drawn)
     ]
     assert moved[0] < 0.8 * moved[1]
