@@ -82,6 +82,8 @@ def write_fev_data(
         Of all series of an origin.
     """
     panel = failing.panel
+    # pyarrow takes the numbers of a list's arrays as they are, whatever their unit
+    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
     files = {}
     for task in tasks:
         last = failing.origins.test[task.origin] + panel.horizon
@@ -89,7 +91,7 @@ def write_fev_data(
         for item in task.items:
             start = panel.starts[item]
             ids.append(item_id(item))
-            times.append(panel.calendar[start : last + 1].to_numpy())
+            times.append(calendar[start : last + 1])
             values.append(panel.values[item][: last + 1 - start])
         table = pa.table(
             {

@@ -81,11 +81,26 @@ def test_a_definition_says_what_the_flags_would(table, tmp_path, capsys):
     assert "30 test origins" in capsys.readouterr().out
 
 
-def test_a_definition_of_several_tasks_asks_for_one(tmp_path, capsys):
+def test_a_comparison_takes_one_task_of_a_definition(tmp_path, capsys):
     definition = tmp_path / "mine.yaml"
     dataset = "{path: x.csv, type: timeseries}"
     definition.write_text(
         f"- name: a\n  dataset: {dataset}\n- name: b\n  dataset: {dataset}\n"
     )
-    assert main(["generate", str(definition), "-o", str(tmp_path / "hard")]) == 2
+    words = ["--baseline", "theta", "--candidate", "ets"]
+    assert main(["compare", str(definition), *words]) == 2
     assert "has 2 forecasting tasks" in capsys.readouterr().err
+
+
+def test_series_and_tables_are_not_mixed(table, tmp_path, capsys):
+    words = ["generate", "bundled/series", table, "-o", str(tmp_path / "hard")]
+    assert main(words) == 2
+    assert "is of series and" in capsys.readouterr().err
+
+
+def test_origins_are_for_benchmarks_of_series(tmp_path, capsys):
+    out = str(tmp_path / "hard")
+    assert main(["harden", "validation", "--origins", "2", "-o", out]) == 2
+    assert "--origins is for series" in capsys.readouterr().err
+    assert main(["harden", "nosuch", "-o", out]) == 2
+    assert "is no AMLB benchmark definition" in capsys.readouterr().err

@@ -36,7 +36,7 @@ FAST += ["--certificate", "none", "-j", "1", "--composition", "weighted"]
 FAST += ["--times", "1", "--copies", "1", "--no-train-hard"]
 pytestmark = pytest.mark.usefixtures("light_models")
 
-SHIPPED = ["test", "validation", "small", "medium", "large"]
+SHIPPED = ["test", "validation", "small", "medium", "large", "timeseries"]
 MINE = """\
 - name: __defaults__
   cores: 1
@@ -353,7 +353,8 @@ def test_amlbs_definitions_are_found_without_a_checkout(
     monkeypatch.delenv("AMLB_HOME", raising=False)
     path = find(name, SourceConfig(userdir=str(tmp_path)))
     assert path == asset_path("benchmarks", f"{name}.yaml")
-    assert all(entry["openml_task_id"] > 0 for _, entry in read_definition(path))
+    entries = [entry for _, entry in read_definition(path)]
+    assert all("openml_task_id" in entry or "dataset" in entry for entry in entries)
 
 
 # --- with AMLB itself
@@ -364,6 +365,7 @@ def test_amlbs_definitions_are_found_without_a_checkout(
 def test_shipped_definitions_are_amlbs(amlb, name) -> None:
     def facts(path):
         keys = ("openml_task_id", "folds", "cores", "max_runtime_seconds", "metric")
+        keys += ("dataset", "quantile_levels")
         return [
             (task, {key: entry[key] for key in keys if key in entry})
             for task, entry in read_definition(path)

@@ -43,6 +43,7 @@ def suite(light_models, tmp_path_factory):
     ]
     words += ["--baseline", "outline_reader:grid=12", "-o", str(folder / "hard")]
     words += ["--composition", "bad", "--certificate", "none", "--times", "1"]
+    words += ["--kappa", "0", "--synthesizer", "local", "--no-train-hard"]
     assert main([*words, "--copies", "1", "-j", "1", "--quiet"]) == 0
     return folder / "hard"
 

@@ -1,0 +1,201 @@
+"""A suite for fev: what is written, what is read back, and fev itself where it is installed."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from amlb_ext.cli import main
+from amlb_ext.core.errors import ConfigError, RunError
+from amlb_ext.forecasting.forecasters import LEVELS
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_report import report_forecasts
+
+
+def fev_tasks(suite):
+    return yaml.safe_load((suite / "fev" / "tasks.yaml").read_text())["tasks"]
+
+
+@pytest.fixture
+def predictions(twin, tmp_path):
+    """Return a folder with F's own forecasts, as fev's predictions are saved."""
+    for table in ForecastSuite.load(twin.suite).tables:
+        failing = table.read_failing_windows()
+        start = 0
+        for task in table.main_tasks:
+            rows = slice(start, start + len(task.items))
+            start += len(task.items)
+            columns = {"predictions": failing.forecasts.mean[rows].tolist()}
+            for position, level in enumerate(LEVELS):
+                values = failing.forecasts.quantiles[rows, :, position]
+                columns[str(level)] = values.tolist()
+            pq.write_table(pa.table(columns), tmp_path / f"{task.name}.parquet")
+    return tmp_path
+
+
+def test_each_origin_is_a_task_of_fev_with_amlbs_series(twin):
+    tasks = fev_tasks(twin.suite)
+    names = ["shops_o0_full", "shops_o1_full", "stores_no__2_full"]
+    assert [task["task_name"] for task in tasks] == names
+    for task in tasks:
+        assert task["min_context_length"] == task["seasonality"] + 1 == 13
+        rows = pq.read_table(task["dataset_path"]).to_pandas()
+        name = task["task_name"]
+        csv = twin.suite / "data" / name / f"{name}.csv"
+        long = pd.read_csv(csv, parse_dates=["timestamp"])
+        assert rows["item_id"].tolist() == long["item_id"].unique().tolist()
+        assert np.concatenate(rows["target"]).tolist() == long["target"].tolist()
+        times = pd.DatetimeIndex(np.concatenate(rows["timestamp"]))
+        assert (times == pd.DatetimeIndex(long["timestamp"])).all()
+
+
+def test_the_report_takes_predictions_of_each_table(twin, predictions):
+    reports = report_forecasts(twin.suite, predictions={"naive": predictions})
+    assert list(reports) == ["shops", "stores_no__2"]
+    for report in reports.values():
+        scores = report.comparison.scores
+        # they are F's own
+        assert scores.loc["naive"].to_numpy() == pytest.approx(
+            scores.loc["F"].to_numpy(), abs=1e-12, nan_ok=True
+        )
+
+
+def test_the_command_writes_a_page_for_each_table(twin, predictions, tmp_path, capsys):
+    out = tmp_path / "answer"
+    words = ["report", str(twin.suite), "--predictions", f"naive={predictions}"]
+    assert main([*words, "-o", str(out)]) == 0
+    assert (out / "report" / "shops.html").is_file()
+    windows = pd.read_csv(out / "report" / "stores_no__2_windows.csv")
+    assert windows["mase_naive"].tolist() == pytest.approx(windows["mase_F"].tolist())
+    assert "model  shops" in capsys.readouterr().out
+
+
+def test_a_task_without_predictions_is_told(twin, predictions):
+    (predictions / "shops_o1_full.parquet").unlink()
+    reports = report_forecasts(twin.suite, predictions={"naive": predictions})
+    assert reports["shops"].incomplete == {"naive": "no predictions of shops_o1_full"}
+    assert reports["stores_no__2"].incomplete == {}
+
+
+def test_rows_that_say_their_series_may_stand_in_any_order(twin, predictions):
+    path = predictions / "stores_no__2_full.parquet"
+    table = pq.read_table(path)
+    ids = [f"w{item:05d}" for item in range(table.num_rows)]
+    mixed = table.append_column("item_id", [ids]).take(
+        np.random.default_rng(0).permutation(table.num_rows)
+    )
+    pq.write_table(mixed, path)
+    report = report_forecasts(twin.suite, predictions={"naive": predictions})
+    scores = report["stores_no__2"].comparison.scores["mase"]
+    assert scores["naive"] == pytest.approx(scores["F"])
+
+
+def changed(table, change):
+    """Return fev's predictions with what somebody might get wrong."""
+    lists = table["predictions"].to_pylist()
+    if change == "shorter":
+        lists[3] = lists[3][:-1]
+    elif change == "nan":
+        lists[3] = [float("nan"), *lists[3][1:]]
+    elif change == "numbers":
+        lists = [row[0] for row in lists]
+    elif change == "texts":
+        lists = [[str(value) + "!" for value in row] for row in lists]
+    elif change == "fewer":
+        return table.slice(1)
+    elif change == "renamed":
+        return table.rename_columns(["mean", *table.column_names[1:]])
+    elif change == "others":
+        return table.append_column("item_id", [["x"] * table.num_rows])
+    return table.set_column(0, "predictions", [lists])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("shorter", r"row 4 \(series 'stable_005'\): 'predictions' has 3 steps, the"),
+        ("nan", r"row 4 \(series 'stable_005'\): 'predictions' is NaN or infinite"),
+        ("numbers", "holds double, no lists"),
+        ("texts", "holds list<"),
+        ("fewer", "has 31 rows, the task has 32 series"),
+        ("renamed", "has no column 'predictions'"),
+        ("others", "has no prediction of series 'w00000', and lacks 32"),
+        ("damaged", "is no Parquet file"),
+    ],
+)
+def test_predictions_that_do_not_fit_are_refused(twin, predictions, change, message):
+    path = predictions / "stores_no__2_full.parquet"
+    if change == "damaged":
+        path.write_bytes(b"PAR1")
+    else:
+        pq.write_table(changed(pq.read_table(path), change), path)
+    with pytest.raises(RunError, match=message):
+        report_forecasts(twin.suite, predictions={"naive": predictions})
+
+
+def test_places_without_predictions_are_refused(twin, predictions, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(RunError, match=r"empty/shops_o0_full\.parquet"):
+        report_forecasts(twin.suite, predictions={"naive": empty})
+    with pytest.raises(RunError, match="no file or folder of predictions"):
+        report_forecasts(twin.suite, predictions={"naive": tmp_path / "nope"})
+    one = predictions / "shops_o0_full.parquet"
+    with pytest.raises(RunError, match="is one file, and the suite has 3 tasks"):
+        report_forecasts(twin.suite, predictions={"naive": one})
+    with pytest.raises(ConfigError, match="another forecaster's name"):
+        report_forecasts(twin.suite, predictions={"F": predictions})
+
+
+def test_fev_itself_gives_our_mase_and_sql_for_each_series(twin, tmp_path, monkeypatch):
+    fev = pytest.importorskip("fev", reason="fev is not installed")
+    from fev.metrics import get_metric
+
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    suite = tmp_path / "hard"
+    shutil.copytree(twin.suite, suite)
+    assert main(["verify", str(suite), "--repair", "-q"]) == 0
+    saved = tmp_path / "naive"
+    saved.mkdir()
+    theirs: dict[str, list[dict[str, float]]] = {}
+    for task in fev.Benchmark.from_yaml(suite / "fev" / "tasks.yaml").tasks:
+        (window,) = task.iter_windows(num_proc=1)
+        past, _ = window.get_input_data()
+        truth = window.get_ground_truth()
+        rows = []
+        for series, future in zip(past, truth, strict=True):
+            y, m = np.asarray(series["target"]), task.seasonality
+            mean = np.resize(y[-m:], task.horizon)
+            row = {"predictions": mean}
+            for level in task.quantile_levels:
+                row[str(level)] = mean + (level - 0.5) * y.std()
+            rows.append(row)
+            quantiles = np.column_stack([row[str(q)] for q in task.quantile_levels])
+            known = {
+                "y_true": np.asarray(future["target"])[None, :, None],
+                "y_pred": mean[None, :, None],
+                "y_past": y[:, None],
+                "y_past_lengths": np.array([len(y)]),
+                "q_pred": quantiles[None, :, None, :],
+                "seasonality": m,
+                "quantile_levels": task.quantile_levels,
+            }
+            scores = {
+                name: get_metric(name).compute(**known) for name in ("MASE", "SQL")
+            }
+            theirs.setdefault(task.task_name, []).append(scores)
+        summary = task.evaluation_summary([rows], model_name="naive")
+        mean_of_items = np.mean([scores["MASE"] for scores in theirs[task.task_name]])
+        assert summary["MASE"] == pytest.approx(mean_of_items)
+        pd.DataFrame(rows).to_parquet(saved / f"{task.task_name}.parquet")
+    reports = report_forecasts(suite, predictions={"naive": saved})
+    ours = [report.comparison.forecasts["naive"] for report in reports.values()]
+    items = [scores for task in theirs.values() for scores in task]
+    for name, loss in (("MASE", "mase"), ("SQL", "sql")):
+        expected = [scores[name] for scores in items]
+        found = np.concatenate([forecasts.loss(loss) for forecasts in ours])
+        assert found == pytest.approx(expected, abs=1e-6)
