@@ -168,11 +168,10 @@ def main():
             settings = replace(WAYS[way], copies=COPIES)
             made = make_windows(forecaster, failing, settings, arguments.seed)
         print(*made.notes, sep="\n")
-        found = certify_windows(
-            forecaster, failing, made, [], task="task", seed=arguments.seed
-        )
+        found = certify_windows(forecaster, failing, made, [], seed=arguments.seed)
         seconds = time.process_time() - start
-        for certificate, part in zip(found, made.parts, strict=False):
+        for part in made.parts:
+            certificate = found[part.kind]
             print(f"{way}, {part.kind}: {certificate.reason} {part.dropped}")
             if way == "timevae" and part.kind == "ga":
                 continue
