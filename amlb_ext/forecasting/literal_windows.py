@@ -66,7 +66,9 @@ class LagTable:
         """Return the pasts and futures of rows, in the units of their sources."""
         values = rows * self.width + self.low
         values = values * self.scale[sources, None] + self.centre[sources, None]
-        return list(values[:, : self.lags]), values[:, self.lags :]
+        # copies: whoever holds a view of a past could look behind its end
+        pasts = [row[: self.lags].copy() for row in values]
+        return pasts, values[:, self.lags :]
 
 
 def make_literal_windows(

@@ -121,7 +121,8 @@ def move_window(
         moved = centre + np.exp(log_scale) * (both - centre) + scale * tilt
         moved[:length] += one_step_noise(past, season) * noise
     moved = np.round(moved, count_decimals(past))
-    return moved[:length], moved[length:]
+    # copies: whoever holds a view of a past could look behind its end
+    return moved[:length].copy(), moved[length:].copy()
 
 
 def has_true_zeros(past: np.ndarray) -> bool:

@@ -1,6 +1,6 @@
 """Which made windows look, fail and rank as real failing ones do? Several ways of making them.
 
-    python tests/benchmarks/made_windows.py m3_monthly.parquet --horizon 12 --sample 600
+    python tests/benchmarks/made_windows.py m3_monthly.parquet --horizon 12 --sample 400
     python tests/benchmarks/made_windows.py --bike hour.csv --horizon 24 --baseline seasonal_naive
 
 The table is long, with the columns item_id, timestamp and target. With ``--bike`` the hourly counts
@@ -38,8 +38,7 @@ from amlb_ext.forecasting.window_screen import WindowScreen
 #: Ways that hardsynth has.
 WAYS = {
     "moved as a whole (default)": MakingSettings(),
-    "moved, kappa .1": MakingSettings(kappa=0.1),
-    "moved, kappa 1": MakingSettings(kappa=1.0),
+    "moved, kappa .5": MakingSettings(kappa=0.5),
     "literal": MakingSettings(preset="literal"),
     "timevae": MakingSettings(generator="timevae"),
 }
