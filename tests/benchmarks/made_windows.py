@@ -33,6 +33,7 @@ from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.forecasting.window_judge import LABEL_SLACK, Teacher, WindowJudge
+from amlb_ext.forecasting.window_moves import count_decimals
 from amlb_ext.forecasting.window_screen import WindowScreen
 
 #: Ways that hardsynth has.
@@ -82,7 +83,10 @@ def with_white_noise(made, forecaster, failing, seed):
     pasts = []
     for source in sources:
         past = windows.pasts[source]
-        pasts.append(past + rng.normal(0, 0.025 * np.ptp(past), len(past)))
+        noisy = past + rng.normal(0, 0.025 * np.ptp(past), len(past))
+        if past.min() >= 0:
+            noisy = np.clip(noisy, 0, None)
+        pasts.append(np.round(noisy, count_decimals(past)))
     screen.add(pasts, windows.future[sources], sources)
     part = screen.collected("ga", "lags", asked=len(sources))
     return MadeWindows(windows=windows, parts=(part,))
