@@ -151,19 +151,19 @@ def write_suite(
         _check_folder(layout, force)
         write_text(_started_path(layout), "")
         manifest_path(out).unlink(missing_ok=True)
-        for folder in (layout.root / "data", layout.root / FEV_FOLDER):
-            shutil.rmtree(folder, ignore_errors=True)
+        for old_folder in (layout.root / "data", layout.root / FEV_FOLDER):
+            shutil.rmtree(old_folder, ignore_errors=True)
         shutil.rmtree(layout.own / "tables", ignore_errors=True)
         for old in layout.own.glob("*/certificate.json"):
             old.unlink()
-        files = {}
-        for part, table in zip(parts, suite.tables, strict=True):
-            real = [task for task in table.tasks if task.kind not in MADE_KINDS]
+        files: dict[str, str] = {}
+        for part, written in zip(parts, suite.tables, strict=True):
+            real = [task for task in written.tasks if task.kind not in MADE_KINDS]
             files |= _write_data(layout, part.failing, real)
-            files |= write_made(layout, table, part.made, part.failing.panel)
-            files |= _write_certificates(layout, table.name, part.certificates)
-            files |= write_fev_data(layout, part.failing, table.main_tasks)
-            files |= _write_own(layout, table.folder, part)
+            files |= write_made(layout, written, part.made, part.failing.panel)
+            files |= _write_certificates(layout, written.name, part.certificates)
+            files |= write_fev_data(layout, part.failing, written.main_tasks)
+            files |= _write_own(layout, written.folder, part)
         files |= _write_amlb_files(layout, seed)
         # paths follow the suite's place, so the bytes of definitions are in no checksum
         for path, text in definitions(suite, out).items():

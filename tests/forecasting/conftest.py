@@ -39,15 +39,25 @@ DEFINITION = """\
 def twin(tmp_path_factory):
     """Return the folder, the suite in it, and what the command printed on stderr."""
     folder = tmp_path_factory.mktemp("twin")
-    simulate_series(32, 48, seed=1).to_csv(folder / "a.csv", index=False)
+    simulate_series(32, 48, seed=2).to_csv(folder / "a.csv", index=False)
     names = {"target": "y", "item_id": "shop", "timestamp": "month"}
-    other = simulate_series(32, 48, seed=2).rename(columns=names)
+    other = simulate_series(32, 48, seed=3).rename(columns=names)
     other.to_csv(folder / "b.csv", index=False)
     definition = folder / "mine.yaml"
     definition.write_text(DEFINITION)
     suite = folder / "hard"
     words = ["harden", str(definition), "--baseline", "seasonal_naive"]
-    words += ["--learning-origins", "2", "--alpha", "1.5", "-o", str(suite), "-q"]
+    words += [
+        "--certificate",
+        "none",
+        "--copies",
+        "0",
+        "--learning-origins",
+        "2",
+        "-o",
+        str(suite),
+        "-q",
+    ]
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         status = main(words)

@@ -151,6 +151,8 @@ def test_places_without_predictions_are_refused(twin, predictions, tmp_path):
         report_forecasts(twin.suite, predictions={"F": predictions})
 
 
+# fev warns of what pandas will change
+@pytest.mark.filterwarnings("ignore")
 def test_fev_itself_gives_our_mase_and_sql_for_each_series(twin, tmp_path, monkeypatch):
     fev = pytest.importorskip("fev", reason="fev is not installed")
     from fev.metrics import get_metric

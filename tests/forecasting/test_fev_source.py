@@ -112,7 +112,16 @@ def test_a_suite_is_made_of_fevs_windows(wide, tmp_path, capsys):
     entry = {"dataset_path": str(wide), "task_name": "north/shops", **TASK, **cut}
     path.write_text(yaml.safe_dump({"tasks": [entry]}))
     words = ["generate", str(path), "--baseline", "seasonal_naive"]
-    words += ["--learning-origins", "1", "-o", str(tmp_path / "hard")]
+    words += [
+        "--certificate",
+        "none",
+        "--copies",
+        "0",
+        "--learning-origins",
+        "1",
+        "-o",
+        str(tmp_path / "hard"),
+    ]
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()
     seen = [line.split()[-1] for line in lines if "_full " in line]

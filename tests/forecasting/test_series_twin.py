@@ -47,7 +47,7 @@ def test_the_twin_has_the_originals_names_limits_and_metrics(twin):
 def test_the_twin_holds_series_on_which_f_fails(twin):
     hard = entries_of(twin.suite, "mine_hard")["stores no. 2"]["dataset"]
     every = entries_of(twin.suite, "hardsynth_mine_all")
-    assert "region" in hard["path"] or "bad" in hard["path"]
+    assert hard["path"].endswith("_bad.csv")
     series = pd.read_csv(hard["path"])["item_id"].nunique()
     full = pd.read_csv(every["stores_no__2_full"]["dataset"]["path"])["item_id"]
     assert 1 < series < full.nunique()
@@ -102,13 +102,34 @@ def test_the_same_command_asks_for_force_and_gives_the_same_bytes(
     copy = tmp_path / "hard"
     shutil.copytree(twin.suite, copy)
     words = ["harden", str(twin.folder / "mine.yaml"), "--baseline", "seasonal_naive"]
-    words += ["--learning-origins", "2", "--alpha", "1.5", "-o", str(copy), "-q"]
+    words += [
+        "--certificate",
+        "none",
+        "--copies",
+        "0",
+        "--learning-origins",
+        "2",
+        "-o",
+        str(copy),
+        "-q",
+    ]
     assert main(words) == 2
     assert "--force to replace it" in capsys.readouterr().err
     before = json.loads((copy / "hardsynth" / "forecasting.json").read_text())
     assert main([*words, "--force"]) == 1
     after = json.loads((copy / "hardsynth" / "forecasting.json").read_text())
     assert after == before
+
+
+def test_series_drawn_by_their_chance_of_failure_come_first():
+    kinds = ("full", "bad", "region")
+    tasks = [
+        ForecastTask(name=f"a_{kind}", kind=kind, origin=0, path="", items=(0, 1))
+        for kind in kinds
+    ]
+    pair = make_pair(Original("mine", {"a": {"name": "A"}}), {"a": tasks})
+    (entry,) = pair["tasks"]
+    assert (entry["name"], entry["task"]) == ("A", "a_region")
 
 
 def test_two_tasks_of_one_name_are_refused():
