@@ -92,6 +92,8 @@ def test_windows_are_made_of_bad_ones_whose_futures_ended_before_the_test(
     assert np.bincount(part.sources).max() <= 2
     assert (part.judged.hardness >= failing.rule.alpha).all()
     assert np.isfinite(part.judged.scale).all()
+    # a view would let a forecaster look behind its end
+    assert all(past.base is None for past in part.pasts)
 
 
 def with_spike(table, cutoff, names):
