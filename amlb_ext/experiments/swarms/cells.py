@@ -29,6 +29,8 @@ COLUMNS = (
     "draws",
     "within",
 )
+#: Forms in the order in which they are shown; a record read back has its keys sorted.
+FORM_ORDER = ("literal", "honest", "fitted", "own", "teacher")
 #: Settings of unseen takers of Table 2, and what stands for them here.
 PRINTED_TAKERS = {"qwen": "refits", "open": "unseen", "closed": "unseen"}
 
@@ -68,7 +70,10 @@ def list_figures(table: str, done: Sequence[DrawResult]) -> pd.DataFrame:
                     continue
                 place = (draw.data, draw.number, form, objective, method)
                 lines.append((*place, figure, float(value)))
-    return pd.DataFrame(lines, columns=list(FIGURE_COLUMNS))
+    figures = pd.DataFrame(lines, columns=list(FIGURE_COLUMNS))
+    places = figures["form"].map(FORM_ORDER.index)
+    # stable, so that tables of data and objectives stay in the order in which they were run
+    return figures.iloc[np.argsort(places.to_numpy(), kind="stable")]
 
 
 def _entries(

@@ -28,6 +28,12 @@ C1_SHARE, C1_PART = 15 / 16, 0.5
 TABLE_1 = ("difficult", "separate", "novel", "consistent")
 #: Baselines of Tables 2 and 3.
 FEW_BASELINES = ("dev", "held_out", "elicitation", "breeder")
+#: A breeder of rows keeps each row by its own label, so it is sure to find wrong or doubtful ones;
+#: a breeder of prompts cannot. Comparisons stand with and without it.
+BASELINE_SETS = {
+    "the best baseline": FEW_BASELINES,
+    "the best baseline but the breeder": ("dev", "held_out", "elicitation"),
+}
 #: What the base is tuned on in figure 3, beside the adversarial swarm.
 TUNED_ARMS = ("base", "dev", "initial", "swarm_rows", "best_generator")
 
@@ -276,16 +282,17 @@ def _judge_table_2(figures: pd.DataFrame) -> list[Claim]:
     for form in ("literal", "honest"):
         for figure, (text, printed) in names.items():
             wide = _wide(figures, form=form, figure=figure)
-            claims.append(
-                _difference_claim(
-                    "C4",
-                    f"swarm against the best baseline, unseen {text}, {form}",
-                    printed,
-                    _relative(wide["pso"], _best_of(wide, FEW_BASELINES)),
-                    figures,
-                    percent=True,
+            for rivals, baselines in BASELINE_SETS.items():
+                claims.append(
+                    _difference_claim(
+                        "C4",
+                        f"swarm against {rivals}, unseen {text}, {form}",
+                        printed,
+                        _relative(wide["pso"], _best_of(wide, baselines)),
+                        figures,
+                        percent=True,
+                    )
                 )
-            )
         real = _wide(figures, form=form, figure="real gain")
         if {"pso", "by_x"} <= set(real):
             claims.append(
@@ -314,15 +321,16 @@ def _judge_table_3(figures: pd.DataFrame) -> list[Claim]:
             wide = _wide(
                 figures, form=form, objective=objective, figure=f"seen {objective}"
             )
-            claims.append(
-                _difference_claim(
-                    "C5",
-                    f"swarm against the best baseline, {objective} by the truth; searched: {text}",
-                    said,
-                    wide["pso"] - _best_of(wide, FEW_BASELINES),
-                    figures,
+            for rivals, baselines in BASELINE_SETS.items():
+                claims.append(
+                    _difference_claim(
+                        "C5",
+                        f"swarm against {rivals}, {objective} by the truth; searched: {text}",
+                        said,
+                        wide["pso"] - _best_of(wide, baselines),
+                        figures,
+                    )
                 )
-            )
         excess = _wide(
             figures, form=form, objective="difficult", figure="unseen excess"
         )

@@ -21,7 +21,10 @@ from amlb_ext.experiments.swarms.methods import METHODS
 from amlb_ext.experiments.swarms.run import DrawResult
 from amlb_ext.experiments.text_blocks import Block
 
-PAPER = "Feng, Wang, Shi, Tsvetkov, “Data Swarms: Optimizable Generation of Synthetic Evaluation Data”"
+PAPER = (
+    "Feng, Wang, Shi, Tsvetkov, “Data Swarms: Optimizable Generation of Synthetic "
+    "Evaluation Data”"
+)
 #: What a form is, for people.
 FORM_TEXT = {
     "literal": "literal, by the generator's own labels",
