@@ -37,8 +37,10 @@ from amlb_ext.swarm.search import make_search
 from amlb_ext.swarm.space import GeneratorSpace
 from amlb_ext.validity.candidates import fit_zoo
 
-#: Initial generators, and iterations that set the budget N (1 + K) of the search.
-GENERATORS, ITERATIONS = 6, 10
+#: Initial generators; on the CPU, so that a draw has the same bytes everywhere.
+SETTINGS = InitialSettings(n_generators=6, device="cpu")
+#: Iterations that set the budget N (1 + K) of the search.
+ITERATIONS = 10
 #: Rows of an evaluation, and of the comparison of the finalists on fresh rows.
 EVALUATION_ROWS, FINAL_ROWS, FINALISTS = 400, 2000, 5
 #: Parts of the training rows on which the takers are cross-fitted.
@@ -155,7 +157,7 @@ def _generators(s: Sample) -> GeneratorSpace:
             np.concatenate([models.y[:, 0], s.y]),
             cards=models.encoder.cards_,
             n_classes=models.n_classes,
-            settings=InitialSettings(n_generators=GENERATORS, device="cpu"),
+            settings=SETTINGS,
             seed=s.draw.seed,
             key=(s.draw.table, "study", s.key, "swarm"),
         )

@@ -86,11 +86,11 @@ def draw_adversarial(
     DataError
         A regression: mixtures of takers are compared by accuracy.
     """
-    prepared, _ = prepare_draw(task, name, number, choice, user=False)
-    if not prepared.real.scale.n_classes:
+    if task is not None and not task.kind.is_classification:
         raise DataError(
             f"{name} is a regression", "adversarial swarms are studied on classes"
         )
+    prepared, _ = prepare_draw(task, name, number, choice, user=False)
     # the products are small, and several threads would only get in each other's way
     with threadpool_limits(1):
         study = _Study(prepared, name, number, choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from amlb_ext.experiments.swarms.cells import (
 from amlb_ext.experiments.swarms.choices import SwarmChoice, SwarmTable
 from amlb_ext.experiments.swarms.claims import Claim, judge_claims
 from amlb_ext.experiments.swarms.data import TEXT
+from amlb_ext.experiments.swarms.hull import GENERATORS
 from amlb_ext.experiments.swarms.methods import METHODS
 from amlb_ext.experiments.swarms.run import DrawResult
 from amlb_ext.experiments.text_blocks import Block
@@ -92,6 +94,8 @@ NOTES = {
 
 def table_notes(table: SwarmTable, choice: SwarmChoice, draws: int) -> list[str]:
     """Return what must be known to read a table: its notes, then the sizes."""
+    if table.name == "swarm-hull":
+        choice = dataclasses.replace(choice, generators=GENERATORS)
     rows = choice.evaluation_rows or "200 (literal) and 300 (honest)"
     sizes = (
         f"{draws} {'draw' if draws == 1 else 'draws'}; N = {choice.generators}, "
