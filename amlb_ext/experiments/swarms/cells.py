@@ -12,6 +12,7 @@ import yaml
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.agreement import mean_and_deviation
+from amlb_ext.experiments.swarms.hull import summarise_hull
 from amlb_ext.experiments.swarms.run import DrawResult
 
 #: Of the long table: one line per draw and figure.
@@ -102,8 +103,7 @@ def _entries(
             yield labels, "accuracy", "swarm_rows", share
     else:
         for form in ("literal", "honest"):
-            reported = {"reported": rows[form]["reported"]}
-            yield form, "difficult", "pso", reported
+            yield form, "difficult", "pso", summarise_hull(rows, form)
 
 
 def compare_cells(table: str, done: Sequence[DrawResult]) -> pd.DataFrame:

@@ -84,6 +84,33 @@ def draw_hull(
     return rows
 
 
+def summarise_hull(rows: dict[str, Any], form: str) -> dict[str, float]:
+    """Return what the grid says of a form's objective.
+
+    Parameters
+    ----------
+    rows : dict
+        As :func:`draw_hull` returns it.
+    form : {'literal', 'honest'}
+
+    Returns
+    -------
+    dict
+        ``reported`` by the particle swarm; over the grid ``truth``, the correlation of the
+        objective with the excess by the truth; ``soups`` and ``anywhere``, its largest value
+        inside the triangle and in the whole square.
+    """
+    grid = np.array(rows["grid"])
+    objective = grid[:, 2 + FORMS.index(form)]  # type: ignore[arg-type]
+    is_soup = (grid[:, 0] >= 0) & (grid[:, 1] >= 0) & (grid[:, :2].sum(axis=1) <= 1)
+    return {
+        "reported": float(rows[form]["reported"]),
+        "truth": float(np.corrcoef(objective, grid[:, 5])[0, 1]),
+        "soups": float(objective[is_soup].max()),
+        "anywhere": float(objective.max()),
+    }
+
+
 def _known_figures(
     arena: Arena, truth: TrueTeacher, batch: np.ndarray
 ) -> list[list[float]]:

@@ -284,12 +284,19 @@ def _adversarial_blocks(figures: pd.DataFrame) -> list[Block]:
 
 
 def _hull_block(figures: pd.DataFrame) -> Block:
+    columns = {
+        "reported": "the swarm reports",
+        "soups": "largest of the soups",
+        "anywhere": "largest in the square",
+        "truth": "correlation with the excess by the truth",
+    }
     lines = []
     for form in dict.fromkeys(figures["form"]):
-        values = _pick(figures, form=form)["value"]
-        lines.append([FORM_TEXT[form], _shown(values)])
+        here = _pick(figures, form=form)
+        values = [_shown(_pick(here, figure=name)["value"]) for name in columns]
+        lines.append([FORM_TEXT[form], *values])
     return Block(
-        heading="The particle swarm in the plane of three generators",
-        head=["form", "reported"],
+        heading="The plane of three generators",
+        head=["objective: difficult", *columns.values()],
         lines=lines,
     )
