@@ -12,6 +12,7 @@ from LLMCoder.battery import PROGRAMS, Target, attack
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.sandbox import (
     Limits,
+    Outcome,
     Sandbox,
     SandboxError,
     choose_sandbox,
@@ -126,6 +127,19 @@ def test_where_nothing_holds_it_refuses(monkeypatch):
     assert "sandbox: none" in str(caught.value)
     held, tests = choose_sandbox("none", sys.executable)
     assert (held.tier, tests) == ("none", {})
+
+
+def test_an_attack_that_had_no_time_to_try_is_not_stopped():
+    class Busy(Sandbox):
+        def run(self, *arguments, **named):
+            return Outcome("timeout", "", 30.0, 0)
+
+    target = Target()
+    busy = Busy("none", sys.executable)
+    assert "shows nothing" in attack(busy, "read a file outside", target)
+    assert "shows nothing" in attack(busy, "good", target)
+    assert attack(busy, "endless loop", target) == ""
+    target.close()
 
 
 def test_an_unknown_tier_is_named():
