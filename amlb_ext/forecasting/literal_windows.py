@@ -66,7 +66,9 @@ class LagTable:
         """Return the pasts and futures of rows, in the units of their sources."""
         values = rows * self.width + self.low
         values = values * self.scale[sources, None] + self.centre[sources, None]
-        return list(values[:, : self.lags]), values[:, self.lags :]
+        # copies: whoever holds a view of a past could look behind its end
+        pasts = [row[: self.lags].copy() for row in values]
+        return pasts, values[:, self.lags :]
 
 
 def make_literal_windows(
@@ -92,7 +94,7 @@ def make_literal_windows(
     )
     found, targets = _search_lags(table, judge, config, seed)
     sources = np.arange(len(windows))
-    screen = WindowScreen(windows, judge)
+    screen = WindowScreen(windows, judge, allows_negative=True)
     searched = np.column_stack([found, targets])
     screen.add(*table.windows(searched, sources), sources)
     augmented = screen.collected(GA, "lags", asked=len(windows))
@@ -105,7 +107,7 @@ def make_literal_windows(
     synthesizer.fit(found, targets, cards=(), n_classes=0, rng=rng)
     drawn = np.column_stack(synthesizer.sample(n_drawn, rng))
     nearest = nearest_rows(drawn, table.rows)
-    screen = WindowScreen(windows, judge)
+    screen = WindowScreen(windows, judge, allows_negative=True)
     screen.add(*table.windows(drawn, nearest), nearest)
     return [augmented, screen.collected(SYNTHETIC, "generator", asked=n_drawn)]
 

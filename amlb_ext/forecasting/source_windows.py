@@ -16,8 +16,9 @@ from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 
-#: Fewer bad windows of an origin make nothing.
-FEWEST_SOURCES = 5
+#: Fewer bad windows of an origin make nothing; with fewer than the second number a certificate
+#: shows little, so that an earlier origin is looked at.
+FEWEST_SOURCES, ENOUGH_SOURCES = 5, 10
 #: More are drawn from: each costs forecasts of F.
 MOST_SOURCES = 200
 
@@ -58,22 +59,22 @@ class SourceWindows:
 def choose_sources(failing: FailingWindows, seed: int) -> SourceWindows | str:
     """Return the bad windows of the latest learning origin that has enough, or why there are none.
 
-    At most 200, drawn at random.
+    Enough are ten; where no origin has as many, the most that one has, and at least five. At most
+    200, drawn at random.
     """
     if failing.learning is None or not failing.learning.origins:
         return "there is no learning origin (--learning-origins)"
-    found = None
-    most = 0
-    for windows, is_bad in failing.learning.parts():
-        most = max(most, int(is_bad.sum()))
-        if is_bad.sum() >= FEWEST_SOURCES:
-            found = (windows, np.flatnonzero(is_bad))
-    if found is None:
+    most = -1
+    for origin, is_bad in failing.learning.parts():
+        # capped, so that the latest of those with enough is taken
+        n_bad = min(int(is_bad.sum()), ENOUGH_SOURCES)
+        if n_bad >= most:
+            most, windows, chosen = n_bad, origin, np.flatnonzero(is_bad)
+    if most < FEWEST_SOURCES:
         return (
             f"F fails on {most} windows of a learning origin at most, and {FEWEST_SOURCES} are "
             "needed"
         )
-    windows, chosen = found
     note = ""
     if len(chosen) > MOST_SOURCES:
         note = f"windows are made of {MOST_SOURCES} of {len(chosen)} bad ones, drawn at random"

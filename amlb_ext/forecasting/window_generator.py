@@ -59,7 +59,7 @@ def generate_windows(
     for row, source in zip(drawn, nearest, strict=True):
         values = row * windows.scale[source] + centre[source]
         values = np.round(values, count_decimals(windows.pasts[source]))
-        pasts.append(values[:-horizon])
+        pasts.append(values[:-horizon].copy())
         futures.append(values[-horizon:])
     screen = WindowScreen(windows, judge)
     screen.add(pasts, np.array(futures), nearest)

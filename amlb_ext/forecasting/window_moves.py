@@ -11,8 +11,13 @@ and its last time where they are. And slow noise is added, as large as the serie
 one step to the next, that is 0 at the cutoff. So the future keeps what led to it: the label moves
 by the same map as the past. Everything that the map rests on is of the past.
 
-Where the past holds zeros and nothing below, as demand does, the same moves are factors: a zero
-stays a zero. Values are written with as many decimals as the past has.
+Where the past comes near zero and never below, as counts and demand do, the same is done to its
+logarithm, and l, the mean of its positive values, stands for c:
+
+.. math:: y'_u = l \, (y_u / l)^{\exp a} \exp(r b (u - t) / t), \qquad r = s / l.
+
+So a zero stays a zero, and nothing falls below. Values are written with as many decimals as the
+past has.
 
 Moving each lag by itself destroys a series: on bike counts it takes the autocorrelation of
 differences from .33 to -.38 (docs/evidence/forecasting.md).
@@ -42,8 +47,8 @@ SPREADS = np.array([0.1, 0.5, 1.0] + [0.25] * WARP_KNOTS)
 GENE_GROUPS = (slice(0, 1), slice(1, 2), slice(2, 3), slice(3, None))
 #: Autocorrelation of the slow noise from step to step.
 _SLOWNESS = 0.95
-#: A slope of factors stays below this, or a series with zeros would grow out of all bounds.
-_LARGEST_FACTOR_STEP = 0.5
+#: r stays below this, or a series of nearly zeros would grow out of all bounds.
+_LARGEST_RELATIVE = 0.5
 #: Decimals beyond this are those of a computed number, and are not kept.
 _MOST_DECIMALS = 6
 
@@ -110,29 +115,37 @@ def move_window(
     # 0 at the cutoff, so that the level there stays
     tilt = slope * (time - (length - 1)) / length
     noise = noise_size * slow_noise(move.noise_key, length)
-    if has_true_zeros(past):
-        moved = _move_by_factors(
-            past, future, log_scale=log_scale, tilt=tilt, noise=noise, scale=scale
-        )
+    trend, warped_trend = _trends(past, np.array(warp), season)
+    roughness = one_step_noise(past, season)
+    if is_near_zero(past, scale):
+        level = past[past > 0].mean()
+        # a trend of zero has nothing that could be moved
+        ratio = warped_trend / np.where(trend > 0, trend, 1.0)
+        both = np.r_[past * np.where(trend > 0, ratio, 1.0), future]
+        exponent = min(scale / level, _LARGEST_RELATIVE) * tilt
+        exponent[:length] += min(roughness / level, _LARGEST_RELATIVE) * noise
+        moved = level * (both / level) ** np.exp(log_scale) * np.exp(exponent)
     else:
         centre = past[-season:].mean()
-        warped = _warp_trend(past, np.array(warp), season)
-        both = np.r_[warped, future]
+        both = np.r_[past - trend + warped_trend, future]
         moved = centre + np.exp(log_scale) * (both - centre) + scale * tilt
-        moved[:length] += one_step_noise(past, season) * noise
+        moved[:length] += roughness * noise
     moved = np.round(moved, count_decimals(past))
-    return moved[:length], moved[length:]
+    # copies: whoever holds a view of a past could look behind its end
+    return moved[:length].copy(), moved[length:].copy()
 
 
-def has_true_zeros(past: np.ndarray) -> bool:
-    """Whether zeros of a series mean that there was nothing: nothing lies below them.
+def is_near_zero(past: np.ndarray, scale: float) -> bool:
+    """Whether a past comes within a scale of zero, and never below.
 
     Examples
     --------
-    >>> has_true_zeros(np.array([0.0, 3.0])), has_true_zeros(np.array([0.0, -3.0]))
+    >>> is_near_zero(np.array([0.0, 3.0]), 1.0), is_near_zero(np.array([0.0, -3.0]), 1.0)
     (True, False)
+    >>> is_near_zero(np.array([50.0, 53.0]), 1.0)
+    False
     """
-    return bool(past.min() == 0)
+    return bool(0 <= past.min() < scale)
 
 
 def slow_noise(key: int, length: int) -> np.ndarray:
@@ -186,8 +199,10 @@ def count_decimals(past: np.ndarray) -> int:
     return 12
 
 
-def _warp_trend(past: np.ndarray, log_speed: np.ndarray, season: int) -> np.ndarray:
-    """Return the past with its trend read at warped times; season and remainder stay."""
+def _trends(
+    past: np.ndarray, log_speed: np.ndarray, season: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the trend of a past, and the same read at warped times; ``(t,)`` each."""
     length = len(past)
     trend = centred_mean(past, max(season, 3))
     places = np.arange(length)
@@ -195,22 +210,4 @@ def _warp_trend(past: np.ndarray, log_speed: np.ndarray, season: int) -> np.ndar
     speed = np.exp(np.interp(places, knots, log_speed))
     warped = np.r_[0.0, np.cumsum(speed[1:])]
     warped *= (length - 1) / max(warped[-1], 1e-12)
-    return past - trend + np.interp(warped, places, trend)
-
-
-def _move_by_factors(
-    past: np.ndarray,
-    future: np.ndarray,
-    *,
-    log_scale: float,
-    tilt: np.ndarray,
-    noise: np.ndarray,
-    scale: float,
-) -> np.ndarray:
-    """Return a window with zeros, moved by factors."""
-    level = past[past > 0].mean()
-    # what a scale is of the usual positive value
-    relative = min(scale / level, _LARGEST_FACTOR_STEP)
-    exponent = log_scale + relative * tilt
-    exponent[: len(past)] += relative * noise
-    return np.r_[past, future] * np.exp(exponent)
+    return trend, np.interp(warped, places, trend)

@@ -22,6 +22,8 @@ class WindowScreen:
     judge : WindowJudge
     largest_doubt : ndarray of shape (n,), optional
         T's largest MASE on what is made of each source; any where it is None.
+    allows_negative : bool
+        Whether a window may fall below zero where its source does not.
     """
 
     def __init__(
@@ -29,10 +31,13 @@ class WindowScreen:
         windows: SourceWindows,
         judge: WindowJudge,
         largest_doubt: np.ndarray | None = None,
+        *,
+        allows_negative: bool = False,
     ) -> None:
         self._windows = windows
         self._judge = judge
         self._largest_doubt = largest_doubt
+        self._allows_negative = allows_negative
         self._taken = {_key(past) for past in windows.pasts}
         self._sources: list[int] = []
         self._pasts: list[np.ndarray] = []
@@ -102,6 +107,8 @@ class WindowScreen:
 
     def _is_below_zero(self, past: np.ndarray, future: np.ndarray, source: int) -> bool:
         """Whether a window has values below zero, and its source has none."""
+        if self._allows_negative:
+            return False
         windows = self._windows
         least = min(windows.pasts[source].min(), windows.future[source].min())
         return bool(least >= 0 and min(past.min(), future.min()) < 0)

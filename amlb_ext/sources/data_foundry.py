@@ -269,7 +269,7 @@ def _beyond_arena() -> Any:
     if find_spec("data_foundry") is None:
         raise SourceError(
             "beyondarena needs the package data-foundry, which is not installed",
-            "pip install data-foundry huggingface-hub, or give the folder of a container",
+            "pip install 'hardsynth[beyondarena]', or give the folder of a container",
         )
     from data_foundry.collections import BEYOND_ARENA
 

@@ -40,6 +40,8 @@ SHAPES = {
 TURNS = {"circle": 1, "square": 6, "triangle": 9, "pentagon": 5, "star": 5}
 
 
+#: A shape's centre lies at most so far from that of the square, along each axis.
+REACH = 0.25
 #: Matches of rows that were asked for before; ten numbers a row.
 _KNOWN_MATCHES = {}
 _MOST_KNOWN = 100_000
@@ -100,15 +102,18 @@ class OutlineReader(ClassifierMixin, BaseEstimator):
 
     def _match_block(self, values):
         g = self.grid
+        padded = _padded(g)
         counts = np.minimum(count_points(values, g), 2).astype(np.float32)
         counts -= counts.mean(axis=(1, 2), keepdims=True)
-        # twice the size: places do not wrap around the border
-        spectrum = rfft2(counts, (2 * g, 2 * g))
+        spectrum = rfft2(counts, (padded, padded))
+        # shifts to the right and below stand first, those to the left and above last
+        reach = round(REACH * g) + 1
+        shifts = np.r_[: reach + 1, padded - reach : padded]
         matches = np.full((len(values), len(SHAPES), 2), -9.0, dtype=np.float32)
         for shape, template in _templates(self.is_hard, g):
-            correlation = irfft2(spectrum * template, (2 * g, 2 * g))
+            correlation = irfft2(spectrum * template, (padded, padded))
             if self.is_hard:
-                match = correlation.max(axis=(1, 2))
+                match = correlation[:, shifts[:, None], shifts].max(axis=(1, 2))
             else:
                 match = correlation[:, 0, 0]
             best, second = matches[:, shape, 0], matches[:, shape, 1]
@@ -142,6 +147,11 @@ def _outline(shape, size):
     return np.vstack([a + share * (b - a) for a, b in zip(at[:-1], at[1:])])
 
 
+def _padded(grid):
+    """Return a size at which no outline that is shifted as far as it may wraps around."""
+    return 3 * grid // 2
+
+
 @lru_cache(maxsize=4)
 def _templates(is_hard, grid):
     """Return (shape number, conjugate spectrum) of each outline that is tried."""
@@ -158,7 +168,7 @@ def _templates(is_hard, grid):
                 hit = np.histogram2d(*where, grid, [[0, grid], [0, grid]])[0] > 0
                 smooth = gaussian_filter(hit.astype(np.float32), 0.8)
                 smooth /= np.sqrt((smooth**2).sum())
-                spectrum = np.conj(rfft2(smooth, (2 * grid, 2 * grid)))
+                spectrum = np.conj(rfft2(smooth, (_padded(grid), _padded(grid))))
                 templates.append((number, spectrum.astype(np.complex64)))
     return templates
 

@@ -92,6 +92,8 @@ def test_windows_are_made_of_bad_ones_whose_futures_ended_before_the_test(
     assert np.bincount(part.sources).max() <= 2
     assert (part.judged.hardness >= failing.rule.alpha).all()
     assert np.isfinite(part.judged.scale).all()
+    # a view would let a forecaster look behind its end
+    assert all(past.base is None for past in part.pasts)
 
 
 def with_spike(table, cutoff, names):
@@ -286,10 +288,10 @@ def test_the_search_finds_moves_that_are_harder_and_asks_nothing_without_pressur
     assert (hardness[1] - hardness[0]).mean() > 0.3
     # a distance that nothing outweighs keeps windows near
     near = search_moves(windows, sources, ask, kappa=1e-9, **how)
-    moved = [
-        np.mean([np.abs(p - q).mean() for p, q in zip(m.pasts, windows.pasts)])
-        for m in (near, drawn)
-    ]
+    moved = []
+    for windows_at in (near, drawn):
+        pairs = zip(windows_at.pasts, windows.pasts, strict=True)
+        moved.append(np.mean([np.abs(past - real).mean() for past, real in pairs]))
     assert moved[0] < 0.8 * moved[1]
 
 

@@ -95,6 +95,16 @@ def test_the_future_moves_by_the_map_of_the_past(smooth):
     assert after == pytest.approx(before * np.exp(0.15), abs=slope_over_a_season)
 
 
+def test_counts_near_zero_never_fall_below():
+    rng = np.random.default_rng(0)
+    hours = np.arange(120)
+    past = np.round(40 * np.clip(np.sin(hours / 6), 0.02, None) + rng.random(120) * 4)
+    for _ in range(10):
+        new_past, new_future = moved(past, past[:12], draw_move(rng))
+        assert min(new_past.min(), new_future.min()) >= 0
+        assert np.corrcoef(new_past, past)[0, 1] > 0.6
+
+
 def test_zeros_of_demand_stay_zeros_and_counts_stay_counts():
     rng = np.random.default_rng(0)
     past = rng.poisson(3, 96) * (rng.random(96) < 0.5).astype(float)

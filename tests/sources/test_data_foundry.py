@@ -145,7 +145,7 @@ def test_beyondarena_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(data_foundry, "find_spec", lambda name: None)
     with pytest.raises(SourceError) as caught:
         next(open_specs(["beyondarena/diamonds"]))
-    assert "pip install data-foundry" in caught.value.remedy
+    assert "hardsynth[beyondarena]" in caught.value.remedy
 
 
 def test_the_packages_own_example_is_read():
