@@ -8,6 +8,7 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.forecasting.fev_files import fev_definition_path
 from amlb_ext.forecasting.made_verify import verify_made_windows
 from amlb_ext.forecasting.suite_definitions import definitions
 from amlb_ext.forecasting.suite_files import ForecastSuite
@@ -15,6 +16,7 @@ from amlb_ext.suite.own_frameworks import is_suite_part_whole
 
 #: What a finding says of a definition that names another place.
 STALE = "names files where the suite no longer stands"
+_RUNS = "hardsynth run works all the same, "
 
 
 def verify_forecasts(folder: str | Path) -> list[str]:
@@ -45,9 +47,11 @@ def verify_forecasts(folder: str | Path) -> list[str]:
                 f"{relative} is missing; hardsynth verify --repair writes it"
             )
         elif path.read_text(encoding="utf-8") != text:
+            # fev is started by the user, who has the file alone
+            runs = "" if path == fev_definition_path(layout) else _RUNS
             findings.append(
-                f"{relative} {STALE}, or has changed; hardsynth run works all the same, "
-                "hardsynth verify --repair writes it anew"
+                f"{relative} {STALE}, or has changed; {runs}hardsynth verify --repair writes it "
+                "anew"
             )
     if findings:
         return findings

@@ -30,10 +30,8 @@ def test_few_series_are_compared_over_time(table, capsys):
     [
         (["--series", "item_id"], "series need --time and --horizon"),
         (["--season", "12"], "--season is for series"),
-        (
-            [*COLUMNS, "--horizon", "12", "--synthesizer", "vae"],
-            "has no effect on series",
-        ),
+        ([*COLUMNS, "--horizon", "12", "--drop", "x"], "has no effect on series"),
+        ([*COLUMNS, "--horizon", "12", "--synthesizer", "vae"], "makes rows, not"),
         ([*COLUMNS, "--horizon", "12", "--baseline", "tetha"], "did you mean 'theta'"),
         ([*COLUMNS, "--horizon", "90"], "the longest series"),
         (
@@ -104,3 +102,23 @@ def test_origins_are_for_benchmarks_of_series(tmp_path, capsys):
     assert "--origins is for series" in capsys.readouterr().err
     assert main(["harden", "nosuch", "-o", out]) == 2
     assert "is no AMLB benchmark definition" in capsys.readouterr().err
+
+
+def test_several_tables_make_one_suite_and_a_broken_one_is_left_out(
+    table, tmp_path, capsys
+):
+    other = tmp_path / "stock.csv"
+    other.write_text("shop,timestamp,target\na,2020-01-01,1\n")
+    out = tmp_path / "hard"
+    words = [*COLUMNS, "--horizon", "2", "--baseline", "drift", "--alpha", "1"]
+    words += ["--learning-origins", "1", "--certificate", "none", "--copies", "0"]
+    assert main(["generate", table, str(other), *words, "-o", str(out)]) == 1
+    answer = capsys.readouterr()
+    assert "stock is left out: stock.csv has no column 'item_id'" in answer.err
+    assert "sales_full" in answer.out
+    assert (out / "hardsynth" / "series.parquet").is_file()
+    file = tmp_path / "forecasts.csv"
+    file.write_text("item_id,timestamp,mean\n")
+    words[words.index("drift")] = str(file)
+    assert main(["generate", table, table, *words, "-o", str(tmp_path / "b")]) == 2
+    assert "has forecasts of one table, and there are 2" in capsys.readouterr().err
