@@ -49,6 +49,7 @@ HEAVY = {
         "report/still",
         "report/rank_bars",
         "experiments/paper/figures",
+        "experiments/swarms/pictures",
         "estimate/plot",
         "comparison/plot",
         "comparison/result",

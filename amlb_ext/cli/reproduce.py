@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 #: What can be reproduced, for ``--help``: listing it from the experiments would import them.
 NAMES = (
     "table-1, table-a1, table-a2, table-a3, figure-3 to figure-8 or all; from the seed paper "
-    "osyn-table-1, osyn-table-2, osyn-table-3, osyn-table-7, osyn-cost or osyn (all five)"
+    "osyn-table-1, osyn-table-2, osyn-table-3, osyn-table-7, osyn-cost or osyn (all five); from "
+    "the swarm paper swarm-table-1, swarm-table-2, swarm-table-3, swarm-adversarial, swarm-hull or "
+    "swarm (all five)"
 )
 
 
@@ -40,16 +42,17 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--splits",
+        "--draws",
         type=int,
         metavar="N",
-        help="run the first N splits only, or for osyn the first N repetitions (default: as many "
-        "as the paper, 31 splits)",
+        help="run the first N splits only, or for osyn the first N repetitions, for swarm N draws "
+        "(default: as many as the paper, 31 splits; 10 draws)",
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
         help="folder with housing.csv and the diabetes file, or for osyn with adult/, bank/ and "
-        "bike/",
+        "bike/, for swarm these and large/ in place of bundled tables",
     )
     parser.add_argument(
         "--set",
@@ -58,7 +61,8 @@ def add_parser(commands: Any) -> None:
         metavar="KEY=VALUE",
         help="another setting (search.kappa=0.3) or another reading of the paper (pool=test, "
         "with_bad=true, fitness=label, learning_rate=0.1, by_area=true, sample=1, balanced=false; "
-        "for osyn rows=20000, generator=vae, b=2, ...); repeat the flag for several",
+        "for osyn rows=20000, generator=vae, b=2, ...; for swarm iterations=10, generators=8, "
+        "'tables=digits titanic', ...); repeat the flag for several",
     )
     parser.add_argument(
         "--no-certificates",

@@ -148,8 +148,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Search and print the page; see :func:`amlb_ext.swarm.run.swarm_suite`."""
     config = build_config(layer_from(arguments))
     # after the settings are checked: the error of a mistyped flag must not wait for heavy imports
-    from amlb_ext.swarm.fold import SwarmRequest
     from amlb_ext.swarm.initial import InitialSettings
+    from amlb_ext.swarm.prepare import SwarmRequest
     from amlb_ext.swarm.run import PAGE, SwarmRun, swarm_suite
     from amlb_ext.swarm.search import make_plan
 

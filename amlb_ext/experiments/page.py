@@ -26,10 +26,17 @@ from amlb_ext.experiments.osyn import TABLES, page_blocks
 from amlb_ext.experiments.paper.cells import MEASURES, PARTS, format_printed
 from amlb_ext.experiments.paper.data import DATA
 from amlb_ext.experiments.paper.settings import EXPERIMENTS, Experiment
+from amlb_ext.experiments.swarms import TABLES as SWARM_TABLES
+from amlb_ext.experiments.swarms.page_blocks import PAPER as SWARM_PAPER
+from amlb_ext.experiments.swarms.pictures import CAPTIONS as SWARM_CAPTIONS
 
 #: The page, and the file of each experiment that it is made from.
 PAGE = "index.html"
 RESULT = "result.json"
+OSYN_PAPER = (
+    "Hoang Thanh, Nguyen, The Tran, Than, “Using Synthetic Data to estimate the True Error is "
+    "theoretically and practically doable”"
+)
 #: Tone of a badge, beside its word.
 TONES = {
     "within": "yes",
@@ -55,6 +62,8 @@ def write_page(out: Path) -> Path:
         _paper_entry(folder) for folder in _folders_with_result(out, EXPERIMENTS)
     ]
     tables = [_osyn_entry(folder) for folder in _folders_with_result(out, TABLES)]
+    swarm_folders = _folders_with_result(out, SWARM_TABLES)
+    tables += [_swarm_entry(folder) for folder in swarm_folders]
     # the style of the report stands in the page, which so opens without a server
     style = asset_path("resources", "report", "report.css").read_text("utf-8")
     template = _template_environment().get_template("page.html.j2")
@@ -99,8 +108,25 @@ def _osyn_entry(folder: Path) -> dict[str, Any]:
     blocks = page_blocks.table_blocks(table, pd.DataFrame(result["cells"]))
     return result | {
         "title": table.title,
+        "paper": OSYN_PAPER,
+        "unit": "repetitions",
         "blocks": blocks,
         "notes": page_blocks.table_notes(table),
+        "drawings": [],
+    }
+
+
+def _swarm_entry(folder: Path) -> dict[str, Any]:
+    """Return what the template needs of one table of the swarm paper."""
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    drawings = []
+    for name in result["figures"]:
+        drawings.append((SWARM_CAPTIONS[name], _image_address(folder / name)))
+    return result | {
+        "title": SWARM_TABLES[result["name"]].title,
+        "paper": SWARM_PAPER,
+        "unit": "draws",
+        "drawings": drawings,
     }
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from amlb_ext.core.errors import ConfigError, SourceError, SuiteError, suggest_nearest
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Task
-from amlb_ext.experiments import osyn, page
+from amlb_ext.experiments import osyn, page, swarms
 from amlb_ext.experiments.agreement import count_verdicts
 from amlb_ext.experiments.osyn import cells as osyn_cells
 from amlb_ext.experiments.osyn import page_blocks
@@ -35,6 +35,11 @@ from amlb_ext.experiments.paper.settings import (
     settings_of,
     split_changes,
 )
+from amlb_ext.experiments.swarms import page_blocks as swarm_blocks
+from amlb_ext.experiments.swarms import run as swarm_run
+from amlb_ext.experiments.swarms.cells import compare_cells as compare_swarm_cells
+from amlb_ext.experiments.swarms.pictures import draw_pictures
+from amlb_ext.experiments.text_blocks import blocks_markdown
 from amlb_ext.suite.sealed_json import json_text
 
 
@@ -58,6 +63,8 @@ class Result:
         Processor seconds of all splits (of earlier runs too), and the clock of this run.
     markdown : str
         The cells as written; empty for figures.
+    blocks, notes : list
+        Of the swarm paper's tables: text as the page shows it.
     """
 
     name: str
@@ -71,6 +78,8 @@ class Result:
     seconds: float = 0.0
     wall: float = 0.0
     markdown: str = ""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -86,6 +95,8 @@ class Result:
             "candidate": self.candidate,
             "seconds": self.seconds,
             "wall": self.wall,
+            "blocks": self.blocks,
+            "notes": self.notes,
         }
 
 
@@ -106,16 +117,19 @@ def reproduce(
     ----------
     names : sequence of str
         Of :data:`~amlb_ext.experiments.paper.settings.EXPERIMENTS`, or ``all``; of
-        :data:`~amlb_ext.experiments.osyn.TABLES`, or ``osyn`` (the seed paper's).
+        :data:`~amlb_ext.experiments.osyn.TABLES`, or ``osyn`` (the seed paper's); of
+        :data:`~amlb_ext.experiments.swarms.TABLES`, or ``swarm`` (the swarm paper's).
     out : Path
         Each experiment has a folder of its own in it.
     splits : int, optional
-        In place of the paper's 31; repetitions of the seed paper's tables.
+        In place of the paper's 31; repetitions of the seed paper's tables, draws of the swarm
+        paper's.
     data : Path, optional
         Folder of the data sets.
     changes : mapping, optional
         Other settings or readings, see :func:`~amlb_ext.experiments.paper.settings.settings_of`, or
-        :class:`~amlb_ext.experiments.osyn.choices.Choice` for the seed paper's tables.
+        :class:`~amlb_ext.experiments.osyn.choices.Choice` for the seed paper's tables,
+        :class:`~amlb_ext.experiments.swarms.SwarmChoice` for the swarm paper's.
     certify : bool
         Also make a suite of each row with the pipeline and state its certificate.
     workers : int
@@ -131,6 +145,7 @@ def reproduce(
         None of the data can be had.
     """
     tables = _named_tables(names)
+    swarm_tables = _named_swarm_tables(names)
     experiments = _named_experiments(names)
     if splits is not None and splits < 1:
         raise ConfigError(f"{splits} splits were asked for", "give --splits 1 or more")
@@ -141,6 +156,10 @@ def reproduce(
     choice = osyn.Choice()
     if tables:
         choice = osyn_run.check_choice([table.name for table in tables], changes)
+    swarm_choice = swarms.SwarmChoice()
+    if swarm_tables:
+        asked = [table.name for table in swarm_tables]
+        swarm_choice = swarm_run.check_choice(asked, changes, data is not None)
     if out.exists() and not out.is_dir():
         raise SuiteError(f"{out} is a file", "choose a folder with -o")
     run = _Run(
@@ -153,10 +172,11 @@ def reproduce(
     )
     results = [_reproduce_table(table, choice, run) for table in tables]
     has_cells = any(len(result.cells) for result in results)
-    if tables and not experiments and not has_cells:
+    if tables and not experiments and not swarm_tables and not has_cells:
         reason = next(iter(results[0].left_out.values()))
         raise SourceError(f"no data: {reason}", "give --data DIR")
-    if tables:
+    results += [_reproduce_swarm(table, swarm_choice, run) for table in swarm_tables]
+    if tables or swarm_tables:
         # the experiments may fail for want of data; what is finished has its page then
         page.write_page(out)
     if experiments:
@@ -222,6 +242,57 @@ def _reproduce_table(table: osyn.OsynTable, choice: osyn.Choice, run: _Run) -> R
     return result
 
 
+# --- the swarm paper's tables ---
+
+
+def _named_swarm_tables(names: Sequence[str]) -> list[swarms.SwarmTable]:
+    """Return the swarm paper's tables among the names."""
+    tables = []
+    for name in names:
+        if name == "swarm":
+            tables += list(swarms.TABLES.values())
+        elif name in swarms.TABLES:
+            tables.append(swarms.TABLES[name])
+    return tables
+
+
+def _reproduce_swarm(
+    table: swarms.SwarmTable, choice: swarms.SwarmChoice, run: _Run
+) -> Result:
+    folder = run.out / table.name
+    began = time.monotonic()
+    done, left_out = swarms.reproduce_swarm(
+        table,
+        folder,
+        choice,
+        draws=run.splits,
+        data=run.data,
+        workers=run.workers,
+        quiet=run.quiet,
+    )
+    draws = run.splits or table.draws
+    blocks = swarm_blocks.table_blocks(table, done)
+    notes = swarm_blocks.table_notes(table, choice, draws)
+    result = Result(
+        name=table.name,
+        cells=compare_swarm_cells(table.name, done),
+        figures=draw_pictures(table.name, done, folder),
+        left_out=left_out,
+        splits=draws,
+        seconds=sum(draw.seconds for draw in done),
+        wall=time.monotonic() - began,
+        markdown=blocks_markdown(table.title, blocks, notes),
+        blocks=[dataclasses.asdict(block) for block in blocks],
+        notes=notes,
+    )
+    # without a draw there is no result, and so no place on the page
+    if done:
+        _write_csv(folder / "cells.csv", result.cells)
+        write_text(folder / "cells.md", result.markdown)
+        write_text(folder / page.RESULT, json_text(result.to_json()))
+    return result
+
+
 # --- the paper's tables and figures ---
 
 
@@ -231,18 +302,18 @@ def _named_experiments(names: Sequence[str]) -> list[Experiment]:
     Raises
     ------
     ConfigError
-        A name of neither paper.
+        A name of none of the papers.
     """
     experiments = []
     for name in names:
-        if name == "osyn" or name in osyn.TABLES:
+        if name in ("osyn", "swarm", *osyn.TABLES, *swarms.TABLES):
             continue
         if name == "all":
             experiments += list(EXPERIMENTS.values())
         elif name in EXPERIMENTS:
             experiments.append(EXPERIMENTS[name])
         else:
-            known = [*EXPERIMENTS, *osyn.TABLES, "all", "osyn"]
+            known = [*EXPERIMENTS, *osyn.TABLES, *swarms.TABLES, "all", "osyn", "swarm"]
             raise ConfigError(
                 f"no table or figure is called {name!r}",
                 suggest_nearest(name, known),

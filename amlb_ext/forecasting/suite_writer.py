@@ -127,43 +127,20 @@ def write_suite(
         be written.
     """
     layout = Layout(out)
-    tasks_of = plan_parts(parts, seed)
-    tables = []
-    for part, (table, tasks) in zip(parts, tasks_of.items(), strict=True):
-        # a suite of one table has its files without a folder around them
-        folder = f"tables/{table}" if len(parts) > 1 else "."
-        tables.append(_table_entry(part, tasks, name=table, folder=folder))
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "name": name,
-        "seed": seed,
-        "tables": tables,
-    }
-    if original is not None:
-        by_table = {
-            table: original.entries[part.task]
-            for part, table in zip(parts, tasks_of, strict=True)
-        }
-        manifest["pair"] = make_pair(Original(original.name, by_table), tasks_of)
+    manifest = _manifest(parts, name=name, seed=seed, original=original)
     suite = ForecastSuite.from_manifest(manifest, out)
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
         write_text(_started_path(layout), "")
-        manifest_path(out).unlink(missing_ok=True)
-        for old_folder in (layout.root / "data", layout.root / FEV_FOLDER):
-            shutil.rmtree(old_folder, ignore_errors=True)
-        shutil.rmtree(layout.own / "tables", ignore_errors=True)
-        for old in layout.own.glob("*/certificate.json"):
-            old.unlink()
+        _remove_earlier(layout)
         files: dict[str, str] = {}
-        for part, written in zip(parts, suite.tables, strict=True):
-            real = [task for task in written.tasks if task.kind not in MADE_KINDS]
+        for part, table in zip(parts, suite.tables, strict=True):
+            real = [task for task in table.tasks if task.kind not in MADE_KINDS]
             files |= _write_data(layout, part.failing, real)
-            files |= write_made(layout, written, part.made, part.failing.panel)
-            files |= _write_certificates(layout, written.name, part.certificates)
-            files |= write_fev_data(layout, part.failing, written.main_tasks)
-            files |= _write_own(layout, written.folder, part)
+            files |= write_made(layout, table, part.made, part.failing.panel)
+            files |= _write_certificates(layout, table.name, part.certificates)
+            files |= write_fev_data(layout, part.failing, table.main_tasks)
+            files |= _write_own(layout, table.folder, part)
         files |= _write_amlb_files(layout, seed)
         # paths follow the suite's place, so the bytes of definitions are in no checksum
         for path, text in definitions(suite, out).items():
@@ -172,6 +149,42 @@ def write_suite(
         write_text(manifest_path(out), sealed_text(manifest))
         _started_path(layout).unlink()
     return suite
+
+
+def _manifest(
+    parts: Sequence[SuitePart], *, name: str, seed: int, original: Original | None
+) -> dict[str, Any]:
+    """Return the manifest of a suite, without the checksums of its files."""
+    tasks_of = plan_parts(parts, seed)
+    tables = []
+    entries = {}
+    for part, (table, tasks) in zip(parts, tasks_of.items(), strict=True):
+        # a suite of one table has its files without a folder around them
+        folder = f"tables/{table}" if len(parts) > 1 else "."
+        tables.append(_table_entry(part, tasks, name=table, folder=folder))
+        if original is not None:
+            entries[table] = original.entries[part.task]
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "name": name,
+        "seed": seed,
+        "tables": tables,
+    }
+    if original is not None:
+        manifest["pair"] = make_pair(Original(original.name, entries), tasks_of)
+    return manifest
+
+
+def _remove_earlier(layout: Layout) -> None:
+    """Remove what a suite of other tables left; the manifest first, so that it is none."""
+    manifest_path(layout.root).unlink(missing_ok=True)
+    for folder in (layout.root / "data", layout.root / FEV_FOLDER):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(layout.own / "tables", ignore_errors=True)
+    for pattern in ("*.parquet", "*/certificate.json"):
+        for file in layout.own.glob(pattern):
+            file.unlink()
 
 
 def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[ForecastTask]]:

@@ -14,8 +14,13 @@ import pandas as pd
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.swarm.labels import Labels, SupportGuard, best_labels, performance
+from amlb_ext.swarm.labels import (
+    Labels,
+    SupportGuard,
+    Teacher,
+    best_labels,
+    performance,
+)
 from amlb_ext.swarm.objectives import MixedObjective, ScoredRows
 from amlb_ext.swarm.space import GeneratorSpace
 from amlb_ext.swarm.takers import Panel
@@ -57,7 +62,7 @@ class Arena:
     space : GeneratorSpace
     panel : Panel
         The takers that the search sees.
-    teacher : Oracle
+    teacher : Teacher
     guard : SupportGuard
     is_guarded : bool
         Whether a row without support counts as answered right.
@@ -79,7 +84,7 @@ class Arena:
     scale: TargetEncoder
     space: GeneratorSpace
     panel: Panel
-    teacher: Oracle
+    teacher: Teacher
     guard: SupportGuard
     is_guarded: bool
     labels: Labels

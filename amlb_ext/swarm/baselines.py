@@ -84,7 +84,7 @@ def compare_baselines(
             arena, plan, searches=(name,), evaluations=len(trace.points)
         )
         add(name, rival.chosen @ initial, rival.reported)
-    made, held = _draw_by_regret(arena)
+    made, held = draw_by_regret(arena)
     results["regret"] = {"reported": None, **audit_rows(arena, court, made, held)}
     n_rows = AUDIT_ROWS + HELD_OUT_ROWS
     rivals = {
@@ -104,7 +104,7 @@ def compare_baselines(
     return results
 
 
-def _draw_by_regret(arena: Arena) -> tuple[MadeBatch, MadeBatch]:
+def draw_by_regret(arena: Arena) -> tuple[MadeBatch, MadeBatch]:
     """Draw rows of all initial generators again, each by the least regret of any taker there."""
     rng = random_stream(arena.seed, *arena.key, "regret")
     wanted = AUDIT_ROWS + HELD_OUT_ROWS

@@ -1,78 +1,30 @@
-"""One fold of a swarm: rows in their roles, one search, the audit, the rows that are written.
+"""One fold of a swarm: one search, the audit, the rows that are written.
 
 A pure function of (task, fold, request): no files, no clock, one random stream per stage.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
+from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.replacements import known_classes
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.suite import Part, Rows
 from amlb_ext.swarm.arena import Arena, MadeBatch
-from amlb_ext.swarm.audit import Court, audit_generator, mendable, own_performance
+from amlb_ext.swarm.audit import audit_generator
 from amlb_ext.swarm.baselines import compare_baselines, real_rows_by_regret
-from amlb_ext.swarm.initial import InitialSettings, make_generators
-from amlb_ext.swarm.labels import SupportGuard, best_labels, fit_teacher
-from amlb_ext.swarm.objectives import MixedObjective, parse_objective
-from amlb_ext.swarm.roles import LEAST_ROWS, Roles, deal_roles
-from amlb_ext.swarm.search import SwarmPlan, search_generators
-from amlb_ext.swarm.takers import Panel, check_takers, fit_panel, taker_specs
+from amlb_ext.swarm.prepare import SwarmRequest, prepare_swarm
+from amlb_ext.swarm.search import search_generators
 
 #: Rows that are drawn at once for the suite, for each row that is wanted, and how often.
 OVERDRAW, DRAWING_ROUNDS = 2, 4
-#: Standard errors by which the auditor must beat the best taker before a search begins.
-PROOF_ERRORS = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwarmRequest:
-    """What the user asked of a swarm.
-
-    Attributes
-    ----------
-    objective : str
-        One name, or weights: ``difficult=.6,novel=.4``.
-    plan : SwarmPlan
-    initial : InitialSettings
-    takers : tuple of str
-        Empty for four of the zoo.
-    user_rows : DataFrame or None
-        In canonical form, with the task's columns.
-    rows : int
-        Rows to write.
-    least_rows : int
-        That each role needs.
-    anyway : bool
-        Search where nothing is there to be found, too.
-    with_baselines : bool
-    seed : int
-    relations : RelationsConfig
-        What written rows must satisfy.
-    """
-
-    objective: str = "difficult"
-    plan: SwarmPlan = field(default_factory=SwarmPlan)
-    initial: InitialSettings = field(default_factory=InitialSettings)
-    takers: tuple[str, ...] = ()
-    user_rows: pd.DataFrame | None = None
-    rows: int = 500
-    least_rows: int = LEAST_ROWS
-    anyway: bool = False
-    with_baselines: bool = True
-    seed: int = 1
-    relations: RelationsConfig = field(default_factory=RelationsConfig)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,20 +43,6 @@ class SwarmFold:
     train: Rows
     parts: dict[str, Part]
     record: dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RealRows:
-    """The training rows of a fold, encoded, in their roles."""
-
-    encoder: Encoder
-    scale: TargetEncoder
-    Z: np.ndarray
-    y: np.ndarray
-    roles: Roles
-
-    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.Z[rows], self.y[rows]
 
 
 def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
@@ -126,81 +64,9 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
     ConfigError
         An objective, or settings, that cannot be searched.
     """
-    key = (task.stream_name, fold, "swarm")
-    weights = parse_objective(request.objective)
-    real = _encode_real_rows(task, fold, request, key)
-    seen_specs, unseen_specs = taker_specs(request.takers, task.kind)
-    seen = _fit(
-        task, real, seen_specs, real.roles.takers, request, key=(*key, "takers")
-    )
-    generator_Z, generator_y = real.of(real.roles.generator)
-    answers = seen.predict(generator_Z)
-    check_takers(seen, answers)
-    is_classes = task.kind.is_classification
-    real_s = own_performance(answers, generator_y, is_classes)
-
-    auditor = fit_teacher(
-        *real.of(real.roles.auditor),
-        real.scale.n_classes,
-        derive_int_seed(request.seed, *key, "auditor"),
-    )
-    judged = best_labels(auditor.predict(generator_Z))
-    [auditor_s] = own_performance(judged[None], generator_y, is_classes)
-    proof = mendable(real_s, auditor_s)
-    _check_something_to_find(task, proof, request)
-
-    objective = MixedObjective(weights, request.plan.form)
-    guard = SupportGuard(real.encoder, generator_Z)
-    user_metric = None
-    if request.user_rows is not None:
-        user_metric = guard.metric(real.encoder.transform(request.user_rows))
-    arena = Arena(
-        seed=request.seed,
-        key=key,
-        encoder=real.encoder,
-        scale=real.scale,
-        space=make_generators(
-            generator_Z,
-            generator_y,
-            cards=real.encoder.cards_,
-            n_classes=real.scale.n_classes,
-            settings=request.initial,
-            seed=request.seed,
-            key=key,
-        ),
-        panel=seen,
-        teacher=fit_teacher(
-            *real.of(real.roles.teacher),
-            real.scale.n_classes,
-            derive_int_seed(request.seed, *key, "teacher"),
-        ),
-        guard=guard,
-        is_guarded=request.plan.is_guarded,
-        labels=request.plan.labels,
-        objective=objective,
-        real=real_s[:, : guard.rows],
-        n_rows=request.plan.n_rows,
-        common_numbers=request.plan.common_numbers,
-        user_rows=user_metric,
-    )
-    corners = np.eye(arena.space.n_generators)
-    objective.settle_units(arena.scored(corners, stream="units"))
+    prepared = prepare_swarm(task, fold, request)
+    arena, court = prepared.arena, prepared.court
     trace = search_generators(arena, request.plan)
-
-    test_rows, left_out = known_classes(task, fold)
-    test_features = task.features.iloc[test_rows]
-    refits = _fit(
-        task, real, seen_specs, real.roles.auditor, request, key=(*key, "refits")
-    )
-    unseen = _fit(
-        task, real, unseen_specs, real.roles.takers, request, key=(*key, "unseen")
-    )
-    court = Court(
-        auditor=auditor,
-        panels={"seen": seen, "refits": refits, "unseen": unseen},
-        Z=real.encoder.transform(test_features),
-        y=real.scale.transform(task.target.iloc[test_rows]),
-    )
     theta = trace.chosen @ arena.space.initial
     record: dict[str, Any] = {
         "objective": request.objective,
@@ -211,9 +77,9 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
         "generators": arena.space.n_generators,
         "weights_per_generator": int(arena.space.initial.shape[1]),
         "coefficients": [round(float(c), 4) for c in trace.chosen],
-        "takers": list(seen.names),
-        "unseen": list(unseen.names),
-        "proof": proof,
+        "takers": list(arena.panel.names),
+        "unseen": list(court.panels["unseen"].names),
+        "proof": prepared.proof,
         "reported": trace.reported,
         "chosen": audit_generator(arena, court, theta, "chosen"),
         "real_rows_by_x": real_rows_by_regret(arena, court),
@@ -224,82 +90,18 @@ def swarm_fold(task: Task, fold: int, request: SwarmRequest) -> SwarmFold:
             court,
             request.plan,
             trace,
-            real=(generator_Z, generator_y),
+            real=prepared.real.of(prepared.real.roles.generator),
         )
     train = _real_part(task, task.folds[fold].train)
-    full = _real_part(task, test_rows)
+    full = _real_part(task, prepared.test_rows)
     made, drawn = _draw_suite_rows(
         task, fold, arena, theta, request, taken=[train, full]
     )
-    record["rows"] = drawn | {"left_out": left_out}
+    record["rows"] = drawn | {"left_out": prepared.left_out}
     return SwarmFold(
         train=train,
         parts={"": Part(made), "full": Part(full)},
         record=record,
-    )
-
-
-def _encode_real_rows(
-    task: Task, fold: int, request: SwarmRequest, key: tuple[str | int, ...]
-) -> _RealRows:
-    rows = task.folds[fold].train
-    features = task.features.iloc[rows]
-    target = task.target.iloc[rows]
-    scale = TargetEncoder(task.kind, task.labels, target)
-    y = scale.transform(target)
-    roles = deal_roles(
-        y,
-        scale.n_classes,
-        random_stream(request.seed, *key, "roles"),
-        request.least_rows,
-    )
-    encoder = Encoder(task.columns).fit(features)
-    return _RealRows(
-        encoder=encoder, scale=scale, Z=encoder.transform(features), y=y, roles=roles
-    )
-
-
-def _fit(
-    task: Task,
-    real: _RealRows,
-    specs: Any,
-    rows: np.ndarray,
-    request: SwarmRequest,
-    *,
-    key: tuple[str | int, ...],
-) -> Panel:
-    """Fit takers on rows of a role, as many as the takers have, so that panels compare."""
-    rows = rows[: len(real.roles.takers)]
-    Z, y = real.of(rows)
-    return fit_panel(
-        specs,
-        kind=task.kind,
-        n_classes=real.scale.n_classes,
-        n_categorical=real.encoder.n_categorical_,
-        Z=Z,
-        y=y,
-        seed=derive_seed(request.seed, *key),
-        # of what the user did not name, what cannot be fitted stays out
-        must_fit=key[-1] == "takers",
-    )
-
-
-def _check_something_to_find(
-    task: Task, proof: dict[str, float | None], request: SwarmRequest
-) -> None:
-    """Refuse where the auditor does not beat the best taker on real rows by two errors."""
-    if request.anyway or request.plan.preset != "honest":
-        return
-    gain, error = proof["gain"], proof["se"]
-    if gain is not None and error is not None and gain > PROOF_ERRORS * error:
-        return
-    shown = "unknown"
-    if gain is not None and error is not None:
-        shown = f"{gain:+.3f} with a standard error of {error:.3f}"
-    raise DataError(
-        f"{task.name}: no taker can be beaten here: on real rows an ensemble gains {shown} over "
-        "the best of them, so whatever a search finds is noise",
-        "--anyway searches all the same; --preset literal does what the paper does",
     )
 
 

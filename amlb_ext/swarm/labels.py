@@ -23,7 +23,7 @@ others, which coincide.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -41,6 +41,13 @@ REFERENCE_ROWS, SUPPORTED_SHARE = 2000, 0.95
 NUMBER_WEIGHT = 3.0
 #: Parts of the cross-fit behind teacher and auditor; their mean predicts.
 TEACHER_PARTS = 3
+
+
+class Teacher(Protocol):
+    """Who says what is right of a row: an ensemble, or the truth where it is known."""
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return expected targets, ``(n,)``, or class probabilities, ``(n, C)``."""
 
 
 def check_labels_name(name: str) -> Labels:
@@ -136,6 +143,8 @@ class SupportGuard:
     rows : int
         Real rows that were kept.
     radius : float
+    copy_radius : float
+        Only one real row in twenty is nearer to another one.
     """
 
     def __init__(self, encoder: Encoder, Z: np.ndarray) -> None:
@@ -146,6 +155,7 @@ class SupportGuard:
         self._search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(real)
         distance, _ = self._search.kneighbors()
         self.radius = float(np.quantile(distance[:, 0], SUPPORTED_SHARE))
+        self.copy_radius = float(np.quantile(distance[:, 0], 1 - SUPPORTED_SHARE))
 
     def nearest(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each row is supported, ``(n,)``, and its nearest real row, ``(n,)``."""

@@ -43,9 +43,10 @@ from amlb_ext.suite import (
     write_fold,
 )
 from amlb_ext.suite.layout import INTEGRATION
-from amlb_ext.swarm.fold import SwarmRequest, swarm_fold
+from amlb_ext.swarm.fold import swarm_fold
 from amlb_ext.swarm.objectives import parse_objective
 from amlb_ext.swarm.page import page_text
+from amlb_ext.swarm.prepare import SwarmRequest
 from amlb_ext.validity.certificate_store import certify_suite
 
 #: The suite's page, in its root.

@@ -210,12 +210,12 @@ def search_generators(
     return SearchTrace(
         points=all_points,
         values=all_values,
-        chosen=_choose(arena, plan, all_points, all_values),
+        chosen=choose_point(arena, plan, all_points, all_values),
         reported=float(all_values.max()),
     )
 
 
-def _choose(
+def choose_point(
     arena: Arena, plan: SwarmPlan, points: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
     """Return the best point, or the best of the finalists on fresh rows."""

@@ -41,7 +41,8 @@ def run(dataset, config):
         tries=int(params.get("tries", 5)),
         request_seconds=float(params.get("request_seconds", 600)),
     )
-    python = params.get("python") or os.path.join(HERE, "programs", "bin", "python")
+    python = params.get("python") or os.environ.get("CODER_PYTHON")
+    python = python or os.path.join(HERE, "programs", "bin", "python")
     if not os.path.exists(python):
         raise SandboxError(
             f"the environment of the model's programs is missing ({python}); run AMLB with -s force"

@@ -1,6 +1,6 @@
 """The how-to's way through the real AMLB, against replayed answers: the page's own commands.
 
-Takes minutes: AMLB makes the environment of the model's programs.
+The programs run in the environment of the tests; by default AMLB installs one for them.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def run_script(script, folder, amlb):
         "PYTHONPATH": f"{ROOT}:{env.get('PYTHONPATH', '')}",
         "AMLB_HOME": str(amlb.root),
         "HARDSYNTH_LLM_CACHE": str(folder / "cache"),
+        # minutes of installation less; what AMLB installs otherwise, setup.sh says
+        "CODER_PYTHON": sys.executable,
     }
     # ends the server whatever comes
     script = f"set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n{script}"

@@ -13,7 +13,7 @@ from amlb_ext.cli.main import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.swarm.fold import SwarmRequest
+from amlb_ext.swarm.prepare import SwarmRequest
 from amlb_ext.swarm.run import SwarmRun, objective_slug, swarm_suite
 from amlb_ext.swarm.search import make_plan
 from amlb_ext.validity.certificate_store import read_certificates

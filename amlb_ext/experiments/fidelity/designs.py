@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from amlb_ext.experiments.fidelity import proposals
+from amlb_ext.experiments.fidelity import proposals, swarm_proposal
 from amlb_ext.experiments.fidelity.answer import Answer, without_interval
 from amlb_ext.experiments.fidelity.corrected import CorrectedTeacher
 from amlb_ext.experiments.fidelity.draw import Points
@@ -219,6 +219,16 @@ _DESIGNS = (
         name="neighbourhoods",
         text="rows along the local covariance of failures",
         proposal=proposals.NEIGHBOURHOODS,
+    ),
+    Design(
+        name="swarm",
+        text="rows of a swarm that was searched for ranking fidelity",
+        proposal=swarm_proposal.SWARM,
+    ),
+    Design(
+        name="swarm_start",
+        text="rows of the same generators without a search",
+        proposal=swarm_proposal.SWARM_START,
     ),
     Design(
         name="unlabelled",

@@ -136,7 +136,7 @@ class Draw:
 
     def score_rows(self, Z: np.ndarray) -> Points:
         """Score any encoded rows."""
-        return _score_rows(self.prepared, self.models, self.teacher, Z)
+        return score_rows_by(self.prepared, self.models, self.teacher, Z)
 
     def is_bad(self, points: Points, y: np.ndarray) -> np.ndarray:
         """Return K of rows with targets y, ``(n,)`` bool."""
@@ -185,7 +185,7 @@ def make_draw(
     def score_real_rows(rows: np.ndarray) -> tuple[Points, np.ndarray]:
         Z = prepared.models.encoder.transform(split.features.iloc[rows])
         y = target_models.scale.transform(split.target.iloc[rows])
-        return _score_rows(prepared, models, teacher, Z), y
+        return score_rows_by(prepared, models, teacher, Z), y
 
     # the references first, from rows that no method will see
     pool_points, pool_y = score_real_rows(pool)
@@ -293,12 +293,13 @@ def _fit_candidates(
     return (*candidates, "twin of F"), (*candidates.values(), *twins)
 
 
-def _score_rows(
+def score_rows_by(
     prepared: Prepared,
     models: tuple[EstimatorBaseline, ...],
     teacher: Teacher,
     Z: np.ndarray,
 ) -> Points:
+    """Score encoded rows by F, the teacher and any models."""
     [target_models] = prepared.models.targets
     t = target_models.oracle.predict(Z)
     outcomes, chance = teacher.outcomes(Z, t)

@@ -70,7 +70,7 @@ def propose_searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     starts = rng.choice(len(Z), n_starts, replace=False)
     starts = np.repeat(starts, n_copies)
     domain = learn_domain(
-        _real_rows(s),
+        stack_real_rows(s),
         models.Z,
         models.y[:, 0],
         n_classes=models.n_classes,
@@ -109,7 +109,7 @@ def propose_neighbourhoods(s: Sample, rng: np.random.Generator) -> np.ndarray:
     A real neighbour of a failure gives the categories, all together, and the place; its numbers
     move along the covariance of the neighbourhood and stay within its range.
     """
-    pool = _real_rows(s)
+    pool = stack_real_rows(s)
     failures, _ = _known_failures(s)
     n_categorical = s.draw.prepared.models.encoder.n_categorical_
     n_neighbours = min(NEIGHBOURS, len(pool))
@@ -146,7 +146,7 @@ NEIGHBOURHOODS = Proposal(stream="neighbourhoods", propose=propose_neighbourhood
 def _sample_population(s: Sample, name: str, rng: np.random.Generator) -> np.ndarray:
     """Sample a synthesizer fitted on all labelled real rows."""
     y = np.concatenate([s.draw.prepared.models.y[:, 0], s.y])
-    return _fit_and_sample(s, name, _real_rows(s), y, rng=rng)
+    return _fit_and_sample(s, name, stack_real_rows(s), y, rng=rng)
 
 
 def _fit_and_sample(
@@ -166,7 +166,7 @@ def _fit_and_sample(
     return rows
 
 
-def _real_rows(s: Sample) -> np.ndarray:
+def stack_real_rows(s: Sample) -> np.ndarray:
     """Return the training rows, then those of S."""
     return np.vstack([s.draw.prepared.models.Z, s.points.Z])
 

@@ -15,6 +15,7 @@ from amlb_ext.experiments.osyn.cells import ARMS, printed_numbers
 from amlb_ext.experiments.osyn.choices import Choice, OsynTable
 from amlb_ext.experiments.osyn.cost import CLOCK_ARM, PARTS, form_part, sized_row
 from amlb_ext.experiments.osyn.tabular import TEXT
+from amlb_ext.experiments.text_blocks import Block
 
 NOTES = {
     "osyn-table-1": (
@@ -40,23 +41,6 @@ LEGEND = (
 FORMS = ("iterative", "closed", "bootstrap", "synthetic", CLOCK_ARM)
 #: The paper prints one OSYN. It is the same beside each of these, so the first at hand shows it.
 PRINTED_OSYN_ARMS = ("a_priori", "reading", "tuned")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """A table of text.
-
-    Attributes
-    ----------
-    heading : str
-    head : list of str
-    lines : list of list of str
-        The first entry names the line.
-    """
-
-    heading: str
-    head: list[str]
-    lines: list[list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
