@@ -197,7 +197,8 @@ def _measure_part(
     found += _measure_copies(part, failing)
     found += _measure_labels(scored, failures, evidence.tests)
     found.append(measures.measure_hardness(scored.losses, failures.losses))
-    found += measure_window_realism(own, failures.windows, season, rng)
+    # of the same origin: another weekday or year would be told apart, too
+    found += measure_window_realism(own, sources, season, rng)
     found.append(ranking_measures.measure_widening(scored.losses))
     found.append(
         measures.make_measure(

@@ -6,12 +6,12 @@
 The table is long, with the columns item_id, timestamp and target. With ``--bike`` the hourly counts
 of UCI's Bike Sharing become series of a week each, set side by side on one calendar, missing
 hours filled with the value before. Each way makes windows of the same bad ones, and one line gives
-what its certificate measures: how well made ones are told from real bad ones of all origins (AUC,
-grouped by series; halves of the real ones in brackets), the autocorrelation of differences from
-sources to made, the largest shift of an autocorrelation in standard errors, F's mean MASE on made
-over that on real bad windows, z2 and tau of candidates' differences from F, the order's relative
-agreement with its lower limit, plausibility of labels, the distance to the closest real window,
-verdict, and CPU seconds. One thread.
+what its certificate measures: how well made ones are told from the real bad ones of their origin
+(AUC, grouped by series; halves of the real ones in brackets), the autocorrelation of differences
+from sources to made, the largest shift of an autocorrelation in standard errors, F's mean MASE on
+made over that on real bad windows, z2 and tau of candidates' differences from F, the order's
+relative agreement with its lower limit, plausibility of labels, the distance to the closest real
+window, verdict, and CPU seconds. One thread.
 """
 
 import argparse

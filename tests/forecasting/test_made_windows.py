@@ -32,7 +32,7 @@ from amlb_ext.suite.sealed_json import sealed_text
 ROLES = replace(SIMULATED_ROLES, horizon=6)
 SETTINGS = MakingSettings(copies=2)
 #: So that a third of the windows are bad, of series too few for the forests of a region.
-ALPHA = 1.3
+ALPHA = 1.2
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ def suite(tmp_path_factory):
     words = ["generate", str(folder / "sales.csv"), "--series", "item_id"]
     words += ["--time", "timestamp", "--target", "target", "--horizon", "3"]
     words += ["--baseline", "seasonal_naive", "--learning-origins", "2", "-q"]
+    words += ["--copies", "0", "--certificate", "none"]
     assert main([*words, "-o", str(folder / "hard")]) == 0
     return folder / "hard"
 
