@@ -108,8 +108,8 @@ class PreparedSwarm:
         By how much the auditor beats the best taker on real rows, before any search.
     test_rows : ndarray of int
         Of the task, those whose class the training rows know.
-    left_out : int
-        Test rows of other classes.
+    left_out : dict of str to int
+        Test rows of other classes, by class.
     """
 
     arena: Arena
@@ -117,7 +117,7 @@ class PreparedSwarm:
     real: RealRows
     proof: dict[str, float | None]
     test_rows: np.ndarray
-    left_out: int
+    left_out: dict[str, int]
 
 
 def prepare_swarm(task: Task, fold: int, request: SwarmRequest) -> PreparedSwarm:

@@ -154,8 +154,8 @@ def lighten_swarms(patch):
     patch.setattr("amlb_ext.swarm.rival_rows.POOL", 2)
     patch.setattr("amlb_ext.swarm.baselines.REGRET_POOL", 1)
     patch.setattr("amlb_ext.swarm.search.FINAL_ROWS", 50)
-    patch.setattr("amlb_ext.experiments.swarms.hull.POINTS", 2)
-    patch.setattr("amlb_ext.experiments.swarms.pictures.POINTS", 2)
+    patch.setattr("amlb_ext.experiments.swarms.hull.POINTS", 5)
+    patch.setattr("amlb_ext.experiments.swarms.pictures.POINTS", 5)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import yaml
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.experiments.agreement import mean_and_deviation
+from amlb_ext.experiments.swarms.choices import FORMS, OBJECTIVES
 from amlb_ext.experiments.swarms.hull import summarise_hull
 from amlb_ext.experiments.swarms.run import DrawResult
 
@@ -82,8 +83,9 @@ def _entries(
 ) -> Iterator[tuple[str, str, str, Mapping[str, float | None]]]:
     """Yield form, objective, method and figures of one draw, whatever its table's nesting."""
     if table == "swarm-table-1":
-        for objective, forms in rows.items():
-            for form, methods in forms.items():
+        # in the order of Table 1: a record read back has its keys sorted
+        for objective in sorted(rows, key=_objective_place):
+            for form, methods in rows[objective].items():
                 for method, figures in methods.items():
                     yield form, objective, method, figures
     elif table == "swarm-table-2":
@@ -102,8 +104,15 @@ def _entries(
             share = {"contradicted": entry["contradicted"]}
             yield labels, "accuracy", "swarm_rows", share
     else:
-        for form in ("literal", "honest"):
+        for form in FORMS:
             yield form, "difficult", "pso", summarise_hull(rows, form)
+
+
+def _objective_place(objective: str) -> int:
+    if objective in OBJECTIVES:
+        return OBJECTIVES.index(objective)
+    # one that only the user asked for
+    return len(OBJECTIVES)
 
 
 def compare_cells(table: str, done: Sequence[DrawResult]) -> pd.DataFrame:

@@ -6,12 +6,13 @@ The table is simulated, so that beside the objectives stands what the truth says
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from amlb_ext.core.task import Task
-from amlb_ext.experiments.swarms.choices import FORMS, SwarmChoice
+from amlb_ext.experiments.swarms.choices import FORMS, FormName, SwarmChoice
 from amlb_ext.experiments.swarms.draw import prepare_draw
 from amlb_ext.experiments.swarms.methods import form_plan
 from amlb_ext.experiments.swarms.populations import TrueTeacher
@@ -84,12 +85,12 @@ def draw_hull(
     return rows
 
 
-def summarise_hull(rows: dict[str, Any], form: str) -> dict[str, float]:
+def summarise_hull(rows: Mapping[str, Any], form: FormName) -> dict[str, float]:
     """Return what the grid says of a form's objective.
 
     Parameters
     ----------
-    rows : dict
+    rows : mapping
         As :func:`draw_hull` returns it.
     form : {'literal', 'honest'}
 
@@ -101,7 +102,7 @@ def summarise_hull(rows: dict[str, Any], form: str) -> dict[str, float]:
         inside the triangle and in the whole square.
     """
     grid = np.array(rows["grid"])
-    objective = grid[:, 2 + FORMS.index(form)]  # type: ignore[arg-type]
+    objective = grid[:, 2 + FORMS.index(form)]
     is_soup = (grid[:, 0] >= 0) & (grid[:, 1] >= 0) & (grid[:, :2].sum(axis=1) <= 1)
     return {
         "reported": float(rows[form]["reported"]),

@@ -22,6 +22,7 @@ from amlb_ext.experiments.swarms.hull import GENERATORS
 from amlb_ext.experiments.swarms.methods import METHODS
 from amlb_ext.experiments.swarms.run import DrawResult
 from amlb_ext.experiments.text_blocks import Block
+from amlb_ext.swarm.prepare import PROOF_ERRORS
 
 PAPER = (
     "Feng, Wang, Shi, Tsvetkov, “Data Swarms: Optimizable Generation of Synthetic "
@@ -126,7 +127,7 @@ def table_blocks(table: SwarmTable, done: Sequence[DrawResult]) -> list[Block]:
     if table.name == "swarm-table-1":
         return [*blocks, *_table_1_blocks(figures)]
     if table.name == "swarm-table-2":
-        printed = [_printed_takers_block()]
+        printed = [_proof_block(done), _printed_takers_block()]
         return [*blocks, *printed, *_data_blocks(figures, TABLE_2_COLUMNS, FORM_TEXT)]
     if table.name == "swarm-table-3":
         return [*blocks, *_table_3_blocks(figures)]
@@ -187,6 +188,23 @@ def _printed_entry(entry: dict[str, list[float]], name: str) -> str:
     if numbers is None:
         return "/"
     return " ± ".join(format_decimals(number, 4) for number in numbers)
+
+
+def _proof_block(done: Sequence[DrawResult]) -> Block:
+    """Return what can be found on each table before any search, as ``hardsynth swarm`` asks."""
+    lines = []
+    for data in dict.fromkeys(draw.data for draw in done):
+        shown, refused = [], 0
+        proofs = [draw.rows["proof"] for draw in done if draw.data == data]
+        for proof in proofs:
+            gain, error = proof["gain"], proof["se"]
+            shown.append(format_with_spread(gain, error, sign=True))
+            if gain is None or error is None or gain <= PROOF_ERRORS * error:
+                refused += 1
+        lines.append([TEXT[data], ", ".join(shown), f"{refused} of {len(proofs)}"])
+    head = ["table", "an auditor's gain over the best taker", "draws it would refuse"]
+    heading = "Can anything be found? Real rows, before a search"
+    return Block(heading=heading, head=head, lines=lines)
 
 
 def _printed_takers_block() -> Block:

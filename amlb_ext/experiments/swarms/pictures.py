@@ -131,7 +131,8 @@ def _draw_worth(figures: pd.DataFrame) -> Figure:
             for name in names:
                 values = of_data[of_data["figure"] == name]["value"]
                 means.append(values.mean() if len(values) else np.nan)
-                errors.append(values.sem() if len(values) > 1 else 0.0)
+                # of one draw there is no error to show
+                errors.append(values.sem() if len(values) > 1 else np.nan)
             axis.errorbar(
                 places,
                 means,
