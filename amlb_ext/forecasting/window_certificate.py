@@ -177,6 +177,7 @@ def _measure_part(
         y=failures.losses.baseline,
     )
     why_not = measures.why_not_compared(failures.losses.n_real_rows, len(part))
+    tested = np.unique(failing.items[failing.is_bad])
     season = failing.panel.season
     own = scored.windows
     sources = WindowSet(
@@ -184,7 +185,12 @@ def _measure_part(
     )
     found = [
         ranking_measures.measure_order(
-            scored.losses, reference, part.kind, rng, why_not=why_not
+            scored.losses,
+            reference,
+            part.kind,
+            rng,
+            as_many=len(tested),
+            why_not=why_not,
         )
     ]
     for measure in ranking_measures.measure_fidelity(

@@ -349,13 +349,14 @@ def _are_all_of_region(orders: Sequence[Measure]) -> bool:
 
 
 def _order_figures(orders: Sequence[Measure]) -> str:
-    """Return the relative agreement of made parts and its lower limit, in words."""
+    """Return the relative agreement of made parts, its lower limit and what it must reach."""
     texts = []
     for number, order in enumerate(orders):
         verb = "" if number else " reach"
         texts.append(
             f"{_part_of(order)} rows{verb} {_number_text(order.value)} "
-            f"(lower limit {_number_text(order.low)})"
+            f"(lower limit {_number_text(order.low)}, required "
+            f"{_number_text(order.threshold)})"
         )
     return _and(texts)
 
@@ -368,8 +369,7 @@ def _unsound_orders(orders: Sequence[Measure]) -> str:
             unsound.append(order)
     if not unsound:
         return ""
-    asked = _number_text(unsound[0].threshold)
-    return f"{_order_figures(unsound)}; a lower limit of {asked} is required"
+    return _order_figures(unsound)
 
 
 def _and(words: Iterable[str]) -> str:

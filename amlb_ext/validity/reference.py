@@ -88,6 +88,8 @@ class Reference:
         Rows on which F fails.
     region : ReferenceRows
         All test rows, and all training rows where some made rows are held to these.
+    tested_failures, tested_rows : int
+        Real rows of ``failures`` and of ``region`` that the test folds hold.
     n_classes : int
         0 for regression.
     note : str
@@ -97,6 +99,8 @@ class Reference:
     columns: np.ndarray
     failures: ReferenceRows
     region: ReferenceRows
+    tested_failures: int
+    tested_rows: int
     n_classes: int
     note: str = ""
 
@@ -319,6 +323,8 @@ def build_reference(
         columns=asked,
         failures=test_failures.with_columns(asked),
         region=test.with_columns(asked),
+        tested_failures=test_failures.losses.n_real_rows,
+        tested_rows=test.losses.n_real_rows,
         n_classes=n_classes,
         note=note,
     )
@@ -351,10 +357,10 @@ def build_reference(
     if chosen.are_all:
         region = region.join(training)
     failures = training.take(chosen.bad[order])
-    return Reference(
+    return replace(
+        tests_alone,
         columns=columns,
         failures=test_failures.with_columns(columns).join(failures),
         region=region,
-        n_classes=n_classes,
         note=note,
     )

@@ -169,6 +169,9 @@ def _order_measures(
             reference.failures if are_failures else reference.region,
             part,
             random_stream(seed, rows.name, "order", part),
+            as_many=(
+                reference.tested_failures if are_failures else reference.tested_rows
+            ),
             why_not=why_not,
             are_failures=are_failures,
         )

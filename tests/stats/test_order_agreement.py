@@ -5,6 +5,7 @@ import pytest
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.order_agreement import order_agreement
+from amlb_ext.stats.ranking import kendall_tau
 
 #: Mean contrasts of six candidates in the population; a row's own contrasts scatter by 1.
 TRUTH = np.array([-0.5, -0.3, -0.1, 0.1, 0.3, 0.5])
@@ -14,11 +15,13 @@ def sample(n, seed, truth=TRUTH):
     return truth + np.random.default_rng(seed).normal(size=(n, len(truth)))
 
 
-def agreement(judged, D, clusters=None, weights=None, seed=0):
+def agreement(judged, D, clusters=None, weights=None, as_many=None, seed=0):
     if clusters is None:
         clusters = np.arange(len(D))
     rng = np.random.default_rng(seed)
-    return order_agreement(judged, D, clusters=clusters, weights=weights, rng=rng)
+    return order_agreement(
+        judged, D, clusters=clusters, weights=weights, as_many=as_many, rng=rng
+    )
 
 
 def test_a_few_rows_show_less_of_the_same_order():
@@ -30,6 +33,22 @@ def test_a_few_rows_show_less_of_the_same_order():
     assert few.itself < many.itself
     assert few.relative > few.tau
     assert few.low < 0.65
+
+
+def test_what_so_many_real_rows_reach():
+    """Told from samples, it is what fresh rows reach with the population, or a little less."""
+    for n in (8, 60):
+        fresh = [
+            kendall_tau(sample(n, seed).mean(axis=0), TRUTH)
+            for seed in range(1000, 1100)
+        ]
+        told = [
+            agreement(TRUTH, sample(150, seed), as_many=n).reached for seed in range(20)
+        ]
+        assert -0.08 < np.mean(told) - np.mean(fresh) < 0.05
+    D = sample(150, 6)
+    assert agreement(TRUTH, D).reached == agreement(TRUTH, D).itself
+    assert agreement(TRUTH, D, as_many=0).reached == 0
 
 
 def test_reversed_and_shuffled_orders_are_far_from_it():

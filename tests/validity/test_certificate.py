@@ -388,23 +388,24 @@ def test_every_made_part_counts():
     verdict, reason = decide_verdict(sound(ga, synthetic))
     assert verdict == "rank"
     assert reason.startswith("Models may be ranked on ga and synthetic rows")
-    reach = "ga rows reach 0.97 (lower limit 0.88) and synthetic rows 0.95 (lower limit 0.8)."
+    reach = (
+        "ga rows reach 0.97 (lower limit 0.88, required 0.65) and "
+        "synthetic rows 0.95 (lower limit 0.8, required 0.65)."
+    )
     assert reach in reason
 
     # augmented rows that fail are not made up for by synthetic ones that pass
     verdict, reason = decide_verdict(sound(order("ga", 0.8, 0.4), synthetic))
     assert verdict == "describe"
-    assert (
-        "ga rows reach 0.8 (lower limit 0.4); a lower limit of 0.65 is required."
-        in reason
-    )
+    assert "ga rows reach 0.8 (lower limit 0.4, required 0.65). Decide" in reason
     assert "synthetic" not in reason
     assert reason.endswith("read the region for where and how much.")
     verdict, reason = decide_verdict(
         sound(order("ga", 0.8, 0.4), order("synthetic", 0.1, -0.1))
     )
     both = (
-        "ga rows reach 0.8 (lower limit 0.4) and synthetic rows 0.1 (lower limit -0.1);"
+        "ga rows reach 0.8 (lower limit 0.4, required 0.65) and "
+        "synthetic rows 0.1 (lower limit -0.1, required 0.65)."
     )
     assert both in reason
 

@@ -219,6 +219,7 @@ def order_of(made, weights=None, **how):
     if weights is not None:
         reference = replace(reference, weights=weights)
     losses = Losses(made, np.zeros(len(made)), np.zeros(len(made)))
+    how = {"as_many": 100, **how}
     return measure_order(losses, reference, "ga", np.random.default_rng(0), **how)
 
 
@@ -226,6 +227,10 @@ def test_made_rows_pass_with_the_order_of_the_reference_alone():
     assert order_of(planted(500, 1)).passed
     for other in (TRUTH[::-1], TRUTH[[2, 4, 0, 3, 1]]):
         assert order_of(planted(500, 1, other)).passed is False
+    # two neighbours exchanged: as good as ten real rows, not as good as a hundred
+    nearly = planted(500, 1, TRUTH[[0, 2, 1, 3, 4]])
+    assert order_of(nearly, as_many=10).passed
+    assert order_of(nearly).passed is False
     # too few made rows have no order to speak of
     assert order_of(planted(2, 1)).value is None
     missing = order_of(planted(500, 1), why_not="a reason")
@@ -241,7 +246,9 @@ def test_rows_made_for_the_region_are_held_to_weighted_rows(suite, tmp_path):
     for heavy in ([1.0, 0.01], [0.01, 1.0]):
         weighted = replace(reference, weights=np.repeat(heavy, 300))
         rng = np.random.default_rng(0)
-        order = measure_order(made, weighted, "population", rng, are_failures=False)
+        order = measure_order(
+            made, weighted, "population", rng, as_many=100, are_failures=False
+        )
         passed.append(order.passed)
     assert passed == [True, False]
 
