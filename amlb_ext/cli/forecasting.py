@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from amlb_ext.forecasting.panel import PanelRoles
     from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 
-#: The simulated series, which need no other flag.
-SIMULATED = "bundled/series"
+#: Series that come with the installation, and need no other flag.
+BUNDLED = ("bundled/series", "bundled/macrodata")
 #: Settings of ``generate`` that series have, too.
 _SETTINGS = {
     ("name",),
@@ -161,7 +161,7 @@ def takes_series(arguments: argparse.Namespace, sources: list[str]) -> bool:
 
 def _says_its_roles(arguments: argparse.Namespace, source: str) -> bool:
     """Return whether a source says itself which columns its series have, and how far to go."""
-    if source == SIMULATED:
+    if source in BUNDLED:
         return True
     # the simplest sources are told apart without the import
     if source.startswith(_TABLES) or source.lower().endswith(_TABLE_ENDINGS):
@@ -202,10 +202,10 @@ def find_series(
     from amlb_ext.forecasting.series_tasks import SeriesTask
 
     options = _reading_options(arguments)
-    name = source if source == SIMULATED else Path(source).name
-    if source == SIMULATED:
-        read: Callable[[], SeriesTable] = partial(_simulate, arguments)
-        return [SeriesTask(name="series", source=name, open=read)]
+    if source in BUNDLED:
+        own = Path(source).name
+        read: Callable[[], SeriesTable] = partial(_read_bundled, own, arguments)
+        return [SeriesTask(name=own, source=source, open=read)]
     if not source.lower().endswith(_TABLE_ENDINGS):
         tasks = find_series_tasks(source, options)
         if tasks is not None:
@@ -221,21 +221,22 @@ def find_series(
         frequency=arguments.frequency,
     )
     read = partial(_read_file, Path(source), roles, options)
-    return [SeriesTask(name=Path(source).stem, source=name, open=read)]
+    return [SeriesTask(name=Path(source).stem, source=Path(source).name, open=read)]
 
 
-def _simulate(arguments: argparse.Namespace) -> SeriesTable:
+def _read_bundled(name: str, arguments: argparse.Namespace) -> SeriesTable:
     import dataclasses
 
+    from amlb_ext.forecasting.bundled_series import BUNDLED_SERIES
     from amlb_ext.forecasting.series_tasks import SeriesTable
-    from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 
     given = {}
     for flag in ("horizon", "season", "frequency"):
         if getattr(arguments, flag) is not None:
             given[flag] = getattr(arguments, flag)
-    roles = dataclasses.replace(SIMULATED_ROLES, **given)
-    return SeriesTable(frame=simulate_series(), roles=roles)
+    bundled = BUNDLED_SERIES[name]
+    roles = dataclasses.replace(bundled.roles, **given)
+    return SeriesTable(frame=bundled.read(), roles=roles)
 
 
 def _read_file(path: Path, roles: PanelRoles, options: SourceConfig) -> SeriesTable:
@@ -355,7 +356,7 @@ def hardens_series(arguments: argparse.Namespace) -> bool:
         The benchmark is of tables, and a flag is for series; or it is not AMLB's.
     """
     benchmark = arguments.benchmark
-    if benchmark != SIMULATED and _says_its_roles(arguments, benchmark):
+    if benchmark not in BUNDLED and _says_its_roles(arguments, benchmark):
         from amlb_ext.forecasting.definition_source import is_fev_definition
 
         if is_fev_definition(benchmark, _reading_options(arguments)):

@@ -60,6 +60,20 @@ FRAMEWORKS = {
     "HardsynthDrift": "drift",
     "HardsynthETS": "ets",
 }
+#: AutoGluon with models that fit on the series alone. Its presets download pretrained weights, and
+#: a framework's set-up is all that a machine without a network may have.
+AUTOGLUON = {
+    "extends": "AutoGluon",
+    "description": "AutoGluon-TimeSeries without pretrained models: runs without a network",
+    "params": {
+        "hyperparameters": {
+            "SeasonalNaive": {},
+            "Theta": {},
+            "ETS": {},
+            "RecursiveTabular": {},
+        }
+    },
+}
 #: Fewer series make no task.
 FEWEST_ITEMS = 2
 #: Fewer series make no task of the region.
@@ -388,7 +402,7 @@ def _rows(values: np.ndarray) -> pa.Array:
 
 def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
     """Write configuration, frameworks, constraints, and the integration with its methods."""
-    frameworks = {}
+    frameworks: dict[str, dict[str, Any]] = {}
     for name, method in FRAMEWORKS.items():
         frameworks[name] = {
             "version": "1",
@@ -396,6 +410,7 @@ def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
             "project": "https://pypi.org/project/hardsynth",
             "params": {"method": method},
         }
+    frameworks["HardsynthAutoGluon"] = AUTOGLUON
     constraints = asset_path("resources", "constraints.yaml").read_text("utf-8")
     texts = {
         layout.config: yaml_text(amlb_configuration(seed, constraints=True)),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
@@ -120,6 +121,15 @@ def test_a_framework_of_ones_own_is_no_damage(suite):
     frameworks = suite / "frameworks.yaml"
     frameworks.write_text(frameworks.read_text() + "mine:\n  extends: AutoGluon\n")
     assert verify_forecasts(suite) == []
+
+
+def test_autogluon_is_there_without_models_that_are_downloaded(made):
+    entry = yaml.safe_load((made / "frameworks.yaml").read_text())["HardsynthAutoGluon"]
+    assert entry["extends"] == "AutoGluon"
+    models = entry["params"]["hyperparameters"]
+    assert len(models) > 2
+    assert not any(name.startswith("Chronos") for name in models)
+    assert "presets" not in entry["params"]
 
 
 def test_a_damaged_manifest_is_refused(suite):

@@ -1,0 +1,35 @@
+"""Series that come with the installation: what they hold, and what is said of so few."""
+
+import numpy as np
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.forecasting.bundled_series import BUNDLED_SERIES
+from amlb_ext.forecasting.panel import read_panel
+
+WORDS = ["bundled/macrodata", "--baseline", "drift", "--candidate", "seasonal_naive"]
+
+
+def test_macrodata_has_twelve_whole_quarterly_series():
+    bundled = BUNDLED_SERIES["macrodata"]
+    panel = read_panel(bundled.read(), bundled.roles)
+    assert (len(panel), panel.frequency, panel.season) == (12, "QS-JAN", 4)
+    assert {len(y) for y in panel.values} == {203}
+    assert panel.time_text(0) == "1959-01-01"
+    gdp = panel.values[panel.names.index("realgdp")]
+    assert gdp[[0, -1]] == pytest.approx([2710.349, 12990.341])
+    assert np.all(panel.values[panel.names.index("pop")] > 177)
+
+
+def test_nothing_is_said_of_twelve_series_at_one_origin(capsys):
+    assert main(["compare", *WORDS]) == 2
+    error = capsys.readouterr().err
+    assert "12 series at 1 origin: nothing valid can be said" in error
+    assert "--origins 30 --step 1" in error
+
+
+def test_over_time_nothing_is_claimed_where_f_fails(capsys):
+    assert main(["compare", *WORDS, "--origins", "30", "--step", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "12 series are too few to learn where F fails" in said
+    assert "no claim" in said
