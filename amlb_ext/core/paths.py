@@ -28,6 +28,18 @@ _COMPRESSED_ENDINGS = (".z", ".gz", ".bz2", ".xz", ".lzma")
 PREDICTION_ENDINGS = (".csv", ".parquet")
 
 
+def portable_spec(spec: str) -> str:
+    """Return a source spec; of an absolute path only the last part.
+
+    Examples
+    --------
+    >>> portable_spec("/home/me/my data.csv"), portable_spec("openml/t/31")
+    ('my data.csv', 'openml/t/31')
+    """
+    path = Path(spec)
+    return path.name if path.is_absolute() else spec
+
+
 def is_suite_folder(root: Path) -> bool:
     """Whether a folder holds a suite, finished or not."""
     own = root / OWN_FOLDER

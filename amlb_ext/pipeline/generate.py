@@ -19,6 +19,7 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
@@ -50,7 +51,6 @@ from amlb_ext.pipeline.request import (
     Request,
     check_output,
     check_settings,
-    portable_spec,
     result_settings,
     suite_request,
 )

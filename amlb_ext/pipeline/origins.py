@@ -18,6 +18,7 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.redact import redact_url
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.baseline.from_file import is_baseline_file
@@ -25,7 +26,7 @@ from amlb_ext.hardening.baseline.registry import check_model_listed
 from amlb_ext.hardening.baseline.service import check_service, is_service
 from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.pipeline.request import Request, portable_spec
+from amlb_ext.pipeline.request import Request
 from amlb_ext.suite import Manifest, SuiteRequest
 
 

@@ -16,6 +16,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.from_file import comes_fitted, is_baseline_file
 from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
@@ -301,15 +302,3 @@ def command_text(
         words += ["--targets", shlex.join(targets)]
     words += ["-o", "DIR", "--config", "FILE"]
     return " ".join(words)
-
-
-def portable_spec(spec: str) -> str:
-    """Return a source spec; of an absolute path only the last part.
-
-    Examples
-    --------
-    >>> portable_spec("/home/me/my data.csv"), portable_spec("openml/t/31")
-    ('my data.csv', 'openml/t/31')
-    """
-    path = Path(spec)
-    return path.name if path.is_absolute() else spec
