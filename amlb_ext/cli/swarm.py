@@ -149,6 +149,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     config = build_config(layer_from(arguments))
     # after the settings are checked: the error of a mistyped flag must not wait for heavy imports
     from amlb_ext.swarm.initial import InitialSettings
+    from amlb_ext.swarm.page import short_text
     from amlb_ext.swarm.prepare import SwarmRequest
     from amlb_ext.swarm.run import PAGE, SwarmRun, swarm_suite
     from amlb_ext.swarm.search import make_plan
@@ -197,7 +198,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             }
         )
     elif not is_quiet(arguments):
-        print(report.page)
+        print(short_text(report.records))
         for task, verdict in report.verdicts.items():
             print(f"{task}: {verdict}")
         print(f"{arguments.out}: {report.manifest.name}, page {arguments.out}/{PAGE}")

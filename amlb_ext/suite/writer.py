@@ -102,6 +102,22 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
     SuiteError
         The directory holds files but no suite, or cannot be written.
     """
+    check_suite_root(layout)
+    write_text(layout.request, json_text(request))
+    # without a manifest the suite is unfinished, whatever else stands
+    if layout.manifest.exists():
+        move_file(layout.manifest, layout.previous)
+    remove_temporary_files(layout.root)
+
+
+def check_suite_root(layout: Layout) -> None:
+    """Raise where the directory cannot become, or continue to be, a suite.
+
+    Raises
+    ------
+    SuiteError
+        It is a file, has a name that AMLB cannot read, or holds files but no suite.
+    """
     root = layout.root
     if not is_utf8(str(root)):
         raise SuiteError(
@@ -117,11 +133,6 @@ def begin_suite(layout: Layout, request: Mapping[str, Any]) -> None:
             f"{root} is not empty and no suite of hardsynth",
             "choose another directory with -o",
         )
-    write_text(layout.request, json_text(request))
-    # without a manifest the suite is unfinished, whatever else stands
-    if layout.manifest.exists():
-        move_file(layout.manifest, layout.previous)
-    remove_temporary_files(root)
 
 
 def write_fold(

@@ -7,7 +7,7 @@ p : (M,) mean performance, p_m = mean_i s_mi
 S : (n,) whether real rows are where a made row stands
 
 How each literal objective is gamed, and what the honest form does about it, stands in
-``docs/how-to/swarm.md``.
+``docs/explanation/swarms.md``.
 The gap between neighbours of the sorted p telescopes: sum_i (p_(i+1) - p_(i)) = max p - min p, so
 the paper's ``separate`` looks at two models only, and breaking one of them is its optimum.
 """

@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.display import format_decimals, format_percent, markdown_table
+from amlb_ext.core.display import (
+    format_decimals,
+    format_percent,
+    markdown_table,
+    text_table,
+)
 from amlb_ext.validity.swarm_certificate import is_confirmed
 
 #: Names of the generators and row sets of the table, for people.
@@ -30,6 +35,8 @@ NAMES = {
     "breeder": "breeder",
     "code": "particle swarm (code)",
 }
+#: The two lines of real rows that stand below.
+CHOSEN_BY_X, ALL_REAL = "real rows chosen by features alone", "all real rows"
 
 
 def page_text(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
@@ -45,6 +52,22 @@ def page_text(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
         for number, record in enumerate(folds):
             blocks.append(_fold_text(task, number, record))
     blocks.append(_READING)
+    return "\n\n".join(blocks) + "\n"
+
+
+def short_text(records: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return the gist of the page for a terminal; arguments as :func:`page_text`."""
+    first = first_line([fold for folds in records.values() for fold in folds])
+    blocks = [first.replace("**", "")]
+    for task, folds in records.items():
+        for number, record in enumerate(folds):
+            fresh = format_decimals(record["chosen"]["fresh"])
+            head = (
+                f"{task}, fold {number}: {record['objective']} as the search reported it "
+                f"{format_decimals(record['reported'])}, on fresh rows {fresh}."
+            )
+            blocks.append(f"{head} {_proof_text(record['proof'])}")
+            blocks.append(_short_table(record))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -126,6 +149,27 @@ def _sources(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return sources
 
 
+def _short_table(record: Mapping[str, Any]) -> str:
+    """Return what families that no search saw could mend: by the teacher, and on real rows."""
+    headers = ["rows of", "excess", "supported", "rejected", "real rows there: gain"]
+    rows = []
+    for name, audit in _sources(record).items():
+        real = audit["real"]
+        rows.append(
+            [
+                NAMES[name],
+                format_decimals(audit["unseen"]["excess"]),
+                format_percent(audit["supported"]),
+                format_percent(audit["labels"]["rejected"]),
+                "none" if real is None else _gain_text(real["unseen"]),
+            ]
+        )
+    by_x = record["real_rows_by_x"]["unseen"]
+    rows.append([CHOSEN_BY_X, "", "", "", _gain_text(by_x)])
+    rows.append([ALL_REAL, "", "", "", _gain_text(by_x["all_rows"])])
+    return text_table(headers, rows)
+
+
 def _audit_table(record: Mapping[str, Any]) -> str:
     headers = [
         "generator",
@@ -188,7 +232,7 @@ def _real_table(record: Mapping[str, Any]) -> str:
         )
     rows.append(
         [
-            "real rows chosen by features alone",
+            CHOSEN_BY_X,
             str(by_x["rows"]),
             format_decimals(by_x["unseen"]["difficult"]),
             _gain_text(by_x["seen"]),
@@ -198,7 +242,7 @@ def _real_table(record: Mapping[str, Any]) -> str:
     )
     rows.append(
         [
-            "all real rows",
+            ALL_REAL,
             "-",
             "-",
             _gain_text(by_x["seen"]["all_rows"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
@@ -43,14 +45,15 @@ from amlb_ext.suite import (
     write_fold,
 )
 from amlb_ext.suite.layout import INTEGRATION
-from amlb_ext.swarm.fold import swarm_fold
+from amlb_ext.suite.writer import check_suite_root
+from amlb_ext.swarm.fold import SwarmFold, swarm_fold
 from amlb_ext.swarm.objectives import parse_objective
 from amlb_ext.swarm.page import page_text
 from amlb_ext.swarm.prepare import SwarmRequest
 from amlb_ext.validity.certificate_store import certify_suite
 
-#: The suite's page, in its root.
-PAGE = "swarm.md"
+#: The suite's page, in its root, and the benchmark's name in AMLB, which is that of all suites.
+PAGE, BENCHMARK = "swarm.md", "hardsynth"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +123,7 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
             "the objective 'personalised' likens made rows to those of a user, and none are given",
             "--user-rows FILE",
         )
-    tasks = _load_tasks(run)
+    tasks, source_names = _load_tasks(run)
     layout = Layout(run.out.absolute())
     settings = _settings(run)
     _check_output(layout, settings, run.force)
@@ -129,10 +132,12 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
         suite_tasks = []
         for task in tasks:
             if task.name in records:
-                suite_tasks.append(_suite_task(task, records[task.name]))
+                suite_tasks.append(
+                    _suite_task(task, records[task.name], source_names[task.name])
+                )
         manifest = finish_suite(
             layout,
-            name=f"hardsynth_swarm_{objective_slug(run.request.objective)}",
+            name=BENCHMARK,
             config=settings,
             seed=run.request.seed,
             tasks=suite_tasks,
@@ -140,8 +145,8 @@ def swarm_suite(run: SwarmRun) -> SwarmReport:
             version=__version__,
             integrations=_candidate(),
             request=SuiteRequest(
-                command=f"hardsynth swarm {_portable(run.source)} -o DIR",
-                sources=[_portable(run.source)],
+                command=f"hardsynth swarm {portable_spec(run.source)} -o DIR",
+                sources=[portable_spec(run.source)],
                 target=run.options.target,
                 kind=run.options.kind,
             ),
@@ -175,8 +180,8 @@ def objective_slug(objective: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", objective.lower()).strip("_")
 
 
-def _load_tasks(run: SwarmRun) -> list[Task]:
-    """Return the source's tasks with folds, under the names of the suite."""
+def _load_tasks(run: SwarmRun) -> tuple[list[Task], dict[str, str]]:
+    """Return the source's tasks with folds, under the names of the suite, and their own names."""
     slug = objective_slug(run.request.objective)
     loaded = [ref.load() for ref in open_specs([run.source], run.options)]
     names = safe_names([f"{task.name}_swarm_{slug}" for task in loaded])
@@ -186,7 +191,8 @@ def _load_tasks(run: SwarmRun) -> list[Task]:
         split = split_task(task, SplitConfig(folds=run.folds), run.request.seed)
         chosen = select_columns(split, run.options, RequiredColumns())
         tasks.append(chosen.renamed(name))
-    return tasks
+    own_names = [task.name for task in loaded]
+    return tasks, dict(zip(names, own_names, strict=True))
 
 
 def _settings(run: SwarmRun) -> dict[str, Any]:
@@ -225,7 +231,8 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
-    """Raise where the folder holds a suite of other settings; begin_suite refuses foreign ones."""
+    """Raise where the folder holds something else, or a suite of other settings."""
+    check_suite_root(layout)
     try:
         stored = json.loads(layout.request.read_text(encoding="utf-8"))["settings"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -242,7 +249,7 @@ def _search_all(
 ) -> tuple[dict[str, dict[int, FoldRecord]], list[dict[str, Any]]]:
     """Search the folds that are not finished; return records by task and fold, and failures."""
     records: dict[str, dict[int, FoldRecord]] = {}
-    jobs, places = [], []
+    jobs, keys = [], []
     for task in tasks:
         request = run.request
         if run.user_rows is not None:
@@ -254,36 +261,49 @@ def _search_all(
             if finished is not None:
                 records.setdefault(task.name, {})[fold] = finished
                 continue
-            jobs.append((task, fold, request, key, str(layout.root)))
-            places.append(task.name)
+            jobs.append((task, fold, request))
+            keys.append(key)
     errors: dict[str, HardsynthError] = {}
-    if jobs:
-        begin_suite(layout, {"settings": settings, "version": __version__})
-    for index, result in run_jobs(_search_job, jobs, run.jobs or available_cores()):
-        if isinstance(result, HardsynthError):
-            errors.setdefault(places[index], result)
-        else:
-            records.setdefault(places[index], {})[result.fold] = result
+    was_suite = layout.manifest.exists() or layout.previous.exists()
+    has_begun = False
+    for index, found in run_jobs(_search_job, jobs, run.jobs or available_cores()):
+        task, fold, _ = jobs[index]
+        if isinstance(found, HardsynthError):
+            errors.setdefault(task.name, found)
+            continue
+        if not has_begun:
+            # not earlier: where every search is refused, nothing is touched
+            begin_suite(layout, {"settings": settings, "version": __version__})
+            has_begun = True
+        record = _write_found(layout, task, fold, found, key=keys[index])
+        records.setdefault(task.name, {})[fold] = record
     # a task of which one fold cannot be searched is left out whole
     for name in errors:
         records.pop(name, None)
     if not records:
-        _withdraw(layout)
+        if has_begun and not was_suite:
+            # some folds of the only task could be searched, and others not
+            shutil.rmtree(layout.root)
         raise next(iter(errors.values()))
     failures = [{"task": name, "reason": str(error)} for name, error in errors.items()]
     return records, failures
 
 
 def _search_job(
-    task: Task, fold: int, request: SwarmRequest, key: str, root: str
-) -> FoldRecord | HardsynthError:
-    """Search one fold and write it; what the user can mend comes back as an error."""
+    task: Task, fold: int, request: SwarmRequest
+) -> SwarmFold | HardsynthError:
+    """Search one fold; what the user can mend comes back as an error."""
     try:
-        found = swarm_fold(task, fold, request)
+        return swarm_fold(task, fold, request)
     except HardsynthError as error:
         return error
+
+
+def _write_found(
+    layout: Layout, task: Task, fold: int, found: SwarmFold, *, key: str
+) -> FoldRecord:
     return write_fold(
-        Layout(Path(root)),
+        layout,
         task.name,
         Coding.of(task),
         fold=fold,
@@ -306,30 +326,20 @@ def _fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _suite_task(task: Task, folds: dict[int, FoldRecord]) -> SuiteTask:
+def _suite_task(
+    task: Task, folds: dict[int, FoldRecord], source_name: str
+) -> SuiteTask:
     return SuiteTask(
         name=task.name,
         kind=task.kind,
         target=task.target_name,
         coding=Coding.of(task),
-        origin=task.origin,
+        origin=replace(task.origin, spec=portable_spec(task.origin.spec)),
         content_hash=task.content_hash,
         notes=task.notes,
         folds=tuple(folds[fold] for fold in sorted(folds)),
-        source_name=task.name,
+        source_name=source_name,
     )
-
-
-def _withdraw(layout: Layout) -> None:
-    """Leave no half-begun folder behind where nothing could be searched."""
-    if layout.manifest.exists() or layout.previous.exists():
-        return
-    layout.request.unlink(missing_ok=True)
-
-
-def _portable(spec: str) -> str:
-    path = Path(spec)
-    return path.name if path.is_absolute() else spec
 
 
 def _candidate() -> dict[str, Any]:

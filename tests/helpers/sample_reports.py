@@ -18,11 +18,11 @@ PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation", "group 1")
 KINDS = ("binary", "multiclass", "regression")
 REASONS = {
     "rank": "Models may be ranked on synthetic rows. Where the agreement of the real rows they "
-    "stand for, among themselves, counts 1, synthetic rows reach 0.97 (lower limit 0.88). Their "
-    "labels hold, and F's twins gain nothing.",
+    "stand for, among themselves, counts 1, synthetic rows reach 0.97 (lower limit 0.88, "
+    "required 0.65). Their labels hold, and F's twins gain nothing.",
     "describe": "Made rows are not shown to order models as the real rows they stand for. Where "
     "the agreement of the real rows they stand for, among themselves, counts 1, synthetic rows "
-    "reach 0.31 (lower limit 0.12); a lower limit of 0.65 is required. Decide on the whole fold, "
+    "reach 0.31 (lower limit 0.12, required 0.65). Decide on the whole fold, "
     "and read the region for where and how much.",
     "stress-test only": "No region of failure is shown: features are not shown to foresee where F "
     "fails better than chance (AUC 0.52), so its bad rows may be noise.",

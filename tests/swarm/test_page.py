@@ -3,7 +3,7 @@
 import copy
 
 from amlb_ext.core.task import Kind
-from amlb_ext.swarm.page import page_text
+from amlb_ext.swarm.page import page_text, short_text
 from amlb_ext.validity.swarm_certificate import certify_swarm
 from amlb_ext.validity.task_rows import TaskRows
 
@@ -80,6 +80,18 @@ def test_the_page_sets_reported_beside_fresh():
     assert "reported 0.070" in text
     assert "generator gives 0.040" in text
     assert "7 free numbers" in text
+
+
+def test_the_gist_fits_a_terminal_and_says_what_real_rows_say():
+    text = short_text({"adult": [RECORD]})
+    table = [line for line in text.splitlines() if "  " in line]
+    assert max(len(line) for line in table) <= 90
+    assert "on fresh rows 0.040" in text
+    assert any(
+        line.startswith("the swarm's choice") and line.endswith("+0.050 ± 0.010")
+        for line in table
+    )
+    assert "none" in short_text({"adult": [without_real_rows()]})
 
 
 def test_a_region_without_real_rows_gets_no_numbers():

@@ -1,67 +1,41 @@
 """One small swarm from a table to a suite, and the sources that are refused in a sentence."""
 
-import hashlib
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_swarms import SMALL, two_groups
+from small_faults import contents
+from small_swarms import REQUEST, small_run, write_groups
 
 from amlb_ext.cli.main import main
-from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import ConfigError, DataError, ModelError
+from amlb_ext.core.errors import ConfigError, DataError, ModelError, SuiteError
+from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.swarm.prepare import SwarmRequest
-from amlb_ext.swarm.run import SwarmRun, objective_slug, swarm_suite
+from amlb_ext.swarm import run
+from amlb_ext.swarm.run import objective_slug, swarm_suite
 from amlb_ext.swarm.search import make_plan
 from amlb_ext.validity.certificate_store import read_certificates
 
-REQUEST = SwarmRequest(
-    plan=make_plan("literal", iterations=1),
-    initial=replace(SMALL, n_generators=3, steps=5, base_steps=60),
-    takers=("linear", "tree_3"),
-    rows=40,
-    least_rows=100,
-    with_baselines=False,
-)
+# what is written matters here, not how good it is
+pytestmark = pytest.mark.usefixtures("light_models")
 
-
-def write_table(path, y=None):
-    X, classes = two_groups(600)
-    table = pd.DataFrame({"g": np.array(list("abc"))[X[:, 0].astype(int)]})
-    table["u"] = X[:, 1].round(3)
-    table["v"] = X[:, 2].round(3)
-    table["y"] = np.where(classes if y is None else y, "yes", "no")
-    table.to_csv(path, index=False)
-    return str(path)
+CONSTANT = "sklearn.dummy.DummyClassifier"
+FAILING = "sklearn.tree.DecisionTreeClassifier:max_depth=-1"
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    return write_table(tmp_path_factory.mktemp("table") / "groups.csv")
-
-
-def a_run(table, out, request=REQUEST, **changes):
-    options = SourceConfig(target="y")
-    return SwarmRun(source=table, out=out, request=request, options=options, **changes)
+    return write_groups(tmp_path_factory.mktemp("table") / "groups.csv")
 
 
 @pytest.fixture(scope="module")
 def suite(table, tmp_path_factory):
     out = tmp_path_factory.mktemp("swarm") / "s"
-    report = swarm_suite(a_run(table, out))
+    report = swarm_suite(small_run(table, out))
     return out, report
-
-
-def digests(folder):
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-        if path.name != ".lock"
-    }
 
 
 def test_the_suite_is_whole_and_amlb_can_load_it(suite):
@@ -101,19 +75,52 @@ def test_the_record_sets_the_search_beside_an_audit(suite):
 
 def test_a_second_run_searches_nothing_and_leaves_every_byte(suite, table, monkeypatch):
     out, _ = suite
-    before = digests(out)
+    before = contents(out)
     monkeypatch.setattr("amlb_ext.swarm.run.swarm_fold", None)
-    swarm_suite(a_run(table, out))
-    assert digests(out) == before
+    swarm_suite(small_run(table, out))
+    assert contents(out) == before
 
 
 def test_coin_flips_are_refused(tmp_path):
     coins = np.random.default_rng(5).random(600) < 0.5
-    table = write_table(tmp_path / "coins.csv", coins)
+    table = write_groups(tmp_path / "coins.csv", coins)
     honest = replace(REQUEST, plan=make_plan("honest", iterations=1))
+    out = tmp_path / "s"
     with pytest.raises(DataError, match=r"no taker can be beaten here.*--anyway"):
-        swarm_suite(a_run(table, tmp_path / "s", honest))
-    assert not (tmp_path / "s" / "hardsynth.yaml").exists()
+        swarm_suite(small_run(table, out, honest))
+    assert not out.exists()
+
+
+def test_a_refused_search_leaves_the_suite_that_was_there(table, suite, tmp_path):
+    out = tmp_path / "s"
+    shutil.copytree(suite[0], out)
+    before = contents(out)
+    with pytest.raises(DataError, match=r"too few"):
+        swarm_suite(small_run(table, out, replace(REQUEST, least_rows=300), force=True))
+    assert contents(out) == before
+
+
+def test_half_of_a_task_is_no_suite(table, tmp_path, monkeypatch):
+    search = run.swarm_fold
+
+    def refuse_second(task, fold, request):
+        if fold:
+            raise DataError("nothing can be found here")
+        return search(task, fold, request)
+
+    monkeypatch.setattr(run, "swarm_fold", refuse_second)
+    with pytest.raises(DataError, match="nothing can be found here"):
+        swarm_suite(small_run(table, tmp_path / "s", folds=2))
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_folder_of_something_else_is_refused_before_the_search(
+    table, tmp_path, monkeypatch
+):
+    (tmp_path / "notes.txt").write_text("mine")
+    monkeypatch.setattr(run, "swarm_fold", None)
+    with pytest.raises(SuiteError, match="not empty and no suite"):
+        swarm_suite(small_run(table, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -123,11 +130,21 @@ def test_coin_flips_are_refused(tmp_path):
         ({"objective": "hard"}, ConfigError, r"no objective 'hard'"),
         ({"objective": "personalised"}, ConfigError, r"--user-rows FILE"),
         ({"takers": ("linear", "no_such")}, ModelError, r"no_such"),
+        ({"takers": ("linear", CONSTANT)}, ModelError, r"Dummy.* answers the same on"),
+        (
+            {"takers": ("linear", FAILING)},
+            ModelError,
+            r"DecisionTree.*cannot be fitted",
+        ),
     ],
 )
-def test_bad_input_is_one_line(table, tmp_path, changes, error, message):
+def test_bad_input_is_one_line_and_leaves_nothing(
+    table, tmp_path, changes, error, message
+):
+    out = tmp_path / "s"
     with pytest.raises(error, match=message):
-        swarm_suite(a_run(table, tmp_path / "s", replace(REQUEST, **changes)))
+        swarm_suite(small_run(table, out, replace(REQUEST, **changes)))
+    assert not out.exists()
 
 
 def test_user_rows_with_other_columns(table, tmp_path):
@@ -135,7 +152,8 @@ def test_user_rows_with_other_columns(table, tmp_path):
     pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}).to_csv(other, index=False)
     request = replace(REQUEST, objective="personalised")
     with pytest.raises(DataError, match=r"user\.csv"):
-        swarm_suite(a_run(table, tmp_path / "s", request, user_rows=other))
+        swarm_suite(small_run(table, tmp_path / "s", request, user_rows=other))
+    assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.parametrize(
@@ -157,3 +175,21 @@ def test_the_command_refuses_in_one_line(table, tmp_path, capsys, flags, message
 
 def test_an_objective_becomes_part_of_a_name():
     assert objective_slug("difficult=.6,novel=.4") == "difficult_6_novel_4"
+
+
+@pytest.mark.amlb
+def test_amlb_runs_and_scores_both_tasks(suite, amlb, tmp_path):
+    out, report = suite
+    outcome = run_benchmark(
+        "constantpredictor",
+        report.manifest.name,
+        "hardsynth_quick",
+        userdir=out,
+        outdir=tmp_path,
+        amlb=amlb,
+        quiet=True,
+    )
+    assert outcome.ok, outcome.summary()
+    scores = outcome.rows.set_index("task")["result"]
+    name = "groups_swarm_difficult"
+    assert scores.to_dict() == {name: 0.5, f"{name}_full": 0.5}
