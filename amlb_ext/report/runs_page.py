@@ -140,20 +140,22 @@ def answer_sentences(report: RunReport) -> list[str]:
         own = means[entrant.name].dropna()
         parts = []
         for others, whom in (
-            (systems, "every AutoML system's"),
-            (references, "that of the reference, which knows the tasks,"),
+            (systems, "every AutoML system"),
+            (references, "the reference, which knows the tasks,"),
         ):
             theirs = means.reindex(index=own.index, columns=others).dropna(how="all")
             if theirs.empty:
                 continue
             above = int((own.loc[theirs.index] > theirs.max(axis=1)).sum())
             parts.append(
-                f"mean above {whom} on {above} of {format_count(len(theirs), 'task')}"
+                f"above {whom} on {above} of {format_count(len(theirs), 'task')}"
             )
         lines = report.scores[report.scores["framework"] == entrant.name]
         failed = format_percent(float(np.nanmean(lines["failure_rate"])))
-        parts.append(f"{failed} of its submissions failed")
-        sentences.append(f"{entrant.name}: {', '.join(parts)}.")
+        compared = f"mean accuracy {' and '.join(parts)}. " if parts else ""
+        sentences.append(
+            f"{entrant.name}: {compared}{failed} of its submissions failed."
+        )
     return sentences
 
 

@@ -1,0 +1,36 @@
+"""The guard of the bench: another machine passes, more work does not."""
+
+from ratios import CALLS, SEARCH, WHOLE, losses
+
+RIDGE, GENERATE, ASKED = (
+    "search, ridge",
+    "generate",
+    "calls of F, 100,000 rows at most",
+)
+KEPT = [
+    {"group": RIDGE, "figure": SEARCH[0].name, "value": 1301.0},
+    {"group": RIDGE, "figure": SEARCH[3].name, "value": 10.0},
+    {"group": GENERATE, "figure": WHOLE[2].name, "value": 1.8},
+    {"group": ASKED, "figure": CALLS[0].name, "value": 20.0},
+]
+
+
+def measured(*values):
+    return [{**row, "value": value} for row, value in zip(KEPT, values, strict=True)]
+
+
+def test_a_quicker_rival_and_a_slower_core_are_no_loss():
+    assert losses(measured(946.0, 11.0, 1.2, 20.0), KEPT) == []
+
+
+def test_more_work_is_a_loss():
+    [drawing] = losses(measured(1301.0, 14.0, 1.8, 20.0), KEPT)
+    assert drawing == f"{RIDGE}, {SEARCH[3].name}: 14.0, was 10.0"
+    worse, beyond_promise = losses(measured(1301.0, 10.0, 1.8, 31.0), KEPT)
+    assert worse == f"{ASKED}, {CALLS[0].name}: 31, was 20"
+    assert "31.0, not 30" in beyond_promise
+
+
+def test_what_is_not_measured_any_more_is_told():
+    [gone] = losses(measured(1301.0, 10.0, 1.8, 20.0)[:3], KEPT)
+    assert gone.endswith("not measured any more")
