@@ -1,5 +1,6 @@
 """A target that is zero for most rows, as amounts and counts are: every step must bear it."""
 
+import hardsynth as hs
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +8,6 @@ from planted_suites import make_suite
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-import hardsynth as hs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import certify_rows, read_task
 
