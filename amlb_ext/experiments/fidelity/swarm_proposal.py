@@ -37,8 +37,8 @@ from amlb_ext.swarm.search import make_search
 from amlb_ext.swarm.space import GeneratorSpace
 from amlb_ext.validity.candidates import fit_zoo
 
-#: Initial generators; on the CPU, so that a draw has the same bytes everywhere. A cluster of 500 rows
-#: has some 80, so a step of its fine-tuning sees them all, and 100 steps are 100 epochs.
+#: Initial generators; on the CPU, so that a draw has the same bytes everywhere. One cluster of some
+#: 500 rows has 80, so a step of its fine-tuning sees them all, and 100 steps are 100 epochs.
 SETTINGS = InitialSettings(n_generators=6, steps=100, device="cpu")
 #: Iterations that set the budget N (1 + K) of the search.
 ITERATIONS = 10
