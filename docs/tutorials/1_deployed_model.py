@@ -2,9 +2,9 @@
 Replace a deployed model?
 =========================
 
-You use a model F, and two other models might replace it. You have labelled rows that none of them was
-fitted on. This page shows which model is better, and whether it is better *where F fails*. It takes
-about a minute.
+You use a model F, and two other models might replace it. You have labelled rows that none of them
+was fitted on. This page shows which model is better, and whether it is better *where F fails*. It
+takes about a minute.
 
 """
 
@@ -12,9 +12,9 @@ about a minute.
 # A model in use
 # --------------
 #
-# A telephone company wants to predict which customers leave. The rows are simulated, so we know the
-# truth: customers who often call the support behave differently, and the difference depends on how
-# long they have been customers. A linear model cannot represent that.
+# A telephone company wants to predict which customers leave. The rows are simulated, so we know
+# the truth: customers who often call the support behave differently, and the difference depends
+# on how long they have been customers. A linear model cannot represent that.
 
 import numpy as np
 import pandas as pd
@@ -78,14 +78,15 @@ hs.failures(F, X_new, y_new, rule="wrong")
 # Which model is better there?
 # ----------------------------
 #
-# All 1,000 new rows are test rows. ``train`` takes the rows that F was fitted on. F is fitted again on
-# parts of them, which shows how much of a difference is luck.
+# All 1,000 new rows are test rows. ``train`` takes the rows that F was fitted on. F is fitted
+# again on parts of them, which shows how much of a difference is luck.
 
 result = hs.compare(F, candidates, X_new, y_new, train=(X_train, y_train), rule="wrong")
 result
 
 # %%
-# You can draw the picture on your own axes. A model to the left of the line has a smaller loss than F.
+# You can draw the picture on your own axes. A model to the left of the line has a smaller loss
+# than F.
 
 import matplotlib.pyplot as plt
 
@@ -98,10 +99,11 @@ plt.show()
 # --------------
 #
 # * **Overall** is the column to decide on. It is a paired test on all rows, with equal weights.
-# * **Where F fails** weights each row by the probability that F fails on it. That probability is learnt
-#   from features alone, on other rows. So no row counts more because F happened to be unlucky on it.
-# * **Larger** gain there means that the candidate improves on F's weakness, and is not just better
-#   everywhere.
+# * **Where F fails** weights each row by the probability that F fails on it. That probability is
+#   learnt from features alone, on other rows. So no row counts more because F happened to be
+#   unlucky on it.
+# * **Larger** gain there means that the candidate improves on F's weakness, and is not just
+#   better everywhere.
 #
 # The same for each slice:
 
@@ -132,6 +134,7 @@ print(f"{page.stat().st_size / 1024:.0f} KiB")
 # Where to go on
 # --------------
 #
-# * :doc:`/how-to/compare`: predictions instead of models, regression, and every term of the answer.
+# * :doc:`/how-to/compare`: predictions instead of models, regression, and every term of the
+#   answer.
 # * :doc:`/how-to/models`: the files from which a model can be read.
 # * :doc:`/how-to/estimate`: estimate F's true error from few labels.

@@ -12,8 +12,9 @@ names and limits. A report then says which system is better where a baseline F f
 # A benchmark
 # -----------
 #
-# AMLB's own definitions are given by name, as in ``hardsynth harden validation -o validation_suite``.
-# They need OpenML. To run without a network, this page writes a definition with one task.
+# AMLB's own definitions are given by name, as in ``hardsynth harden validation -o
+# validation_suite``. They need OpenML. To run without a network, this page writes a definition
+# with one task.
 
 import tempfile
 from pathlib import Path
@@ -37,9 +38,9 @@ written = (folder / "mine.yaml").write_text(
 # Make it hard
 # ------------
 #
-# In a terminal you type ``hardsynth harden mine.yaml -o suite``. Here a small function runs the command
-# and shows its output. The additional flags make fewer rows than you would want, so that this page
-# builds in seconds.
+# In a terminal you type ``hardsynth harden mine.yaml -o suite``. Here a small function runs the
+# command and shows its output. The additional flags make fewer rows than you would want, so that
+# this page builds in seconds.
 
 import shlex
 import subprocess
@@ -59,9 +60,9 @@ hardsynth(
 )
 
 # %%
-# The table counts the task's test rows, those on which F fails (*bad*) and the rows that were made from
-# them, and gives F's score on each. Below it stands the verdict: what the task may be used for
-# (:doc:`/explanation/verdicts`). The last line says how to run the suite.
+# The table counts the task's test rows, those on which F fails (*bad*) and the rows that were
+# made from them, and gives F's score on each. Below it stands the verdict: what the task may be
+# used for (:doc:`/explanation/verdicts`). The last line says how to run the suite.
 #
 # Run AMLB on it
 # --------------
@@ -73,9 +74,9 @@ hardsynth(
 #
 #    $ hardsynth run flaml 1h8c -u suite -b mine_hard+hardsynth_mine
 #
-# That takes hours and needs a network. The suite also contains three small frameworks: F, F fitted on
-# other rows (the null control), and a candidate to try things out with. ``hardsynth score`` fits them
-# without AMLB and writes results in AMLB's format.
+# That takes hours and needs a network. The suite also contains three small frameworks: F, F
+# fitted on other rows (the null control), and a candidate to try things out with. ``hardsynth
+# score`` fits them without AMLB and writes results in AMLB's format.
 
 hardsynth("score suite --results results")
 
@@ -88,9 +89,9 @@ hardsynth("score suite --results results")
 hardsynth("report suite --results results")
 
 # %%
-# F fails on only a few of the 189 test rows. That is too few to claim anything *where F fails*, and the
-# report says so. The full report is the page ``suite/hardsynth/report.html``. Python gives the same
-# numbers as data frames:
+# F fails on only a few of the 189 test rows. That is too few to claim anything *where F fails*,
+# and the report says so. The full report is the page ``suite/hardsynth/report.html``. Python
+# gives the same numbers as data frames:
 
 import hardsynth as hs
 
@@ -124,13 +125,14 @@ plt.show()
 #
 # * ``all rows`` is the original's untouched test fold. Decide on it.
 # * ``region`` is where F fails. It tells you where a change comes from.
-# * ``HardsynthNull`` is F fitted on other rows. Whatever it seems to gain is luck, and the report takes
-#   that into account.
+# * ``HardsynthNull`` is F fitted on other rows. Whatever it seems to gain is luck, and the report
+#   takes that into account.
 #
 # Where to go on
 # --------------
 #
-# * :doc:`/how-to/harden`: names, folds and metrics of the twin, and how to use results that you already
-#   have.
-# * :doc:`/how-to/automl_systems`: which systems have been run, and what to do with one that fails.
+# * :doc:`/how-to/harden`: names, folds and metrics of the twin, and how to use results that you
+#   already have.
+# * :doc:`/how-to/automl_systems`: which systems have been run, and what to do with one that
+#   fails.
 # * :doc:`/reference/report`: every term and number in the report.

@@ -44,29 +44,29 @@ hardsynth("verify suite")
 # See what would be sent
 # ----------------------
 #
-# ``--dry-run`` needs neither a network nor a key. The table shows how many rows of each task remain
-# under OpenML's fixed splits, and which licence the rows have.
+# ``--dry-run`` needs neither a network nor a key. The table shows how many rows of each task
+# remain under OpenML's fixed splits, and which licence the rows have.
 
 hardsynth("publish suite --server test --dry-run --out to_send")
 
 # %%
-# ``--out`` wrote everything that would be sent: the rows and the description of each data set, and its
-# task.
+# ``--out`` wrote everything that would be sent: the rows and the description of each data set,
+# and its task.
 
 files = sorted(path for path in (folder / "to_send").rglob("*") if path.is_file())
 for path in files:
     print(f"{path.stat().st_size:8,} bytes  {path.name}")
 
 # %%
-# Publishing needs a licence. If the source states none, nothing is sent until you give the licence under
-# which you may publish the rows (``--licence``).
+# Publishing needs a licence. If the source states none, nothing is sent until you give the
+# licence under which you may publish the rows (``--licence``).
 #
 # Send it
 # -------
 #
-# Get an API key from your profile page on the server. Try the test server first, then the real one.
-# You cannot take back what you have published, so the production server is used only after you confirm
-# (or with ``--yes``).
+# Get an API key from your profile page on the server. Try the test server first, then the real
+# one. You cannot take back what you have published, so the production server is used only after
+# you confirm (or with ``--yes``).
 #
 # .. code-block:: console
 #
