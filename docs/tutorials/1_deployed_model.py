@@ -81,7 +81,14 @@ hs.failures(F, X_new, y_new, rule="wrong")
 # All 1,000 new rows are test rows. ``train`` takes the rows that F was fitted on. F is fitted
 # again on parts of them, which shows how much of a difference is luck.
 
-result = hs.compare(F, candidates, X_new, y_new, train=(X_train, y_train), rule="wrong")
+result = hs.compare(
+    F,
+    candidates,
+    X_new,
+    y_new,
+    train=(X_train, y_train),
+    rule="wrong",
+)
 result
 
 # %%
