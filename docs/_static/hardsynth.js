@@ -2,7 +2,7 @@
 function mendForReaders() {
   // A name must contain what is seen: the button reads "Search Ctrl+K", its label only "Search".
   for (const button of document.querySelectorAll(".search-button-field")) {
-    button.removeAttribute("aria-label");
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
   // The arrow that unfolds a part of the navigation has no text.
   for (const arrow of document.querySelectorAll("nav summary")) {
