@@ -261,4 +261,10 @@ def setup(app: Any) -> dict[str, Any]:
     app.add_directive("hardsynth-command", CommandReference)
     app.add_directive("hardsynth-settings", SettingReference)
     app.connect("source-read", keep_errors_beside_numbers)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "version": "2",
+        # raise it with what the pages are read into, so that all are read anew
+        "env_version": 2,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }
