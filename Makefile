@@ -47,8 +47,9 @@ DOCS_READY := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
-	  -c resources/pip-constraints.txt -e '.[docs]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
+	  -c resources/pip-constraints.txt -e '.[docs]' > $(VENV)/install-docs.log 2>&1 \
+	  || { cat $(VENV)/install-docs.log; exit 1; }
 	@touch $@
 
 docs: $(DOCS_READY)  ## the documentation, docs/_build/html/index.html (three minutes; warnings are errors)
