@@ -28,7 +28,8 @@ $(READY): pyproject.toml resources/pip-constraints.txt
 demo: $(READY)  ## a first look: three small hard tasks, from data to an answer, in a minute
 	@$(BIN)/hardsynth demo -o $(DEMO)
 
-TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+# A process that has nothing left to do takes over half of what waits for the other.
+TESTS := -m pytest -q -n 2 --dist worksteal
 
 test: $(READY)  ## the tests; those that need AMLB or other data skip with their reason
 	$(BIN)/python $(TESTS)
@@ -90,7 +91,7 @@ $(LOWEST_VENV)/.ready: pyproject.toml resources/lowest-versions.txt
 	@touch $@
 
 lowest: $(LOWEST_VENV)/.ready  ## all tests with the lowest declared versions (torch alone is newer)
-	$(LOWEST_VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
+	$(LOWEST_VENV)/bin/python $(TESTS) \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning \
 	  -W 'ignore:pickle-based deserialization:RuntimeWarning'
 

@@ -16,9 +16,10 @@ from amlb_ext.cli.flags import (
     add_jobs_flag,
     add_level_flag,
     add_output_flags,
+    add_results_flags,
     add_setting_flags,
     is_quiet,
-    named_files,
+    named_predictions,
 )
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_predictions_file, check_suite_folder
@@ -107,22 +108,10 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_suite_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-r",
-        "--results",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="OUT",
-        help="for a suite: output folders of AMLB",
-    )
-    parser.add_argument(
-        "--predictions",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="for a suite: predictions for its test rows, as in 'hardsynth report'",
+    add_results_flags(
+        parser,
+        results_help="for a suite: output folders of AMLB",
+        predictions_help="for a suite: predictions for its test rows, as in 'hardsynth report'",
     )
     parser.add_argument(
         "-t",
@@ -193,8 +182,7 @@ def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
     """Read results on a suite, and hold the candidates against the need."""
     root = Path(arguments.table)
     check_suite_folder(root)
-    named = named_files(arguments.predictions, "--predictions")
-    files = {name: Path(file) for name, file in named.items()}
+    files = named_predictions(arguments)
     for path in files.values():
         check_predictions_file(path)
     if not (arguments.results or files):
