@@ -17,6 +17,7 @@ from amlb_ext.cli.flags import (
 )
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_sources
 
 #: Settings of ``generate`` that serve here as well.
 SETTINGS = READING_SETTINGS | {
@@ -147,7 +148,8 @@ def _positive_number(text: str) -> int:
 def run_command(arguments: argparse.Namespace) -> int:
     """Search and print the page; see :func:`amlb_ext.swarm.run.swarm_suite`."""
     config = build_config(layer_from(arguments))
-    # after the settings are checked: the error of a mistyped flag must not wait for heavy imports
+    check_sources([arguments.source])
+    # a mistyped path, and then a mistyped flag, must not wait for the heavy imports below
     from amlb_ext.swarm.initial import InitialSettings
     from amlb_ext.swarm.page import short_text
     from amlb_ext.swarm.prepare import SwarmRequest
