@@ -148,7 +148,7 @@ def _positive_number(text: str) -> int:
 def run_command(arguments: argparse.Namespace) -> int:
     """Search and print the page; see :func:`amlb_ext.swarm.run.swarm_suite`."""
     config = build_config(layer_from(arguments))
-    check_sources([arguments.source])
+    check_sources((arguments.source,))
     # a mistyped path, and then a mistyped flag, must not wait for the heavy imports below
     from amlb_ext.swarm.initial import InitialSettings
     from amlb_ext.swarm.page import short_text
