@@ -28,7 +28,6 @@ from amlb_ext.forecasting.rolling import (
     roll_forecaster,
 )
 
-
 #: Where so small a share of the windows holds half of F's loss, means say little of the others.
 _FEW_HEAVY = 0.05
 
@@ -309,6 +308,6 @@ def describe_heavy_windows(failing: FailingWindows) -> list[str]:
     windows = "1 window holds" if n_heavy == 1 else f"{n_heavy} windows hold"
     return [
         f"{windows} half of F's MASE over all {len(mase)}, series {series!r} the largest: MASE "
-        f"{format_decimals(float(mase[worst]), 1)}, scale {failing.scale[worst]:.3g}. Means rest on "
-        "these few; leave series out that hardly ever move, or give them as a table of their own"
+        f"{format_decimals(float(mase[worst]), 1)}, scale {failing.scale[worst]:.3g}. Means rest "
+        "on these few; leave series out that hardly ever move, or give them as a table of their own"
     ]
