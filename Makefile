@@ -28,7 +28,8 @@ $(READY): pyproject.toml resources/pip-constraints.txt
 demo: $(READY)  ## a first look: three small hard tasks, from data to an answer, in a minute
 	@$(BIN)/hardsynth demo -o $(DEMO)
 
-TESTS := -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+# A process that has nothing left to do takes over half of what waits for the other.
+TESTS := -m pytest -q -n 2 --dist worksteal
 
 test: $(READY)  ## the tests; those that need AMLB or other data skip with their reason
 	$(BIN)/python $(TESTS)
@@ -46,8 +47,9 @@ DOCS_READY := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
-	  -c resources/pip-constraints.txt -e '.[docs]'
+	@$(BIN)/python -m pip install -q --no-compile --disable-pip-version-check \
+	  -c resources/pip-constraints.txt -e '.[docs]' > $(VENV)/install-docs.log 2>&1 \
+	  || { cat $(VENV)/install-docs.log; exit 1; }
 	@touch $@
 
 docs: $(DOCS_READY)  ## the documentation, docs/_build/html/index.html (three minutes; warnings are errors)
@@ -89,7 +91,7 @@ $(LOWEST_VENV)/.ready: pyproject.toml resources/lowest-versions.txt
 	@touch $@
 
 lowest: $(LOWEST_VENV)/.ready  ## all tests with the lowest declared versions (torch alone is newer)
-	$(LOWEST_VENV)/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder \
+	$(LOWEST_VENV)/bin/python $(TESTS) \
 	  -W ignore::DeprecationWarning -W ignore::FutureWarning \
 	  -W 'ignore:pickle-based deserialization:RuntimeWarning'
 

@@ -6,7 +6,7 @@ Compare fitted models on a table that none of them was fitted on::
 
     result = hs.compare(F, {"boosting": model_1, "linear": model_2}, X, y, train=(X0, y0))
     result                          # verdicts: overall, and where F fails
-    result.slices                   # where F fails, and who mends it
+    result.slices                   # where F fails, and which model is better there
     result.to_html("report.html")
 
 =========================  ==================================================================

@@ -99,6 +99,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "hardsynth"
 html_static_path = ["_static"]
 html_css_files = ["hardsynth.css"]
+html_js_files = ["hardsynth.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

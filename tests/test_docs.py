@@ -70,6 +70,7 @@ def test_links_lead_somewhere(page):
         path = re.sub(
             r"auto_tutorials/index\.rst", "tutorials/GALLERY_HEADER.rst", path
         )
+        path = re.sub(r"auto_tutorials/(\d\w+)\.rst", r"tutorials/\1.py", path)
         goal = Path(os.path.normpath(page.parent / path)) if path else page
         assert goal.exists(), f"{target} of {page.name}"
         if anchor:

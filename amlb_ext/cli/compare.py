@@ -49,11 +49,11 @@ def add_parser(commands: Any) -> None:
         "--baseline",
         required=True,
         metavar="FILE",
-        help="today's model F: a fitted model (.skops, or .joblib and .pkl with --trust-pickle), "
-        "its predictions of the rows (.csv or .parquet; docs/how-to/models.md has the format), or "
-        "the address of a service (https://...; docs/how-to/in_context.md). "
-        "Of series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file of "
-        "forecasts",
+        help="the current model F: a fitted model (.skops, or .joblib and .pkl with "
+        "--trust-pickle), its predictions for the rows (.csv or .parquet; docs/how-to/models.md "
+        "has the format), or the address of a service (https://...; docs/how-to/in_context.md). "
+        "For series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file "
+        "of forecasts",
     )
     parser.add_argument(
         "--candidate",
@@ -93,10 +93,17 @@ def add_comparison_flags(parser: argparse.ArgumentParser) -> None:
         help="the rows that F was fitted on: F is fitted again on parts of them, as a control",
     )
     parser.add_argument(
-        "--rule", default="auto", metavar="RULE", help="rule that calls a row of F bad"
+        "--rule",
+        default="auto",
+        metavar="RULE",
+        help="rule that calls a row bad: absolute, squared, band, wrong, quantile or reducible; "
+        "for series also mase or sql (default: auto, by the kind of the target)",
     )
     parser.add_argument(
-        "--alpha", type=float, metavar="X", help="threshold of the rule"
+        "--alpha",
+        type=float,
+        metavar="X",
+        help="threshold of the rule (default: the rule's usual threshold)",
     )
     parser.add_argument(
         "--kind",

@@ -24,13 +24,13 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "difficulty",
-        help="write how hard each row of the sources is, as open data",
+        help="write as open data how hard each row of the sources is",
         examples="hardsynth difficulty hard -o difficulty.parquet",
-        description="Write, for each test row of a suite, its hardness, P(F fails | x), the "
-        "reducible hardness and the parts it stands in (Parquet); for each task F, seeds, versions "
-        "and how much is left to gain, with its interval (FILE_tasks.csv); and a description of "
-        "both in Croissant (FILE_croissant.json). 'hardsynth publish --difficulty' sends it to "
-        "OpenML.",
+        description="Write three files. FILE (Parquet) has the hardness of each test row of a "
+        "suite, P(F fails | x), the reducible hardness, and the parts that contain the row. "
+        "FILE_tasks.csv has F, seeds, versions and the possible gain of each task, with its "
+        "interval. FILE_croissant.json describes both in Croissant. 'hardsynth publish "
+        "--difficulty' sends them to OpenML.",
     )
     parser.add_argument("suite", metavar="SUITE", help="the suite's folder")
     parser.add_argument(
@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="Parquet file to write; the other two stand beside it",
+        help="Parquet file to write; the other two are written next to it",
     )
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)

@@ -10,13 +10,13 @@ from typing import Any
 
 from amlb_ext.core.display import format_count, shorten_text, text_table
 
-#: What a reader must know beside every score on failures.
+#: What a reader must know about every score on failures.
 HOW_TO_READ_SCORES = """\
-Mean loss over folds, lower is better: rmse in the target's own unit, or the Brier loss of classes,
-as 'hardsynth report' has them first. The part '' is the main task, as it was composed.
-Rows of 'bad', 'ga' and 'synthetic' were chosen by F's realised errors, which flatters every other
-model: where HardsynthNull, which is F again, improves as much as a candidate, the candidate has
-shown nothing. 'full' and 'region' are real rows chosen without looking at F's errors."""
+Mean loss over folds, lower is better: rmse in the target's own unit, or the Brier loss for classes.
+An empty part is the main task. 'full' and 'region' are real rows, chosen without looking at F's
+errors. Rows of 'bad', 'ga' and 'synthetic' were chosen by F's errors, which favours every other
+model. HardsynthNull is F fitted again: if it improves there as much as a candidate does, the
+candidate has shown nothing."""
 
 #: What the last columns of the summary count, where they are shown.
 CHANGES = {

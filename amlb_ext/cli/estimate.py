@@ -16,6 +16,28 @@ from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 if TYPE_CHECKING:
     from amlb_ext.estimate.answers import EstimateReport
 
+_INDEPENDENT = (
+    "its intervals take the rows of DATA for independent draws, which {rows} are not; "
+    "use 'hardsynth compare' with {flags}"
+)
+_ORDERED = _INDEPENDENT.format(rows="rows in time order", flags="--time")
+_GROUPED = _INDEPENDENT.format(
+    rows="rows of one group", flags="--cluster-by or --group"
+)
+_SERIES = _INDEPENDENT.format(
+    rows="values of a series",
+    flags="--series, --time and --horizon",
+)
+#: Flags of other commands, and why rows that they describe are refused.
+_REFUSED = {
+    "--time": _ORDERED,
+    "--gap": _ORDERED,
+    "--group": _GROUPED,
+    "--cluster-by": _GROUPED,
+    "--series": _SERIES,
+    "--horizon": _SERIES,
+}
+
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
@@ -55,6 +77,7 @@ def add_parser(commands: Any) -> None:
         help="write estimates.csv, estimate.json and estimate.svg to this folder",
     )
     add_output_flags(parser)
+    parser.refuse_flags(_REFUSED)
     parser.show_first(
         {
             "the model and its rows": ("model", "data", "--target", "--kind"),

@@ -309,6 +309,35 @@ def add_level_flag(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_results_flags(
+    parser: argparse.ArgumentParser, *, results_help: str, predictions_help: str
+) -> None:
+    """Add ``--results`` and ``--predictions``, the two ways to name what candidates did."""
+    parser.add_argument(
+        "-r",
+        "--results",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="OUT",
+        help=results_help,
+    )
+    parser.add_argument(
+        "--predictions",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="[NAME=]FILE",
+        help=predictions_help,
+    )
+
+
+def named_predictions(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Return the files of ``--predictions`` by name; for errors see :func:`named_files`."""
+    named = named_files(arguments.predictions, "--predictions")
+    return {name: Path(file) for name, file in named.items()}
+
+
 def add_output_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is printed."""
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")

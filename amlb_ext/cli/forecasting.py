@@ -65,19 +65,21 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--series",
         metavar="NAME",
-        help="column that says which series a row belongs to",
+        help="column that names the series of a row",
     )
-    group.add_argument("--horizon", type=int, metavar="N", help="steps to forecast")
+    group.add_argument(
+        "--horizon", type=int, metavar="N", help="number of steps to forecast"
+    )
     group.add_argument(
         "--season",
         type=int,
         metavar="N",
-        help="steps of a season (default: what is usual for the frequency)",
+        help="number of steps in a season (default: the usual one for the frequency)",
     )
     group.add_argument(
         "--frequency",
         metavar="TEXT",
-        help="frequency as pandas spells it, e.g. MS, D, H (default: seen from the times)",
+        help="frequency as pandas spells it, e.g. MS, D, H (default: inferred from the times)",
     )
     add_origin_flags(group)
 
@@ -88,15 +90,15 @@ def add_origin_flags(group: Any) -> None:
         "--origins",
         type=int,
         metavar="N",
-        help="test origins: calendar times behind which is forecast (default: 1, or the folds of "
-        "an AMLB definition)",
+        help="number of test origins: calendar times after which is forecast (default: 1, or the "
+        "folds of an AMLB definition)",
     )
     group.add_argument(
         "--learning-origins",
         type=int,
         default=3,
         metavar="N",
-        help="origins before them, on which F's failures are learnt (default: 3)",
+        help="number of earlier origins, on which F's failures are learnt (default: 3)",
     )
     group.add_argument(
         "--step",
@@ -107,7 +109,7 @@ def add_origin_flags(group: Any) -> None:
     group.add_argument(
         "--cutoff",
         metavar="TIME",
-        help="last time that is seen at the last test origin (default: the latest that keeps most "
+        help="last observed time at the last test origin (default: the latest that keeps most "
         "series)",
     )
 

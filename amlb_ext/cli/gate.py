@@ -16,9 +16,10 @@ from amlb_ext.cli.flags import (
     add_jobs_flag,
     add_level_flag,
     add_output_flags,
+    add_results_flags,
     add_setting_flags,
     is_quiet,
-    named_files,
+    named_predictions,
 )
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_predictions_file, check_suite_folder
@@ -31,10 +32,10 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "gate",
-        help="may a candidate replace F? an exit status for CI",
-        description="Hold a candidate against F and exit with a status: on a table, as 'hardsynth "
-        "compare' compares, or on a suite, as 'hardsynth report' does. Exit status 0: the need is "
-        "met. 1: it is not met. 3: no claim is possible on these rows. 2: wrong use.",
+        help="decide in CI, by an exit status, whether a candidate may replace F",
+        description="Compare a candidate with F, on a table as 'hardsynth compare' does, or on a "
+        "suite as 'hardsynth report' does. Exit status 0: the candidate passes. 1: it fails. "
+        "3: no claim is possible on these rows. 2: wrong usage.",
         examples="hardsynth gate new.csv --target churn --baseline deployed.skops "
         "--candidate boosting=boosting.skops --need not-worse --junit gate.xml\n"
         "hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures",
@@ -47,15 +48,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--baseline",
         metavar="FILE",
-        help="today's model F, or its predictions, as in 'hardsynth compare'; a suite has its own",
+        help="the current model F, or its predictions, as in 'hardsynth compare'; not for a "
+        "suite, which has its own F",
     )
     parser.add_argument(
         "--candidate",
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="a model that might replace F, or its predictions; of a suite the name of a "
-        "framework in its results or predictions (default there: all); repeat the flag for several",
+        help="a model that might replace F, or its predictions; for a suite, the name of a "
+        "framework in its results or predictions (default: all); repeat the flag for several",
     )
     parser.add_argument(
         "--need",
@@ -79,16 +81,16 @@ def add_parser(commands: Any) -> None:
     )
     add_level_flag(parser)
     parser.add_argument(
-        "--junit", metavar="FILE", help="also write the checks as JUnit's XML"
+        "--junit", metavar="FILE", help="also write the checks as a JUnit XML file"
     )
     parser.add_argument(
         "--annotate",
         action="store_true",
-        help="print annotations for GitHub Actions (default: where GITHUB_ACTIONS is set)",
+        help="print annotations for GitHub Actions (default: if GITHUB_ACTIONS is set)",
     )
     _add_suite_flags(parser)
     parser.add_argument(
-        "--target", metavar="NAME", help="of a table: column to predict"
+        "--target", metavar="NAME", help="for a table: column to predict"
     )
     add_comparison_flags(parser)
     add_setting_flags(parser, only=READING_SETTINGS | ORDER_SETTINGS)
@@ -106,22 +108,10 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_suite_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-r",
-        "--results",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="OUT",
-        help="of a suite: output folders of AMLB",
-    )
-    parser.add_argument(
-        "--predictions",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="of a suite: predictions of its test rows, as in 'hardsynth report'",
+    add_results_flags(
+        parser,
+        results_help="for a suite: output folders of AMLB",
+        predictions_help="for a suite: predictions for its test rows, as in 'hardsynth report'",
     )
     parser.add_argument(
         "-t",
@@ -129,7 +119,7 @@ def _add_suite_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="of a suite: a task on which the need must be met (default: all); repeat the flag",
+        help="for a suite: a task on which the candidate must pass (default: all); repeat the flag",
     )
 
 
@@ -192,8 +182,7 @@ def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
     """Read results on a suite, and hold the candidates against the need."""
     root = Path(arguments.table)
     check_suite_folder(root)
-    named = named_files(arguments.predictions, "--predictions")
-    files = {name: Path(file) for name, file in named.items()}
+    files = named_predictions(arguments)
     for path in files.values():
         check_predictions_file(path)
     if not (arguments.results or files):

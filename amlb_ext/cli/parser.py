@@ -28,6 +28,7 @@ class Parser(argparse.ArgumentParser):
         #: Command lines that the help ends in.
         self.examples = examples
         self._common: Mapping[str, Sequence[str]] = {}
+        self._reasons: Mapping[str, str] = {}
         self.add_argument(
             "-h", "--help", action=_PrintHelp, help="show this help and exit"
         )
@@ -47,6 +48,16 @@ class Parser(argparse.ArgumentParser):
             Flags such as ``--target``, or the name of a positional argument.
         """
         self._common = groups
+
+    def refuse_flags(self, reasons: Mapping[str, str]) -> None:
+        """Set what is said of flags that other commands have and this one cannot honour.
+
+        Parameters
+        ----------
+        reasons : mapping of str to str
+            Why not, and what to do instead, by flag.
+        """
+        self._reasons = reasons
 
     def format_help(self, everything: bool = False) -> str:
         """Return the text of ``--help``, or with ``everything`` of ``--help-all``.
@@ -90,6 +101,9 @@ class Parser(argparse.ArgumentParser):
         """
         parser = self.subparsers().get(command, self)
         word = words[0]
+        reason = parser._reasons.get(word.split("=")[0])
+        if reason:
+            parser.error(f"{parser.prog} has no {word.split('=')[0]}: {reason}")
         if word.startswith("-"):
             hint = parser._flag_hint(word.split("=")[0])
         else:

@@ -11,8 +11,9 @@ from amlb_ext.cli.flags import (
     add_jobs_flag,
     add_level_flag,
     add_output_flags,
+    add_results_flags,
     is_quiet,
-    named_files,
+    named_predictions,
 )
 from amlb_ext.cli.series_suites import report_series
 from amlb_ext.core.errors import ConfigError
@@ -33,25 +34,14 @@ def add_parser(commands: Any) -> None:
         "have not been run; the commands that run them are printed.",
     )
     parser.add_argument("suite", metavar="DIR", help="the suite's folder")
-    parser.add_argument(
-        "-r",
-        "--results",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="OUT",
-        help="output folders of AMLB, its option -o (default: none; the report then describes the "
-        "suite alone)",
-    )
-    parser.add_argument(
-        "--predictions",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="predictions of the suite's test rows (.csv or .parquet; docs/how-to/predictions.md "
-        "has the format), which stand in the report beside AMLB's frameworks; of series, those "
-        "that were made with fev, a .parquet file or a folder of them (docs/how-to/forecasting.md)",
+    add_results_flags(
+        parser,
+        results_help="output folders of AMLB, its option -o, and folders in which TabArena's "
+        "models ran (default: none; the report then describes the suite alone)",
+        predictions_help="predictions of the suite's test rows (.csv or .parquet; "
+        "docs/how-to/predictions.md has the format), which stand in the report beside AMLB's "
+        "frameworks; of series, those that were made with fev, a .parquet file or a folder of "
+        "them (docs/how-to/forecasting.md)",
     )
     parser.add_argument(
         "--text",
@@ -81,8 +71,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.task_folder import is_task_folder
 
-    named = named_files(arguments.predictions, "--predictions")
-    files = {name: Path(file) for name, file in named.items()}
+    files = named_predictions(arguments)
     if holds_forecasts(arguments.suite):
         return report_series(arguments, files)
     for path in files.values():

@@ -17,6 +17,7 @@ from amlb_ext.cli.flags import (
 )
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import check_sources
 
 #: Settings of ``generate`` that serve here as well.
 SETTINGS = READING_SETTINGS | {
@@ -31,12 +32,12 @@ def add_parser(commands: Any) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
         "swarm",
-        help="search a swarm of generators for hard rows, and say what they are worth",
+        help="search for hard rows with a swarm of generators, and report their worth",
         examples="hardsynth swarm data.csv --target y -o s\n"
         "hardsynth swarm bundled/digits --preset literal --no-baselines -o s",
         description="Tune copies of one generator on clusters of a table, search their mixtures "
         "for rows on which given models fail, and write a suite with the rows, an audit on real "
-        "rows and baselines of the same budget. Of use as a stress test; it never ranks models.",
+        "rows and baselines with the same budget. Use it as a stress test, never to rank models.",
     )
     parser.add_argument(
         "source",
@@ -58,31 +59,31 @@ def add_parser(commands: Any) -> None:
         dest="swarm_preset",
         default="honest",
         metavar="NAME",
-        help="honest: excess under a teacher, only where real rows are; literal: as the paper "
+        help="honest: what a teacher could improve, only near real rows; literal: as the paper "
         "says; literal_code: as its code does (default: honest)",
     )
     parser.add_argument(
         "--search",
         metavar="NAME",
-        help="pso, code, cma, affine or soups (default: the preset's; honest: affine and cma)",
+        help="pso, code, cma, affine or soups (default: set by the preset; honest: affine and cma)",
     )
     parser.add_argument(
         "--labels",
         metavar="NAME",
-        help="excess, soft, hard or own (default: the preset's)",
+        help="excess, soft, hard or own (default: set by the preset)",
     )
     parser.add_argument(
         "--takers",
         nargs="+",
         default=[],
         metavar="MODEL",
-        help="models to be tested: names of candidates, or import paths of estimators (default: "
+        help="models to test: names of candidates, or import paths of estimators (default: "
         "linear neighbours_25 tree_8 boosting_slow)",
     )
     parser.add_argument(
         "--user-rows",
         metavar="FILE",
-        help="rows of a user, for the objective 'personalised'",
+        help="for the objective 'personalised': rows that made rows should resemble",
     )
     numbers = {
         "--folds": (1, "folds to search"),
@@ -111,13 +112,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--anyway",
         action="store_true",
-        help="search where no model can be beaten on real rows, too",
+        help="search even if no model can be beaten on real rows",
     )
     parser.add_argument(
         "--device",
         choices=("auto", "cpu"),
         default="auto",
-        help="auto trains on a GPU where there is one (default: auto)",
+        help="auto trains on a GPU if there is one (default: auto)",
     )
     parser.add_argument(
         "--force",
@@ -147,7 +148,8 @@ def _positive_number(text: str) -> int:
 def run_command(arguments: argparse.Namespace) -> int:
     """Search and print the page; see :func:`amlb_ext.swarm.run.swarm_suite`."""
     config = build_config(layer_from(arguments))
-    # after the settings are checked: the error of a mistyped flag must not wait for heavy imports
+    check_sources((arguments.source,))
+    # a mistyped path, and then a mistyped flag, must not wait for the heavy imports below
     from amlb_ext.swarm.initial import InitialSettings
     from amlb_ext.swarm.page import short_text
     from amlb_ext.swarm.prepare import SwarmRequest

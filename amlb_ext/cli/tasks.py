@@ -22,26 +22,34 @@ def add_parser(commands: Any) -> None:
         "tasks",
         help="write the weird tasks as an AMLB user directory",
         examples="hardsynth tasks weird -o weird",
-        description="Write six tasks that a forest on the raw columns fails at and a little "
-        "thought solves, after WeirdML. Each fold is another draw, which is WeirdML's run. "
-        "Runs offline; data of your own take the place of the stand-ins with --data.",
+        description="Write six tasks after WeirdML, on which a forest on the raw columns fails and "
+        "which a little thought solves. Each fold is another draw of the data, as in a run of "
+        "WeirdML. Works offline. Some data are substitutes; --data replaces them by your own.",
     )
-    parser.add_argument("collection", choices=("weird",), help="which tasks: weird")
-    parser.add_argument("-o", "--out", required=True, metavar="DIR", help="the folder")
+    parser.add_argument(
+        "collection", choices=("weird",), help="which collection of tasks: weird"
+    )
+    parser.add_argument(
+        "-o", "--out", required=True, metavar="DIR", help="folder to write to"
+    )
     parser.add_argument(
         "--folds",
         type=int,
         default=2,
         metavar="N",
-        help="draws of each task; WeirdML asks for 15 (default: 2)",
+        help="number of draws of each task; WeirdML uses 15 (default: 2)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the data (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="random seed of the data (default: 0)",
     )
     parser.add_argument(
         "--literal",
         action="store_true",
-        help="one set of data for all folds, as in WeirdML: only frameworks vary",
+        help="use the same data in all folds, as WeirdML does; only the frameworks vary",
     )
     parser.add_argument(
         "--data",
@@ -55,7 +63,7 @@ def add_parser(commands: Any) -> None:
         "--licence",
         default="",
         metavar="TEXT",
-        help="licence of the --data files, for the manifest",
+        help="licence of the --data files, which the manifest states",
     )
     parser.add_argument(
         "--task",

@@ -12,8 +12,8 @@ from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
 #: How the answer is to be used.
 ADVICE = (
-    "Decide on all rows; read where F fails for where a change comes from, and how large it is "
-    "there."
+    "Decide on all rows. The column 'where F fails' shows where a change comes from, and how "
+    "large it is there."
 )
 
 
@@ -216,7 +216,9 @@ def _slice_lines(slices: pd.DataFrame) -> list[str]:
     for text, part in slices.groupby("slice", sort=False):
         first = part.iloc[0]
         mending = part.loc[part["verdict"] == "better", "model"].tolist()
-        mends = f"mended by {', '.join(mending)}" if mending else "no model mends it"
+        mends = "no model is shown to be better there"
+        if mending:
+            mends = f"better there: {', '.join(mending)}"
         lift = first["share"] / first["base"]
         lines.append(
             f"where {text}: F fails on {format_percent(first['share'])} of {first['rows']} rows, "

@@ -74,7 +74,7 @@ class SourceConfig(Stage):
     sep: str | None = Field(
         None,
         description="character between the fields of a CSV file, e.g. ';' or tab (default: "
-        "comma, or what the first line has in place of it)",
+        "comma, or what the first line uses instead)",
         json_schema_extra={"metavar": "CHAR"},
     )
     decimal: Literal[".", ","] | None = Field(
@@ -169,8 +169,8 @@ class SplitConfig(Stage):
     )
     time: str | None = Field(
         None,
-        description="column of times: rows are learnt from before rows that are younger are "
-        "tested on, in every split; with --series the times of the series",
+        description="column of times: in every split, training rows are older than test rows; "
+        "with --series the times of the series",
         json_schema_extra={"metavar": "COLUMN"},
     )
     group: str | None = Field(
@@ -181,15 +181,15 @@ class SplitConfig(Stage):
     )
     cluster_by: str | None = Field(
         None,
-        description="column of groups that a split may part, and whose rows depend on each other: "
-        "intervals count a group, not each row (default: --group)",
+        description="column of groups whose rows depend on each other, but which a split may "
+        "separate: intervals count groups, not rows (default: --group)",
         json_schema_extra={"metavar": "COLUMN"},
     )
     gap: str | None = Field(
         None,
         coerce_numbers_to_str=True,
-        description="with --time: smallest distance in time between rows that are learnt from "
-        "and rows that are tested on, as a number or, of dates, as 7D or 12h (default: none)",
+        description="with --time: smallest distance in time between training and test rows, as a "
+        "number, or for dates as 7D or 12h (default: none)",
         json_schema_extra={"metavar": "TEXT"},
     )
 
@@ -242,9 +242,9 @@ class HardnessConfig(Stage):
     )
     alpha: float | None = Field(
         None,
-        description="threshold of the rule (default: the usual threshold of the rule, or, if "
-        "fewer than --alpha-floor of the training rows fail it out of fold, the one that their "
-        "worst --share fail)",
+        description="threshold of the rule (default: the rule's usual threshold, unless a smaller "
+        "share than --alpha-floor of the training rows fails it; then the threshold that their "
+        "worst --share fails)",
     )
     class_alpha: dict[str, float] = Field(
         default_factory=dict,

@@ -107,6 +107,8 @@ def format_interval(row: Mapping[str, Any]) -> str:
     '−0.0405 (−0.0463 to −0.0346)'
     >>> format_interval({"difference": 0.2, "low": float("nan"), "high": float("nan")})
     '+0.2 (no interval)'
+    >>> format_interval({"difference": 0.0, "low": 0.0, "high": 0.0})
+    '0'
     """
     value = row["difference"]
     low = row["low"]
@@ -115,6 +117,9 @@ def format_interval(row: Mapping[str, Any]) -> str:
         return "no estimate"
     if not (is_known(low) and is_known(high)):
         return f"{format_number(value, sign=True)} (no interval)"
+    # F run once more predicts the same: nine zeros, three times, would say no more
+    if value == low == high == 0:
+        return "0"
     # Two digits of the half-width count: 0.0058 allows four decimals.
     half_width = max((high - low) / 2, 1e-9)
     magnitude = math.floor(math.log10(half_width))

@@ -98,14 +98,14 @@ class RowOrder:
         Examples
         --------
         >>> RowOrder(time=np.arange(2.0), time_name="day").text
-        "forward in time by 'day': what is learnt from is older than what is tested on"
+        "forward in time by 'day': training rows are older than test rows"
         """
         sentences = []
         if self.time is not None:
-            sentence = f"forward in time by {self.time_name!r}: what is learnt from is older than "
-            sentence += "what is tested on"
+            sentence = f"forward in time by {self.time_name!r}: "
+            sentence += "training rows are older than test rows"
             if self.gap:
-                sentence += f", by {self.gap:g} at least"
+                sentence += f", by at least {self.gap:g}"
             sentences.append(sentence)
         if self.group is not None:
             sentences.append(

@@ -12,6 +12,7 @@ from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
+    describe_heavy_windows,
     describe_left_out,
     find_failing_windows,
 )
@@ -392,6 +393,7 @@ def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, .
         f"{panel.season}, frequency {panel.frequency}",
         *panel.notes,
         *describe_left_out(failing.left_out),
+        *describe_heavy_windows(failing),
     ]
     if n_twins:
         notes.append(

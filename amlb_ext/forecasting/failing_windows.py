@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import DataError
 from amlb_ext.forecasting.forecasters import Forecaster
 from amlb_ext.forecasting.hardness import (
@@ -26,6 +27,9 @@ from amlb_ext.forecasting.rolling import (
     ensemble_means,
     roll_forecaster,
 )
+
+#: Where so small a share of the windows holds half of F's loss, means say little of the others.
+_FEW_HEAVY = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,3 +288,26 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
             "MASE says nothing there, and AMLB leaves such items out of its mean without a word"
         )
     return sentences
+
+
+def describe_heavy_windows(failing: FailingWindows) -> list[str]:
+    """Return a sentence where few windows hold half of F's MASE, none elsewhere.
+
+    A series that hardly ever moves, such as demand that is nearly always zero, has a tiny scale.
+    One change behind the cutoff then counts as much as many other windows together. AMLB does not
+    cap such errors, so neither is done here.
+    """
+    mase = failing.forecasts.mase
+    order = np.argsort(-mase)
+    shares = np.cumsum(mase[order]) / mase.sum()
+    n_heavy = int(np.searchsorted(shares, 0.5)) + 1
+    if n_heavy > _FEW_HEAVY * len(mase):
+        return []
+    worst = order[0]
+    series = failing.panel.names[failing.items[worst]]
+    windows = "1 window holds" if n_heavy == 1 else f"{n_heavy} windows hold"
+    return [
+        f"{windows} half of F's MASE over all {len(mase)}, series {series!r} the largest: MASE "
+        f"{format_decimals(float(mase[worst]), 1)}, scale {failing.scale[worst]:.3g}. Means rest "
+        "on these few; leave series out that hardly ever move, or give them as a table of their own"
+    ]

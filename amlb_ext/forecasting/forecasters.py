@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError, suggest_nearest
-from amlb_ext.core.rng import random_stream
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.forecasting.lag_models import LagModel
 from amlb_ext.forecasting.local_methods import METHODS
 from amlb_ext.forecasting.panel import read_times
@@ -174,11 +174,10 @@ class GlobalForecaster(Forecaster):
         """Learn from the pasts of a request once."""
         learnt = request.pasts
         if self.part is not None:
-            # by name, so that a series is in one half at every origin
             pair, half = divmod(self.part, 2)
-            rng = random_stream(request.seed, "forecasting", "halves", pair)
-            order = rng.permutation(len(learnt))
-            learnt = tuple(learnt[k] for k in order[half::2])
+            is_first = _first_half(request.names, request.seed, pair)
+            rows = np.flatnonzero(is_first if half == 0 else ~is_first)
+            learnt = tuple(learnt[row] for row in rows)
         model = LagModel(self.name, season=request.season, seed=request.seed)
         model.fit(learnt, request.horizon, request.levels)
 
@@ -191,6 +190,20 @@ class GlobalForecaster(Forecaster):
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the model learnt from halves of the series."""
         return [replace(self, part=part) for part in range(count)]
+
+
+def _first_half(names: Sequence[str], seed: int, pair: int) -> np.ndarray:
+    """Return which series are in the first half, ``(n,)``.
+
+    A series' half depends on its name alone, so that it is the same at every origin, whichever
+    series have a window there.
+    """
+    keys = [derive_seed(seed, "forecasting", "halves", pair, name) for name in names]
+    is_first = np.array([key % 2 == 0 for key in keys])
+    if len(names) > 1 and (is_first.all() or not is_first.any()):
+        # few series may all fall on one side: split these by rank
+        is_first = np.argsort(np.argsort(keys)) % 2 == 0
+    return is_first
 
 
 @dataclass(frozen=True)

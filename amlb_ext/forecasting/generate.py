@@ -11,6 +11,7 @@ from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
+    describe_heavy_windows,
     describe_left_out,
     find_failing_windows,
 )
@@ -104,6 +105,7 @@ def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
         f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
         failing.weighting.reason or "where F fails is foreseen from the past alone",
         *describe_left_out(failing.left_out),
+        *describe_heavy_windows(failing),
         *failing.panel.notes,
         *notes,
     ]

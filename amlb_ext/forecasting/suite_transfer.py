@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import sha256_file
 from amlb_ext.forecasting.suite_definitions import amlb_definitions
 from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
 from amlb_ext.publish.export.archives import (
@@ -14,11 +14,10 @@ from amlb_ext.publish.export.archives import (
     Upload,
     plan_archive,
     plan_copy,
-    write_upload,
 )
 from amlb_ext.publish.export.base_url import check_base_url
-from amlb_ext.publish.export.export import Export, write_uploads
-from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
+from amlb_ext.publish.export.folder import ExportFolder
+from amlb_ext.publish.export.write import Export, write_export
 from amlb_ext.runner.install.change import Change, install
 from amlb_ext.runner.install.copies import SuiteContent
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
@@ -110,16 +109,6 @@ def export_forecasts(
     copies = [member for member in members if _is_copied(member.file)]
     texts = _definition_texts(suite, by_path, address)
 
-    places = [f"{UPLOAD}/{name}" for name in uploads]
-    places += [member.file for member in copies]
-    export_folder.begin([*places, *texts])
-    about = write_uploads(export_folder, uploads, quiet)
-    files = {f"{UPLOAD}/{name}": entry["sha256"] for name, entry in about.items()}
-    for member in copies:
-        copy = Upload(member.name, (member,), is_archive=False)
-        files[member.file] = write_upload(copy, export_folder.at(member.file))
-    for place, text in texts.items():
-        files[place] = write_text(export_folder.at(place), text)
     export = Export(
         out=export_folder.root,
         url=address,
@@ -128,10 +117,21 @@ def export_forecasts(
         definitions={
             name: len(entries) for name, entries in amlb_definitions(suite).items()
         },
-        uploads=about,
     )
-    export_folder.finish(files, _record(suite, export))
-    return export
+    return write_export(
+        export,
+        export_folder,
+        uploads=uploads,
+        copies=copies,
+        texts=texts,
+        version=suite.manifest["version"],
+        suite={
+            "name": suite.name,
+            "seed": suite.manifest["seed"],
+            "manifest": sha256_file(manifest_path(root)),
+        },
+        quiet=quiet,
+    )
 
 
 def _member(suite: ForecastSuite, file: str) -> Member:
@@ -168,20 +168,3 @@ def _definition_texts(
             entries.append({**task, "dataset": {**dataset, "path": place}})
         contents[layout.relative(layout.definition(name))] = entries
     return {place: yaml_text(content) for place, content in contents.items()}
-
-
-def _record(suite: ForecastSuite, export: Export) -> dict[str, Any]:
-    """Return what ties an export to its suite."""
-    return {
-        "version": suite.manifest["version"],
-        "base_url": export.url,
-        "form": export.form,
-        "suite": {
-            "name": suite.name,
-            "seed": suite.manifest["seed"],
-            "manifest": sha256_file(manifest_path(suite.layout.root)),
-            "archive": export.suite,
-        },
-        "definitions": export.definitions,
-        "uploads": export.uploads,
-    }

@@ -76,25 +76,44 @@ def ordered_folds(
     return tuple(made)
 
 
-def check_folds(task: Task, order: RowOrder) -> None:
+def check_folds(task: Task, order: RowOrder, *, is_asked_for: bool = True) -> None:
     """Refuse a source's own folds where they mix what the order keeps apart.
+
+    Parameters
+    ----------
+    task : Task
+    order : RowOrder
+        Of its rows.
+    is_asked_for : bool
+        Whether the user named the columns of the order; else the source did.
 
     Raises
     ------
     DataError
     """
+    flags = [f"--time {order.time_name}"] if order.time_name else []
+    flags += [f"--group {order.group_name}"] if order.group_name else []
+    words = " and ".join(flags)
+    remedy = (
+        f"give the rows as one table with {words}, which makes folds that keep to it"
+    )
+    if is_asked_for:
+        remedy += f", or leave {words} out"
     for number, fold in enumerate(task.folds):
         allowed = order.may_teach(fold.test)[fold.train]
         n_wrong = int((~allowed).sum())
-        if n_wrong:
-            flags = [f"--time {order.time_name}"] if order.time_name else []
-            flags += [f"--group {order.group_name}"] if order.group_name else []
-            raise DataError(
-                f"{task.name}: the source has folds of its own, and in fold {number} {n_wrong} of "
-                f"{len(fold.train)} training rows are no older than the test rows, or of their "
-                "groups",
-                f"leave {' and '.join(flags)} out, or give the rows as one table",
-            )
+        if not n_wrong:
+            continue
+        faults = []
+        if order.time is not None:
+            faults.append(f"not older than the test rows ({order.time_name!r})")
+        if order.group is not None:
+            faults.append(f"of groups of the test rows ({order.group_name!r})")
+        raise DataError(
+            f"{task.name}: the source has folds of its own, and in fold {number} {n_wrong} of "
+            f"{len(fold.train)} training rows are {', or '.join(faults)}",
+            remedy,
+        )
 
 
 def ordered_parts(

@@ -76,7 +76,8 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     """
     if task.folds:
         if task.order is not None and task.order.splits:
-            check_folds(task, task.order)
+            is_asked_for = bool(config.time or config.group)
+            check_folds(task, task.order, is_asked_for=is_asked_for)
         return _first_folds(task, config.folds)
     # the tasks of a group share this name, and so their folds
     rng = random_stream(seed, task.stream_name, "split")

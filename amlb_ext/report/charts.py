@@ -135,8 +135,8 @@ def contrast_chart(
     return Chart(
         key=key,
         title=f"Loss minus F's loss, on {'the region' if where == 'region' else where}",
-        about=f"Negative is better than F. {differences}. Bars are 95 % intervals; no bar, no "
-        "interval.",
+        about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
+        "there is no interval.",
         x_label="mean loss minus F's",
         y_label="",
         series=tuple(series),
@@ -447,10 +447,10 @@ def slice_chart(
         series.append(marks)
     return Chart(
         key=key,
-        title="Who mends the slices in which F fails",
-        about="Less loss is better. Slices were found on one half of the rows, losses are those of "
-        "the other half. A slice is shown because F fails there on that half, too, which "
-        "flatters the others a little: this describes, it does not rank.",
+        title="Losses in the slices in which F fails",
+        about="Less loss is better. Slices were found in one half of the rows; the losses are from "
+        "the other half. A slice is shown because F fails there in that half too, which "
+        "favours the others a little: this describes, it does not rank.",
         x_label=f"mean {loss}",
         y_label="",
         series=tuple(series),
@@ -501,9 +501,9 @@ def trade_off_chart(
         series.append(marks)
     about = (
         "Each point is a candidate on a task. Both axes are in percent of F's whole loss, so they "
-        "add up to the change on all rows. Below the dashed line a candidate saves loss in all: "
-        "at the lower left everywhere, at the lower right it pays elsewhere for what it gains "
-        "where F fails."
+        "add up to the change on all rows. Below the dashed line a candidate has less loss than F "
+        "in total: at the lower left everywhere; at the lower right it gains where F fails and "
+        "loses elsewhere."
     )
     if left_out:
         about += f" Off the scale, not drawn: {'; '.join(left_out)}."
@@ -564,17 +564,17 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
             symbol=symbol,
         )
         series.append(marks)
-    about = (
-        f"Negative saves loss. On whole test folds: {_list_changes(table.loc[names])}."
-    )
+    about = f"Negative means less loss. On whole test folds: {_list_changes(table.loc[names])}."
     if left_out:
         about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
     if is_cut:
-        about += f" Bars that go on beyond {format_percent(LONGEST_BAR, sign=True)} end there."
+        about += (
+            f" Longer bars are cut off at {format_percent(LONGEST_BAR, sign=True)}."
+        )
     return Chart(
         key="overall",
         title="Mean change of F's loss, over tasks",
-        about=f"{about} Means are geometric; bars are intervals with tasks as the sample.",
+        about=f"{about} Means are geometric; bars are intervals over tasks.",
         x_label="change of F's loss, in %",
         y_label="",
         series=tuple(series),

@@ -22,8 +22,8 @@ from amlb_ext.report.tables import table_records
 
 #: How the report is to be used.
 ADVICE = (
-    "Decide on the whole test folds; read the region for where a change comes from, and how "
-    "large it is there."
+    "Decide on the whole test folds. The region shows where a change comes from, and how large it "
+    "is there."
 )
 #: Ranks differ significantly below this p-value.
 _RANK_LEVEL = 0.05
@@ -44,8 +44,8 @@ def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
         return ()
     return (
         f"ALARM: on {_list_among(alarmed, tasks)} the F "
-        "that was run is not the F of this suite: ignore the contrasts there; the warnings "
-        "say how far they are apart and what to do.",
+        "that was run is not the F of this suite. Ignore the contrasts there. The warnings say how "
+        "far the two are apart, and what to do.",
     )
 
 
@@ -218,7 +218,7 @@ def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
             sentences.append(f"Mean change of F's loss over tasks {place}: {who}.")
         else:
             sentences.append(
-                f"No framework is shown to save loss {place} in the mean over tasks."
+                f"On average over the tasks, no framework is shown to reduce the loss {place}."
             )
     return sentences
 
@@ -231,19 +231,19 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
     n_tasks = format_count(len(ranks.tasks), "task")
     n_entrants = len(ranks.mean)
     text = (
-        f"Over {n_tasks} the smallest mean rank is {first}'s "
-        f"({best_mean:.2g} of {n_entrants} entrants)"
+        f"Over {n_tasks}, {first} has the smallest mean rank "
+        f"({best_mean:.2g} among {n_entrants} entrants)"
     )
     # Mean ranks of few tasks are told, but not tested.
     if not len(ranks.p):
-        return [f"{text}; too few tasks to test that."]
+        return [f"{text}; there are too few tasks to test that."]
     beaten = []
     for name, p_value in ranks.p.loc[first].items():
         if name != first and p_value < _RANK_LEVEL:
             beaten.append(str(name))
     if beaten:
         return [f"{text}, significantly ahead of {_list_few(beaten)}."]
-    return [f"{text}, not significantly ahead of any."]
+    return [f"{text}, not significantly ahead of any other."]
 
 
 def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
@@ -255,7 +255,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if unweighted:
         sentences.append(
             f"On {_list_among(unweighted, tasks)} the "
-            "region is worth too few rows to weight by: nothing is claimed where F fails there."
+            "weights of the region are worth too few rows: nothing is claimed where F fails there."
         )
     # A framework that ran on some of the folds only has rows, and a weighting, of its own.
     texts = []
@@ -266,7 +266,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if texts:
         sentences.append(
             f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. Nothing is "
-            "claimed of them where F fails."
+            "claimed about them where F fails."
         )
     return sentences
 
@@ -286,8 +286,8 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     if not withheld:
         return []
     return [
-        f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; each "
-        "says why."
+        f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; the "
+        "section of each task says why."
     ]
 
 
@@ -304,8 +304,8 @@ def _control_sentences(controls: pd.DataFrame) -> list[str]:
         elif row["worse"]:
             where = _share_of_tasks(row["worse"], n_judged)
             sentences.append(
-                f"Beware: {framework} is called worse than F on {where}: F's re-fits scatter "
-                "less than they should there (hardsynth certify --refits 20 estimates it better)."
+                f"Beware: {framework} is called worse than F on {where}: F's re-fits vary less "
+                "than they should there (hardsynth certify --refits 20 gives a better estimate)."
             )
         elif n_judged:
             where = "the only task" if n_judged == 1 else f"any of {n_judged} tasks"

@@ -35,7 +35,7 @@ AUDIT_ROWS, HELD_OUT_ROWS = 1500, 800
 #: A label is rejected where the auditor gives it a smaller chance, or where a number lies more of
 #: the auditor's errors away.
 REJECTED_CHANCE, REJECTED_ERRORS = 0.2, 2.5
-#: Below this share of supported rows, or this effective size, no real rows are there.
+#: Below this share of supported rows, or this effective size, too few real rows are there.
 LEAST_SUPPORTED, LEAST_SIZE = 0.2, 50
 #: Largest density ratio.
 LARGEST_RATIO = 20.0

@@ -17,6 +17,7 @@ from amlb_ext.core.display import (
     markdown_table,
     text_table,
 )
+from amlb_ext.swarm.audit import LEAST_SUPPORTED
 from amlb_ext.validity.swarm_certificate import is_confirmed
 
 #: Names of the generators and row sets of the table, for people.
@@ -83,19 +84,20 @@ def first_line(folds: Sequence[Mapping[str, Any]]) -> str:
     rejected = np.mean([audit["labels"]["rejected"] for audit in chosen])
     supported = np.mean([audit["supported"] for audit in chosen])
     facts = (
-        f"labels rejected by an auditor {format_percent(float(rejected))}, rows where real "
-        f"rows are {format_percent(float(supported))}"
+        f"labels rejected by an auditor {format_percent(float(rejected))}, rows near real "
+        f"rows {format_percent(float(supported))}"
     )
     preset = folds[0]["preset"]
     if preset != "honest":
         return (
             f"**{facts}**: preset {preset}, objective and labels as in the paper. "
-            "A stress test, no ranking."
+            "Use it as a stress test, not as a ranking."
         )
-    verdict = "real rows do not confirm what was found: a stress test, no ranking"
+    verdict = "real rows do not confirm what was found: a stress test, not a ranking"
     if all(is_confirmed(fold) for fold in folds):
         verdict = (
-            "real rows and unseen models confirm what was found: good to describe with"
+            "real rows and unseen models confirm what was found: it describes weak "
+            "spots and does not rank models"
         )
     return f"**{verdict}**; {facts}."
 
@@ -106,22 +108,27 @@ def _fold_text(task: str, number: int, record: Mapping[str, Any]) -> str:
     lines = [
         f"## {task}, fold {number}",
         "",
-        f"Objective {record['objective']}, labels {record['labels']}, search: {searches}, "
+        f"Objective: {record['objective']}; labels: {record['labels']}; search: {searches}, "
         f"{record['evaluations']} evaluations of mixtures of {record['generators']} generators "
         f"({record['generators'] - 1} free numbers; {record['weights_per_generator']} weights "
-        f"each). Takers: {', '.join(record['takers'])}.",
+        "each).",
+        "",
+        f"Models tested (takers): {', '.join(record['takers'])}. "
+        f"Models that the search never saw (unseen): {', '.join(record['unseen'])}.",
         "",
         f"The search reported {format_decimals(record['reported'])}; a fresh sample of the same "
         f"generator gives {format_decimals(chosen['fresh'])}.",
         "",
         _proof_text(record["proof"]),
         "",
-        "Made rows, fresh; difficulty by the labels of the search and excess under the teacher:",
+        "Fresh generated rows. Difficulty is by the labels of the search. Excess is what the best "
+        "model loses to the teacher:",
         "",
         _audit_table(record),
         "",
-        "Real rows, true labels: an auditor's gain over the best taker ± standard error. Above "
-        "zero a better model could mend something there:",
+        "Real rows with their true labels. The gain is the auditor's accuracy (in regression 1 − "
+        "squared error of the scaled target) minus that of the best taker, ± its standard error. "
+        "Above zero, a better model could gain something there:",
         "",
         _real_table(record),
         "",
@@ -133,7 +140,7 @@ def _fold_text(task: str, number: int, record: Mapping[str, Any]) -> str:
 def _proof_text(proof: Mapping[str, float | None]) -> str:
     gain = format_decimals(proof["gain"], sign=True)
     return (
-        f"Before the search: on real rows an auditor beats the best taker by {gain} ± "
+        f"Before the search, on real rows: the auditor's gain over the best taker is {gain} ± "
         f"{format_decimals(proof['se'])}."
     )
 
@@ -161,7 +168,9 @@ def _short_table(record: Mapping[str, Any]) -> str:
                 format_decimals(audit["unseen"]["excess"]),
                 format_percent(audit["supported"]),
                 format_percent(audit["labels"]["rejected"]),
-                "none" if real is None else _gain_text(real["unseen"]),
+                _why_no_real_rows(audit)
+                if real is None
+                else _gain_text(real["unseen"]),
             ]
         )
     by_x = record["real_rows_by_x"]["unseen"]
@@ -218,7 +227,7 @@ def _real_table(record: Mapping[str, Any]) -> str:
     for name, audit in _sources(record).items():
         real = audit["real"]
         if real is None:
-            rows.append([NAMES[name], "no real rows there", "-", "-", "-", "-"])
+            rows.append([NAMES[name], _why_no_real_rows(audit), "-", "-", "-", "-"])
             continue
         rows.append(
             [
@@ -253,6 +262,13 @@ def _real_table(record: Mapping[str, Any]) -> str:
     return markdown_table(headers, rows)
 
 
+def _why_no_real_rows(audit: Mapping[str, Any]) -> str:
+    """Return why nothing is said of real rows: none stand there, or too few of the test rows."""
+    if audit["supported"] < LEAST_SUPPORTED:
+        return "none there"
+    return "too few there"
+
+
 def _gain_text(values: Mapping[str, float | None]) -> str:
     gain = format_decimals(values["gain"], sign=True)
     return f"{gain} ± {format_decimals(values['se'])}"
@@ -260,17 +276,20 @@ def _gain_text(values: Mapping[str, float | None]) -> str:
 
 def _rows_text(counts: Mapping[str, Any]) -> str:
     return (
-        f"Written: {counts['written']} of {counts['drawn']} drawn rows; left out "
-        f"{counts['broken']} that break a relation of the table, {counts['unsupported']} where no "
-        f"real rows are, {counts['repeated']} that repeat a row."
+        f"Written: {counts['written']} of {counts['drawn']} drawn rows. Left out: "
+        f"{counts['broken']} that break a relation of the table, {counts['unsupported']} with no "
+        f"real rows nearby, {counts['repeated']} that repeat a row."
     )
 
 
 _READING = """## How to read this
 
-- *Reported* is the best value of many noisy ones. Believe *fresh*.
-- Difficulty is noise plus excess. Only excess can be mended, and only under the teacher's word;
-  the second table is the word of real rows.
-- *Plausibility* is what an auditor gives the labels beyond what it expects there: below −.02 labels
-  are wrong.
-- A swarm that does not beat *real rows chosen by features alone* is not worth its rows."""
+- *Reported* is the best of many noisy values, so it is partly luck. Believe *fresh*.
+- Difficulty is noise plus excess. A better model can gain only the excess. The first table
+  estimates it with a teacher, which may be wrong; the second table asks real rows.
+- *Plausibility* is the probability that the auditor gives the labels, minus what it would give to
+  labels drawn from its own beliefs. Below −.02 labels are wrong.
+  In regression it is 1 − the squared error of the labels in units of the auditor's own.
+- *Effective size* is how many real test rows the region amounts to. Below 50 they are too few to
+  say anything.
+- If a swarm does not beat *real rows chosen by features alone*, use those rows instead."""

@@ -18,7 +18,7 @@
 Public names: :data:`SYNTHESIZERS`, :func:`make_synthesizer`, :func:`describe_synthesizers`,
 :func:`require_package`, :class:`~amlb_ext.synthesizers.base.Synthesizer`. A new synthesizer is
 one file and one line in the registry; modules are imported when a model is made, so this index
-does without torch.
+does without torch, and without scikit-learn.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ import inspect
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
-from amlb_ext.synthesizers.base import Synthesizer
+
+if TYPE_CHECKING:
+    from amlb_ext.synthesizers.base import Synthesizer
 
 __all__ = [
     "SYNTHESIZERS",
     "Entry",
-    "Synthesizer",
     "describe_synthesizers",
     "make_synthesizer",
     "require_package",

@@ -240,9 +240,11 @@ def measure_region(
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
     name = "region"
     source = "ours: the interval must lie above .5, else there is no region"
-    rows = len(np.unique(clusters[bad]))
-    if rows < MIN_ROWS:
-        return missing_measure(name, too_few_text(rows), source, 0.5, ">=")
+    # an area between two classes needs rows of both: F may fail on all rows
+    for flags, what in ((bad, "bad rows"), (~bad, "rows that are not bad")):
+        rows = len(np.unique(clusters[flags]))
+        if rows < MIN_ROWS:
+            return missing_measure(name, too_few_text(rows, what), source, 0.5, ">=")
     area = clustered_auc(weights, bad, clusters)
     # a constant w has an AUC of .5 without error, which its interval does not show
     is_above_chance = bool(np.ptp(weights) > 0 and area.low > 0.5)

@@ -134,7 +134,7 @@ def _verdict(measures: Sequence[Measure]) -> tuple[Verdict, str]:
     for measure in measures:
         if measure.passed is True:
             continue
-        value = "could not be measured, for no real rows are there"
+        value = "could not be measured, for too few real rows are there"
         if measure.value is not None:
             value = f"is {measure.value:.3g}, {measure.sense} {measure.threshold:g} is asked for"
         return "stress-test only", (

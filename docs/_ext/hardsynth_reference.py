@@ -14,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+from sphinx import addnodes
 
 from amlb_ext.cli.flags import FILE_ONLY, flag_name, list_settings
 from amlb_ext.cli.main import build_parser
@@ -75,7 +76,8 @@ def _parser_nodes(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
         yield nodes.literal_block("", _usage(parser), language="text")
     examples = getattr(parser, "examples", "")
     if examples:
-        yield nodes.literal_block("", examples.strip(), language="text")
+        lines = [_folded(line) for line in examples.strip().splitlines()]
+        yield nodes.literal_block("", "\n".join(lines), language="text")
     settings = {".".join(path) for path, _ in list_settings()}
     shown = [action for action in parser._actions if _is_shown(action)]
     are_settings = [action for action in shown if action.dest in settings]
@@ -122,6 +124,17 @@ def _group_title(group: argparse._ArgumentGroup) -> str:
     known = {"positional arguments": "Arguments", "options": "Flags"}
     title = group.title or "options"
     return known.get(title, title[0].upper() + title[1:])
+
+
+def _folded(command: str, width: int = 84) -> str:
+    """Return a command on lines that fit beside the navigation, broken before its flags."""
+    lines = [""]
+    for part in re.split(r"(?= --?[a-z])", command):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
@@ -176,7 +189,7 @@ def _definition(term: str, details: list[str], text: str) -> nodes.definition_li
     item += head
     body = nodes.definition()
     sentence = text[:1].upper() + text[1:]
-    body += nodes.paragraph("", sentence + ("" if sentence.endswith(".") else "."))
+    body += _linked(sentence + ("" if sentence.endswith(".") else "."))
     if details:
         line = nodes.paragraph(classes=["setting-details"])
         for number, detail in enumerate(filter(None, details)):
@@ -186,6 +199,22 @@ def _definition(term: str, details: list[str], text: str) -> nodes.definition_li
         body += line
     item += body
     return item
+
+
+def _linked(text: str) -> nodes.paragraph:
+    """Return a paragraph in which the pages that a help text names are links."""
+    paragraph = nodes.paragraph()
+    for part in re.split(r"(docs/[\w/-]+\.md)", text):
+        if not part.startswith("docs/"):
+            paragraph += nodes.Text(part)
+            continue
+        target = "/" + part.removeprefix("docs/").removesuffix(".md")
+        link = addnodes.pending_xref(
+            "", refdomain="std", reftype="doc", reftarget=target, refexplicit=True
+        )
+        link += nodes.inline("", part)
+        paragraph += link
+    return paragraph
 
 
 def _values(annotation: Any) -> str:
@@ -216,9 +245,26 @@ def _shown(default: Any) -> str:
     return re.sub(r"\.0$", "", str(default))
 
 
+def keep_errors_beside_numbers(app: Any, name: str, source: list[str]) -> None:
+    """Keep a number and its standard error on one line in the cells of narrow tables."""
+    source[0] = re.sub(
+        r"^\|.*$",
+        lambda row: row[0].replace(" ± ", "\u00a0±\u00a0"),
+        source[0],
+        flags=re.M,
+    )
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Tell Sphinx of the directives."""
     assert GenerateConfig.model_fields  # the settings can be read
     app.add_directive("hardsynth-command", CommandReference)
     app.add_directive("hardsynth-settings", SettingReference)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("source-read", keep_errors_beside_numbers)
+    return {
+        "version": "2",
+        # raise it with what the pages are read into, so that all are read anew
+        "env_version": 2,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

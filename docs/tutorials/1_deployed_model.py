@@ -2,9 +2,9 @@
 Replace a deployed model?
 =========================
 
-You have a model in use, F, and two that might replace it. You have labelled rows that none of
-them was fitted on. In a minute you know which of them is better, and whether it is better *where
-F fails*.
+You use a model F, and two other models might replace it. You have labelled rows that none of them
+was fitted on. This page shows which model is better, and whether it is better *where F fails*. It
+takes about a minute.
 
 """
 
@@ -12,9 +12,9 @@ F fails*.
 # A model in use
 # --------------
 #
-# Customers of a telephone company stay or leave. The rows are drawn here, so that the truth is
-# known: customers who call the support often behave differently, and how depends on how long they
-# have been customers. A linear model cannot say that.
+# A telephone company wants to predict which customers leave. The rows are simulated, so we know
+# the truth: customers who often call the support behave differently, and the difference depends
+# on how long they have been customers. A linear model cannot represent that.
 
 import numpy as np
 import pandas as pd
@@ -42,8 +42,8 @@ X_train, y_train = draw_customers(1000, seed=1)
 X_new, y_new = draw_customers(1000, seed=2)
 
 # %%
-# F is a logistic regression. The candidates are boosting and naive Bayes. All are fitted
-# on last year's customers.
+# F is a logistic regression. The candidates are gradient boosting and naive Bayes. All three are
+# fitted on last year's customers.
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -65,27 +65,35 @@ for model in candidates.values():
 # Where does F fail?
 # ------------------
 #
-# The rule ``wrong`` calls a row bad when F gives its true class a probability of at most one half.
-# The slices are found on one half of the rows and counted on the other half.
+# The rule ``wrong`` calls a row bad if F gives its true class a probability of at most one half.
+# hardsynth looks for slices in one half of the rows and counts failures in the other half.
 
 import hardsynth as hs
 
 hs.failures(F, X_new, y_new, rule="wrong")
 
 # %%
-# The first slices name customers who call often: what the linear model cannot say.
+# The first slices name customers who call often, which is what the linear model cannot represent.
 #
 # Which model is better there?
 # ----------------------------
 #
-# All 1,000 new rows are test rows. ``train`` is what F was fitted on: F is fitted again on parts of
-# it, to see how much luck there is in a single fit.
+# All 1,000 new rows are test rows. ``train`` takes the rows that F was fitted on. F is fitted
+# again on parts of them, which shows how much of a difference is luck.
 
-result = hs.compare(F, candidates, X_new, y_new, train=(X_train, y_train), rule="wrong")
+result = hs.compare(
+    F,
+    candidates,
+    X_new,
+    y_new,
+    train=(X_train, y_train),
+    rule="wrong",
+)
 result
 
 # %%
-# The picture by itself, on axes of your own. Left of the line a model loses less than F.
+# You can draw the picture on your own axes. A model to the left of the line has a smaller loss
+# than F.
 
 import matplotlib.pyplot as plt
 
@@ -97,13 +105,14 @@ plt.show()
 # How to read it
 # --------------
 #
-# * **Overall** is the column to decide on. It is a paired test on all rows, each counting alike.
-# * **Where F fails** weights each row by its chance to be a bad row of F. That chance is learnt
-#   from features alone, on other rows. So no row counts more because F happened to be unlucky.
-# * **Larger** gain there means that the candidate mends F's weakness, and is not just a
-#   better model everywhere.
+# * **Overall** is the column to decide on. It is a paired test on all rows, with equal weights.
+# * **Where F fails** weights each row by the probability that F fails on it. That probability is
+#   learnt from features alone, on other rows. So no row counts more because F happened to be
+#   unlucky on it.
+# * **Larger** gain there means that the candidate improves on F's weakness, and is not just
+#   better everywhere.
 #
-# Slice by slice:
+# The same for each slice:
 
 result.slices[["slice", "rows", "share", "model", "difference", "verdict"]]
 
@@ -111,7 +120,7 @@ result.slices[["slice", "rows", "share", "model", "difference", "verdict"]]
 # Keep the answer
 # ---------------
 #
-# One page that loads nothing from the network. It can be mailed.
+# The answer is one HTML file that loads nothing from the network, so you can send it by mail.
 
 import tempfile
 from pathlib import Path
@@ -121,7 +130,7 @@ result.to_html(page)
 print(f"{page.stat().st_size / 1024:.0f} KiB")
 
 # %%
-# The same from files, where the models were saved with skops or joblib:
+# If the models were saved with skops or joblib, the command line does the same:
 #
 # .. code-block:: console
 #
@@ -132,6 +141,7 @@ print(f"{page.stat().st_size / 1024:.0f} KiB")
 # Where to go on
 # --------------
 #
-# * :doc:`/how-to/compare`: predictions in place of models, regression, every word of the answer.
-# * :doc:`/how-to/models`: which files hold a model.
-# * :doc:`/how-to/estimate`: how large F's error really is, when there are few labels.
+# * :doc:`/how-to/compare`: predictions instead of models, regression, and every term of the
+#   answer.
+# * :doc:`/how-to/models`: the files from which a model can be read.
+# * :doc:`/how-to/estimate`: estimate F's true error from few labels.

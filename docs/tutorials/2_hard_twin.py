@@ -3,8 +3,8 @@ A hard twin of an AMLB benchmark
 ================================
 
 You develop an AutoML system and run the AutoML Benchmark (AMLB). Your benchmark is saturated: all
-systems score alike. Here its tasks become hard ones, with the same names and limits, and a report
-says which system is better where a baseline F fails.
+systems score about the same. This page makes a harder version of it, its *twin*, with the same task
+names and limits. A report then says which system is better where a baseline F fails.
 
 """
 
@@ -12,8 +12,9 @@ says which system is better where a baseline F fails.
 # A benchmark
 # -----------
 #
-# AMLB's own definitions work by name (``hardsynth harden validation -o validation_suite``) and need
-# OpenML. To run without a network, this page writes a definition of one task with two files.
+# AMLB's own definitions are given by name, as in ``hardsynth harden validation -o
+# validation_suite``. They need OpenML. To run without a network, this page writes a definition
+# with one task.
 
 import tempfile
 from pathlib import Path
@@ -37,9 +38,9 @@ written = (folder / "mine.yaml").write_text(
 # Make it hard
 # ------------
 #
-# This is what you type in a terminal as ``hardsynth harden mine.yaml -o suite ...``. Here a small
-# function runs the command and prints what it prints. The last flags make fewer rows than you
-# would, so that the page is built in seconds.
+# In a terminal you type ``hardsynth harden mine.yaml -o suite``. Here a small function runs the
+# command and shows its output. The additional flags make fewer rows than you would want, so that
+# this page builds in seconds.
 
 import shlex
 import subprocess
@@ -47,7 +48,7 @@ import sys
 
 
 def hardsynth(command):
-    """Run a command of hardsynth in the folder, and print what it prints."""
+    """Run a hardsynth command in the folder, and print its output."""
     words = [sys.executable, "-m", "amlb_ext", *shlex.split(command)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     print(done.stdout if done.returncode < 2 else done.stderr)
@@ -59,23 +60,23 @@ hardsynth(
 )
 
 # %%
-# The table counts, for the task, the test rows on which F fails (*bad*) and the rows that were made
-# of them, with F's score on each. Then comes the verdict: what the task may be used for
-# (:doc:`/explanation/verdicts`). The last line says how to run it.
+# The table counts the task's test rows, those on which F fails (*bad*) and the rows that were
+# made from them, and gives F's score on each. Below it stands the verdict: what the task may be
+# used for (:doc:`/explanation/verdicts`). The last line says how to run the suite.
 #
 # Run AMLB on it
 # --------------
 #
-# ``hardsynth run`` finds your AMLB checkout, or clones the pinned release, and runs any of its
+# ``hardsynth run`` uses your AMLB checkout, or clones the pinned release, and runs any of its
 # frameworks:
 #
 # .. code-block:: console
 #
 #    $ hardsynth run flaml 1h8c -u suite -b mine_hard+hardsynth_mine
 #
-# That takes hours and a network. The suite brings three small frameworks of its own, which
-# ``hardsynth score`` fits without AMLB, in AMLB's format: F again, F fitted on other rows, and a
-# candidate to try the machinery with.
+# That takes hours and needs a network. The suite also contains three small frameworks: F, F
+# fitted on other rows (the null control), and a candidate to try things out with. ``hardsynth
+# score`` fits them without AMLB and writes results in AMLB's format.
 
 hardsynth("score suite --results results")
 
@@ -83,14 +84,14 @@ hardsynth("score suite --results results")
 # The answer
 # ----------
 #
-# Any number of AMLB's output folders may follow ``--results``.
+# ``--results`` takes any number of AMLB's output folders.
 
 hardsynth("report suite --results results")
 
 # %%
-# F fails on a few of the 189 test rows only. That is too little to claim anything *where F fails*,
-# and the report says so. Its page ``suite/hardsynth/report.html`` has everything; in Python, the
-# same as data frames:
+# F fails on only a few of the 189 test rows. That is too few to claim anything *where F fails*,
+# and the report says so. The full report is the page ``suite/hardsynth/report.html``. Python
+# gives the same numbers as data frames:
 
 import hardsynth as hs
 
@@ -99,7 +100,7 @@ contrasts = suite.contrasts(folder / "results")
 contrasts[["task", "framework", "where", "difference", "low", "high", "verdict"]]
 
 # %%
-# A picture of it: the difference from F with its interval, left of the line is better.
+# This plot shows the difference from F with its interval. Left of the line is better.
 
 import matplotlib.pyplot as plt
 
@@ -122,14 +123,16 @@ plt.show()
 # How to read it
 # --------------
 #
-# * ``all rows`` is the untouched test fold of the original: decide on it.
-# * ``region`` is where F fails: read it for where a change comes from.
-# * ``HardsynthNull`` is F again, on other rows. What it seems to win is luck, and the report counts
-#   that.
+# * ``all rows`` is the original's untouched test fold. Decide on it.
+# * ``region`` is where F fails. It tells you where a change comes from.
+# * ``HardsynthNull`` is F fitted on other rows. Whatever it seems to gain is luck, and the report
+#   takes that into account.
 #
 # Where to go on
 # --------------
 #
-# * :doc:`/how-to/harden`: names, folds and metrics of the twin, and results you already have.
-# * :doc:`/how-to/automl_systems`: which systems were run, and what to do with one that fails.
-# * :doc:`/reference/report`: every word and number of the report.
+# * :doc:`/how-to/harden`: names, folds and metrics of the twin, and how to use results that you
+#   already have.
+# * :doc:`/how-to/automl_systems`: which systems have been run, and what to do with one that
+#   fails.
+# * :doc:`/reference/report`: every term and number in the report.

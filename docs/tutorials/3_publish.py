@@ -3,7 +3,7 @@ Publish a suite on OpenML
 =========================
 
 You want others to run your hard tasks as ``openml/s/ID``. This page makes a small suite and shows
-everything that would be sent, without sending it.
+everything that would be sent to OpenML, without sending it.
 
 """
 
@@ -21,7 +21,7 @@ folder = Path(tempfile.mkdtemp())
 
 
 def hardsynth(command):
-    """Run a command of hardsynth in the folder, and print what it prints."""
+    """Run a hardsynth command in the folder, and print its output."""
     words = [sys.executable, "-m", "amlb_ext", *shlex.split(command)]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     print(done.stdout if done.returncode < 2 else done.stderr)
@@ -36,7 +36,7 @@ hardsynth(
 # Check it
 # --------
 #
-# ``verify`` reads every file and compares it with the checksums of the manifest.
+# ``verify`` reads every file and compares it with the checksums in the manifest.
 
 hardsynth("verify suite")
 
@@ -44,27 +44,29 @@ hardsynth("verify suite")
 # See what would be sent
 # ----------------------
 #
-# ``--dry-run`` needs neither a network nor a key. The table says how many rows of each task
-# survive OpenML's fixed splits, and which licence the rows have.
+# ``--dry-run`` needs neither a network nor a key. The table shows how many rows of each task
+# remain under OpenML's fixed splits, and which licence the rows have.
 
 hardsynth("publish suite --server test --dry-run --out to_send")
 
 # %%
-# ``--out`` wrote what would be sent: for each data set its rows and its description, then its task.
+# ``--out`` wrote everything that would be sent: the rows and the description of each data set,
+# and its task.
 
 files = sorted(path for path in (folder / "to_send").rglob("*") if path.is_file())
 for path in files:
     print(f"{path.stat().st_size:8,} bytes  {path.name}")
 
 # %%
-# A licence is needed. Where the source states none, nothing is sent before you say under which
-# licence you may publish the rows (``--licence``).
+# Publishing needs a licence. If the source states none, nothing is sent until you give the
+# licence under which you may publish the rows (``--licence``).
 #
 # Send it
 # -------
 #
-# Get an API key from your profile page of the server, try the test server first, then the real one.
-# What is published cannot be taken back.
+# Get an API key from your profile page on the server. Try the test server first, then the real
+# one. You cannot take back what you have published, so the production server is used only after
+# you confirm (or with ``--yes``).
 #
 # .. code-block:: console
 #
@@ -72,10 +74,10 @@ for path in files:
 #    $ hardsynth publish suite --server test
 #    $ hardsynth publish suite --server production
 #
-# If it is interrupted, the same command continues, and nothing is published twice.
+# If the command is interrupted, run it again. It continues, and publishes nothing twice.
 #
 # Where to go on
 # --------------
 #
-# * :doc:`/how-to/publish`: keys, splits, licences, and what the server's codes mean.
-# * :doc:`/how-to/export`: put the suite at a web address instead.
+# * :doc:`/how-to/publish`: keys, splits, licences, and the meaning of the server's error codes.
+# * :doc:`/how-to/export`: offer the suite for download from a web address instead.

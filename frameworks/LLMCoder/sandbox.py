@@ -3,8 +3,13 @@
 ==========  =====================================================================================
 ``bwrap``   bubblewrap: namespaces of its own for files, processes and the network
 ``builtin`` Landlock and seccomp, which need no program and no privilege, on Linux 6.2 or later
+``podman``  a container without a network, of an image without a file
+``docker``  the same
 ``none``    limits alone; has to be written, and stands in AMLB's column of parameters
 ==========  =====================================================================================
+
+The first that holds is taken. Containers stand last: the same attacks end in them, and starting
+one takes several times as long.
 
 Each tier is supervised by ``confine.py``, which keeps time, memory, disk and output, and ends what
 a program leaves behind. Started as root, programs run as an unprivileged user.
@@ -22,8 +27,16 @@ import sys
 import tempfile
 from typing import Dict, List, Optional, Tuple
 
+from .containers import (
+    CONTAINERS,
+    client_environment,
+    container_command,
+    container_reason,
+    missing_container,
+)
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIERS = ("bwrap", "builtin")
+TIERS = ("bwrap", "builtin", *CONTAINERS)
 #: What the dynamic loader and Python read, beside the environment itself.
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
@@ -58,9 +71,14 @@ class Limits:
     processes: int = 64
     cores: int = 1
 
+    @property
+    def cpu_seconds(self):
+        """Processor time, of all cores together."""
+        return int(self.seconds * self.cores) + 2
+
     def to_json(self):
         """Return the limits as ``confine.py`` reads them."""
-        return {**dataclasses.asdict(self), "cpu_seconds": self.seconds * self.cores + 1}
+        return {**dataclasses.asdict(self), "cpu_seconds": self.cpu_seconds}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +94,7 @@ class Outcome:
         The first and the last 4,000 characters of what it printed.
     seconds : float
     memory_mb : int
+        0 where it is not known, as in a container.
     """
 
     reason: str
@@ -89,7 +108,7 @@ class Sandbox:
 
     Parameters
     ----------
-    tier : {'bwrap', 'builtin', 'none'}
+    tier : {'bwrap', 'builtin', 'podman', 'docker', 'none'}
     python : str
         The interpreter that runs the programs; its environment is readable, nothing else.
     """
@@ -116,21 +135,37 @@ class Sandbox:
         -------
         Outcome
         """
-        inside = INSIDE if self.tier == "bwrap" else work
+        has_own_files = self.tier == "bwrap" or self.tier in CONTAINERS
+        inside = INSIDE if has_own_files else work
         place = os.path.join(work, "data")
         if data is not None and not os.path.lexists(place):
-            if self.tier == "bwrap":
+            if has_own_files:
                 os.mkdir(place)
             else:
                 os.symlink(data, place)
         uid = give_away(work) if os.getuid() == 0 and self.tier != "none" else 0
         command = [self.python, *flags, "main.py"]
         env = program_environment(inside, limits)
+        remove = []
         if self.tier == "bwrap":
             command = self._bwrap(work, data, env) + command
+        elif self.tier in CONTAINERS:
+            start, remove = container_command(
+                self.tier,
+                work=work,
+                inside=inside,
+                data=data,
+                readable=[*SYSTEM, *self.readable],
+                env=env,
+                limits=limits,
+                uid=uid,
+            )
+            command = start + command
+            env = client_environment()
         spec = {
             "tier": self.tier,
             "command": command,
+            "remove": remove,
             "folder": work,
             "work": work,
             "env": env,
@@ -163,6 +198,8 @@ class Sandbox:
         # the folder's random name would make every answer of the model another one
         output = output.replace(work, INSIDE)
         reason = report["reason"]
+        if not reason and self.tier in CONTAINERS:
+            reason = container_reason(report["code"], output)
         if not reason and report["code"]:
             reason = "error"
             if report["code"] == 126 and output.startswith("confinement failed"):
@@ -298,7 +335,7 @@ def choose_sandbox(wanted="auto", python=sys.executable):
 
     Parameters
     ----------
-    wanted : {'auto', 'bwrap', 'builtin', 'none'}
+    wanted : {'auto', 'bwrap', 'builtin', 'podman', 'docker', 'none'}
     python : str
 
     Returns
@@ -327,6 +364,10 @@ def choose_sandbox(wanted="auto", python=sys.executable):
     for tier in TIERS if wanted == "auto" else (wanted,):
         if tier == "bwrap" and shutil.which("bwrap") is None:
             tests[tier] = ["bubblewrap is not installed"]
+            continue
+        missing = missing_container(tier) if tier in CONTAINERS else ""
+        if missing:
+            tests[tier] = [missing]
             continue
         sandbox = Sandbox(tier, python)
         tests[tier] = failed_attacks(sandbox)

@@ -48,6 +48,14 @@ def test_the_short_help_counts_what_it_hides(capsys):
     [
         ("generate a.csv -o o b.csv", "put every SOURCE in one place"),
         ("score DIR --results-dir x", "did you mean --results"),
+        (
+            "estimate m.csv d.csv --time day",
+            "rows in time order are not; use 'hardsynth comp",
+        ),
+        (
+            "estimate m.csv d.csv --series=id",
+            "values of a series are not; use 'hardsynth comp",
+        ),
         ("publish DIR --server test nope", "unknown argument nope (see"),
     ],
 )

@@ -26,6 +26,7 @@ MISTYPED = [
     "export nope --base-url https://a.org/b",
     "install nope",
     "difficulty nope -o d.parquet",
+    "swarm nope.csv --target y -o out",
 ]
 
 

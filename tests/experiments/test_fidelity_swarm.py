@@ -88,9 +88,13 @@ def test_the_search_stays_in_the_hull_and_repeats(sample):
     parts = swarm_proposal._cross_fit_takers(sample)
     assert len(parts) == swarm_proposal.PARTS
 
-    def final(point):
-        return swarm_proposal._agreement(sample, space, point, parts, 60, "final")
+    def final(*points):
+        batch = np.array(points)
+        return swarm_proposal._agreements(sample, space, batch, parts, 60, "final")
 
     # the same point again is the same number: rows are keyed, not drawn anew
-    assert final(c) == final(c)
-    assert -1 <= final(c) <= 1
+    [value] = final(c)
+    assert -1 <= value <= 1
+    # and it does not depend on the mixtures that pass through the models beside it
+    corner = np.eye(space.n_generators)[0]
+    assert final(corner, c) == pytest.approx([*final(corner), value])

@@ -9,7 +9,10 @@ import pytest
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.forecasting import Forecaster, Forecasts, compare_forecasts
 from amlb_ext.forecasting.compare import answer_comparison
-from amlb_ext.forecasting.failing_windows import find_failing_windows
+from amlb_ext.forecasting.failing_windows import (
+    describe_heavy_windows,
+    find_failing_windows,
+)
 from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
 from amlb_ext.forecasting.hardness import settle_window_rule
 from amlb_ext.forecasting.origins import plan_origins
@@ -70,6 +73,31 @@ def test_planted_failures_are_found_and_foreseen(failing):
     )
     weights = windows.groupby(unstable)["weight"].mean()
     assert weights[True] > 2 * weights[False]
+
+
+def test_a_series_that_hardly_ever_moves_is_named_where_it_decides_the_mean():
+    table = simulate_series(30, 96)
+    still = pd.Series(0.0, index=range(96))
+    still[[20, 90]] = 1.0, 40.0
+    times = table["timestamp"].drop_duplicates().to_numpy()
+    still = pd.DataFrame({"item_id": "still", "timestamp": times, "target": still})
+    panel = read_panel(pd.concat([table, still]), SIMULATED_ROLES)
+    failing = find_failing_windows(
+        make_forecaster("seasonal_naive"),
+        panel,
+        plan_origins(panel),
+        alpha=1.5,
+        with_jackknife=False,
+    )
+    (sentence,) = describe_heavy_windows(failing)
+    # its past of 84 values has two seasonal differences of 1 among 72, so the scale is 2/72;
+    # the error of 40 in one of 12 steps is 120 scales
+    assert "series 'still' the largest: MASE 120.0, scale 0.0278" in sentence
+    assert sentence.startswith("1 window holds half of F's MASE over all 31")
+
+
+def test_ordinary_series_have_no_window_that_decides_the_mean(failing):
+    assert describe_heavy_windows(failing) == []
 
 
 def test_the_answer_names_what_is_better_and_what_is_f_again(result):

@@ -10,6 +10,7 @@ from amlb_ext.forecasting.forecasters import (
     LEVELS,
     ForecastRequest,
     ImportedForecaster,
+    _first_half,
     checked_forecasts,
     forecasts_from_table,
     make_forecaster,
@@ -125,6 +126,21 @@ def test_twins_differ_from_f_and_from_each_other():
         means = [twin.forecast(values).mean for twin in [own, *twins]]
         assert not np.allclose(means[0], means[1])
         assert not np.allclose(means[1], means[2])
+
+
+def test_a_series_is_in_one_half_whichever_others_are_there():
+    names = tuple(f"s{k}" for k in range(200))
+    halves = dict(zip(names, _first_half(names, seed=0, pair=1), strict=True))
+    assert 70 < sum(halves.values()) < 130
+    fewer = names[::3]
+    assert [halves[name] for name in fewer] == _first_half(fewer, 0, 1).tolist()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_no_half_is_empty(n):
+    names = tuple(f"s{k}" for k in range(n))
+    for seed in range(20):
+        assert 0 < _first_half(names, seed, 0).sum() < n
 
 
 def test_a_forecast_that_is_missing_is_named():

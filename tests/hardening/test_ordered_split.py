@@ -214,5 +214,10 @@ def test_folds_of_a_source_that_mix_what_is_to_stay_apart_are_refused():
         if is_right:
             assert split_task(task, SplitConfig(), seed=1).folds == task.folds
             continue
-        with pytest.raises(DataError, match="100 of 100 training rows are no older"):
+        with pytest.raises(DataError, match=r"100 of 100 .* not older") as caught:
+            split_task(task, SplitConfig(time="day"), seed=1)
+        assert "leave --time day out" in caught.value.remedy
+        # a source that names the column itself: there is no flag to leave out
+        with pytest.raises(DataError) as caught:
             split_task(task, SplitConfig(), seed=1)
+        assert "leave" not in caught.value.remedy

@@ -52,7 +52,7 @@ def run_script(script, folder, amlb):
         "CODER_PYTHON": sys.executable,
     }
     # ends the server whatever comes
-    script = f"set -e\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n{script}"
+    script = f"set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}"
     done = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True
     )

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from LLMCoder import battery, sandbox
 from LLMCoder.battery import PROGRAMS, Target, attack
 from LLMCoder.confine import MIN_ABI, landlock_abi
+from LLMCoder.containers import CONTAINERS, missing_container
 from LLMCoder.sandbox import (
     Limits,
     Outcome,
@@ -25,7 +27,7 @@ from LLMCoder.sandbox import (
 OPEN_WITHOUT = {"read a file outside", "write outside", "TCP", "UDP"}
 
 
-@pytest.fixture(scope="module", params=["builtin", "bwrap"])
+@pytest.fixture(scope="module", params=["builtin", "bwrap", "podman", "docker"])
 def tier(request):
     if not sys.platform.startswith("linux"):
         pytest.skip("confinement needs Linux")
@@ -33,6 +35,8 @@ def tier(request):
         pytest.skip("this kernel has no Landlock of version 3")
     if request.param == "bwrap" and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
+    if request.param in CONTAINERS and missing_container(request.param):
+        pytest.skip(missing_container(request.param))
     held = Sandbox(request.param, sys.executable)
     target = Target()
     failed = attack(held, "good", target)
@@ -74,6 +78,33 @@ def test_scientific_packages_work_inside(tier):
     outcome = tier.run(work, Limits(seconds=60))
     remove_work_folder(work)
     assert (outcome.reason, outcome.output.strip()) == ("", "score True")
+
+
+def test_a_container_is_gone_with_its_program(tier):
+    if tier.tier not in CONTAINERS:
+        pytest.skip(f"{tier.tier} has no containers")
+    work = new_work_folder("import time; time.sleep(60)")
+    outcome = tier.run(work, Limits(seconds=3))
+    remove_work_folder(work)
+    assert outcome.reason == "timeout"
+    command = [tier.tier, "ps", "-a", "-q", "--filter", "name=hardsynth-"]
+    left = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert left.stdout == ""
+
+
+def test_memory_of_a_program_ends_it_for_that_reason(tier):
+    work = new_work_folder("blocks = [bytearray(1 << 26) for _ in range(40)]")
+    outcome = tier.run(work, Limits(seconds=60, memory_mb=768))
+    remove_work_folder(work)
+    assert outcome.reason == "memory"
+
+
+def test_a_program_that_fails_is_not_the_harness(tier):
+    for code in ("1 / 0", "raise SystemExit(126)"):
+        work = new_work_folder(code)
+        outcome = tier.run(work, Limits(seconds=60))
+        remove_work_folder(work)
+        assert outcome.reason == "error"
 
 
 def test_data_can_be_read_and_not_changed(tier):
@@ -143,5 +174,7 @@ def test_an_attack_that_had_no_time_to_try_is_not_stopped():
 
 
 def test_an_unknown_tier_is_named():
-    with pytest.raises(SandboxError, match="choose auto, bwrap, builtin, or none"):
-        choose_sandbox("docker")
+    with pytest.raises(
+        SandboxError, match="choose auto, bwrap, builtin, podman, docker, or"
+    ):
+        choose_sandbox("gvisor")

@@ -16,7 +16,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export import archives
-from amlb_ext.publish.export import export as exports
+from amlb_ext.publish.export import write as export_writing
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
@@ -283,7 +283,11 @@ def test_a_killed_export_is_finished_by_the_next(suite, tmp_path, monkeypatch, a
         patched.setattr(
             archives, "write_file", partial(killed, real=archives.write_file)
         )
-        patched.setattr(exports, "write_text", partial(killed, real=exports.write_text))
+        patched.setattr(
+            export_writing,
+            "write_text",
+            partial(killed, real=export_writing.write_text),
+        )
         with pytest.raises(KeyboardInterrupt):
             export_suite(suite, "s3://bucket", out)
     export_suite(suite, "s3://bucket", out)

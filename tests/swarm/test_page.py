@@ -30,6 +30,7 @@ RECORD = {
     "generators": 8,
     "weights_per_generator": 20000,
     "takers": ["linear", "tree_8"],
+    "unseen": ["forest"],
     "proof": GAIN,
     "reported": 0.07,
     "chosen": AUDIT,
@@ -65,9 +66,9 @@ def without_real_rows():
 def test_literal_pages_begin_with_the_labels():
     line = first_line(changed(preset="literal", labels="own"))
     assert line.startswith(
-        "**labels rejected by an auditor 4.0 %, rows where real rows are 97 %"
+        "**labels rejected by an auditor 4.0 %, rows near real rows 97 %"
     )
-    assert "no ranking" in line
+    assert "not as a ranking" in line
 
 
 def test_honest_pages_begin_with_the_verdict():
@@ -96,7 +97,11 @@ def test_the_gist_fits_a_terminal_and_says_what_real_rows_say():
 
 def test_a_region_without_real_rows_gets_no_numbers():
     text = page_text({"adult": [without_real_rows()]})
-    assert "| the swarm's choice | no real rows there | - | - | - | - |" in text
+    assert "| the swarm's choice | none there | - | - | - | - |" in text
+    # near real rows, of which the test fold has too few
+    few = changed(chosen={**AUDIT, "real": None, "effective_size": 12.0})
+    text = page_text({"adult": [few]})
+    assert "| the swarm's choice | too few there | - | - | - | - |" in text
 
 
 def test_a_swarm_never_ranks():
@@ -121,7 +126,7 @@ def test_an_unmeasured_region_describes_nothing():
     nowhere = changed(chosen={**AUDIT, "real": None})
     certificate = certificate_of(nowhere)
     assert certificate.verdict == "stress-test only"
-    assert "no real rows are there" in certificate.reason
+    assert "too few real rows are there" in certificate.reason
 
 
 def certificate_of(*records):

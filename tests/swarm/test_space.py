@@ -1,5 +1,7 @@
 """Mixtures of generators that share a start make rows of the table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,21 @@ def test_constant_columns_are_refused():
         make_generators(
             X, np.arange(60) % 2, cards=(), n_classes=2, settings=SMALL, seed=0, key=()
         )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
+def test_generators_of_a_gpu_are_those_of_the_processor():
+    """Both see the same rows and noise in each step, so they part by rounding alone."""
+    X, y = two_groups(300)
+    bases = []
+    for device in ("auto", "cpu"):
+        # rounding grows with the steps, so they are few
+        settings = replace(SMALL, base_steps=20, device=device)
+        space = make_generators(
+            X, y, cards=(3,), n_classes=2, settings=settings, seed=1, key=("t",)
+        )
+        bases.append(space.base)
+    assert np.allclose(*bases, atol=1e-3)
 
 
 def test_flat_weights_come_back():

@@ -20,7 +20,7 @@ from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
 from amlb_ext.validity.calibration import LADDER, Rung, wants_calibration
-from amlb_ext.validity.held_out_parts import hold_out_parts
+from amlb_ext.validity.held_out_parts import HeldOutCandidates, hold_out_parts
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -50,14 +50,17 @@ def ready(task, *layers):
     return split_task(task, config.split, config.seed), 0, config
 
 
-def parts_of(task, fold, config):
-    return hold_out_parts(task, config, cross_fit([task], fold, config))
-
-
-def calibrate(task, fold, config):
+def calibrate(task, fold, config, held_out=None):
     """Calibrate a task on its own."""
-    [calibration] = module.calibrate([task], fold, config)
+    [calibration] = module.calibrate([task], fold, config, held_out)
     return calibration
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    """Parts and candidates of the bent task: fitting them takes most of a calibration's time."""
+    task, fold, config = ready(bent())
+    return HeldOutCandidates([task], config, cross_fit([task], fold, config))
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +94,9 @@ def test_the_same_again_whatever_the_test_rows(found):
     assert calibrate(altered, fold, config) == found
 
 
-def test_models_never_see_the_failures_they_judge():
-    task, fold, config = ready(bent())
-    parts = parts_of(task, fold, config)
+def test_models_never_see_the_failures_they_judge(held_out):
+    task = held_out.tasks[0]
+    parts = held_out.unfitted
     rows = np.concatenate([part.rows.row for part in parts])
     assert sorted(rows) == sorted(
         task.folds[0].train
@@ -117,16 +120,22 @@ def test_models_never_see_the_failures_they_judge():
         (set(), 0.0, 5),
     ],
 )
-def test_the_largest_passing_rung_is_chosen(monkeypatch, passing, chosen, tried):
+def test_the_largest_passing_rung_is_chosen(
+    monkeypatch, held_out, passing, chosen, tried
+):
     def planted(parts, kappa, *rest):
         why = "" if kappa in passing else "planted"
         return Rung(kappa=kappa, rows=9, passed=kappa in passing, why=why)
 
     monkeypatch.setattr(module, "try_rung", planted)
-    made = calibrate(*ready(bent()))
+    made = calibrate(*ready(bent()), held_out)
     assert (made.kappa, made.passed) == (chosen, bool(passing))
     assert [rung.kappa for rung in made.rungs] == list(LADDER[:tried])
     assert ("at 0: planted" in made.reason) == (not passing)
+
+
+def test_shared_candidates_change_nothing(found, held_out):
+    assert calibrate(*ready(bent()), held_out) == found
 
 
 def test_where_labels_do_not_follow_a_large_kappa_fails(found):
@@ -154,9 +163,9 @@ def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", [genetic_search, genetic_search_deap])
-def test_without_pressure_a_search_returns_the_failure_itself(engine):
+def test_without_pressure_a_search_returns_the_failure_itself(engine, held_out):
     # so the augmentation may skip it
-    part = parts_of(*ready(bent()))[0]
+    part = held_out.unfitted[0]
     models, bad = part.models, part.rows.take(np.flatnonzero(part.rows.is_bad)[:4])
     m = models.encoder.n_categorical_
     domain = learn_domain(

@@ -38,6 +38,14 @@ def test_equal_weights_are_no_region():
     assert measures.measure_region(np.ones(100), bad, np.arange(100)).passed is False
 
 
+@pytest.mark.parametrize("n_good", [0, 3])
+def test_a_model_that_fails_everywhere_has_no_region(n_good):
+    bad = np.arange(100) >= n_good
+    region = measures.measure_region(rng().random(100), bad, np.arange(100))
+    assert (region.value, region.passed) == (None, False)
+    assert f"{n_good} distinct real rows that are not bad" in region.text
+
+
 def test_solvability_by_hand():
     # candidate 0 halves F's loss everywhere, candidate 1 doubles it
     F = rng().random(400) + 0.5

@@ -37,8 +37,9 @@ from amlb_ext.swarm.search import make_search
 from amlb_ext.swarm.space import GeneratorSpace
 from amlb_ext.validity.candidates import fit_zoo
 
-#: Initial generators; on the CPU, so that a draw has the same bytes everywhere.
-SETTINGS = InitialSettings(n_generators=6, device="cpu")
+#: Initial generators; on the CPU, so that a draw has the same bytes everywhere. One cluster of some
+#: 500 rows has 80, so a step of its fine-tuning sees them all, and 100 steps are 100 epochs.
+SETTINGS = InitialSettings(n_generators=6, steps=100, device="cpu")
 #: Iterations that set the budget N (1 + K) of the search.
 ITERATIONS = 10
 #: Rows of an evaluation, and of the comparison of the finalists on fresh rows.
@@ -126,7 +127,7 @@ def search_fidelity(s: Sample, space: GeneratorSpace) -> np.ndarray:
     n = space.n_generators
     if not parts:
         return np.full(n, 1 / n)
-    points, values = [], []
+    seen: dict[bytes, float] = {}
     for name in ("affine", "cma"):
         search = make_search(
             name,
@@ -136,15 +137,17 @@ def search_fidelity(s: Sample, space: GeneratorSpace) -> np.ndarray:
             evaluations=n * (1 + ITERATIONS) // 2,
         )
         while len(batch := search.ask()):
-            told = [_agreement(s, space, c, parts, EVALUATION_ROWS) for c in batch]
-            search.tell(np.array(told))
-            points.append(batch)
-            values += told
-    order = np.argsort(-np.array(values), kind="stable")
-    finalists = np.concatenate(points)[order[:FINALISTS]]
-    fresh = [
-        _agreement(s, space, c, parts, FINAL_ROWS, stage="final") for c in finalists
-    ]
+            # both searches begin at the corners, which are scored once
+            unseen = np.array([c for c in batch if c.tobytes() not in seen])
+            if len(unseen):
+                scores = _agreements(s, space, unseen, parts, EVALUATION_ROWS)
+                for c, score in zip(unseen, scores, strict=True):
+                    seen[c.tobytes()] = float(score)
+            search.tell(np.array([seen[c.tobytes()] for c in batch]))
+    # best first; of equal scores the one seen first
+    best_first = sorted(seen, key=seen.__getitem__, reverse=True)
+    finalists = np.array([np.frombuffer(key) for key in best_first[:FINALISTS]])
+    fresh = _agreements(s, space, finalists, parts, FINAL_ROWS, stage="final")
     return np.asarray(finalists[int(np.argmax(fresh))])
 
 
@@ -203,29 +206,66 @@ def _cross_fit_takers(s: Sample) -> list[_Part]:
     return parts
 
 
-def _agreement(
+def _agreements(
     s: Sample,
     space: GeneratorSpace,
-    c: np.ndarray,
+    batch: np.ndarray,
     parts: list[_Part],
     n: int,
     stage: str = "search",
-) -> float:
-    """Return tau between the takers on made and on real failures, averaged over the parts."""
+) -> np.ndarray:
+    """Return each mixture's tau between made and real failures, averaged over the parts.
+
+    The rows of all mixtures pass through every model in one predict.
+
+    Parameters
+    ----------
+    s : Sample
+    space : GeneratorSpace
+    batch : ndarray of shape (k, N)
+        Coefficients of k mixtures.
+    parts : list of _Part
+    n : int
+        Rows of each mixture.
+    stage : str
+        Keys the random numbers of the rows.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
     draw = s.draw
-    # common random numbers: two mixtures differ by what they are
-    rng = random_stream(draw.seed, draw.table, "study", s.key, "swarm rows", stage)
-    rows, _ = space.sample(c, n, rng)
+    made_rows = []
+    for c in batch:
+        # common random numbers: two mixtures differ by what they are
+        rng = random_stream(draw.seed, draw.table, "study", s.key, "swarm rows", stage)
+        rows, _ = space.sample(c, n, rng)
+        made_rows.append(rows)
     encoder = draw.prepared.models.encoder
-    Z = encoder.transform(encoder.inverse(rows))
+    Z = encoder.transform(encoder.inverse(np.vstack(made_rows)))
+    takers = tuple(taker for part in parts for taker in part.takers)
+    points: Points = score_rows_by(draw.prepared, takers, draw.teacher, Z)
+    tau, beta = expected_contrasts(draw, points)
+    values = []
+    for k in range(len(batch)):
+        own = slice(k * n, (k + 1) * n)
+        values.append(_mean_tau(tau[own], beta[own], parts))
+    return np.array(values)
+
+
+def _mean_tau(tau: np.ndarray, beta: np.ndarray, parts: list[_Part]) -> float:
+    """Return Kendall's tau of the takers on one mixture's rows, averaged over the parts."""
+    total = beta.sum()
     taus = []
+    start = 0
     for part in parts:
-        points: Points = score_rows_by(draw.prepared, part.takers, draw.teacher, Z)
-        tau, beta = expected_contrasts(draw, points)
+        stop = start + len(part.takers)
         # where F is expected to fail nowhere, made rows order nothing
-        total = beta.sum()
-        made = tau.sum(axis=0) / total if total > 0 else np.zeros(len(part.real))
+        made = np.zeros(len(part.real))
+        if total > 0:
+            made = tau[:, start:stop].sum(axis=0) / total
         taus.append(kendall_tau(made, part.real))
+        start = stop
     return float(np.mean(taus))
 
 

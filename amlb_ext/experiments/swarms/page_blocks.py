@@ -75,7 +75,7 @@ NOTES = {
     "swarm-table-2": (
         "Difficulty 1 − best accuracy. Reported: what the search saw; fresh: its own measure on "
         "new rows; re-fits: the takers fitted on other rows; the last columns are real test rows "
-        "weighted to where the made rows are, with true labels ('-': no real rows there).",
+        "weighted to where the made rows are, with true labels ('-': too few real rows there).",
     ),
     "swarm-table-3": (
         "All figures by the known truth: difficulty is noise plus excess, and only excess can be "

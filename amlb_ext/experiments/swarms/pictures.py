@@ -25,7 +25,7 @@ CAPTIONS = {
     "the generators. Line: the points that the particle swarm visited, dot: its choice",
     WORTH: "What the particle swarm found: as the search reports it, on fresh rows, to "
     "re-fits, to families never seen, and on real rows of the same region with true labels "
-    "(missing: no real rows are there). Left difficulty, right what a better model could mend",
+    "(missing: too few real rows are there). Left difficulty, right what a better model could mend",
 }
 #: Panels of the hull: column of the grid → title.
 PANELS = {

@@ -11,16 +11,6 @@ work · ``replacements`` test rows as F and AMLB can read them · ``forests`` pr
 of random forests without detours · ``service`` F behind an
 address · ``skops_files``, ``skops_types``, ``skops_trees`` model files of
 others, looked through before anything of them is loaded or asked.
+
+Nothing is imported here: ``hardsynth list`` reads the registry's names, without scikit-learn.
 """
-
-from amlb_ext.hardening.baseline.estimator import Baseline, EstimatorBaseline
-from amlb_ext.hardening.baseline.from_file import make_baseline
-from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
-
-__all__ = [
-    "BASELINES",
-    "Baseline",
-    "EstimatorBaseline",
-    "make_baseline",
-    "resolve_model",
-]

@@ -25,6 +25,8 @@ _PREDICTION_COLUMNS = ("prediction", "predictions")
 _SCORE_COLUMN = "score"
 #: Smallest and largest sum of the probabilities of a row.
 _SUM_LOW, _SUM_HIGH = 0.99, 1.01
+#: Most probabilities of a row that an error shows.
+_MOST_SHOWN = 6
 
 
 def read_predictions(path: Path, task: Task) -> np.ndarray:
@@ -183,10 +185,15 @@ def _as_probabilities(
             f"the predictions of {name} have the shape {values.shape}", _wanted(labels)
         )
     sums = values.sum(axis=1)
-    if values.min() < 0 or sums.min() < _SUM_LOW or sums.max() > _SUM_HIGH:
+    is_wrong = (values < 0).any(axis=1) | (sums < _SUM_LOW) | (sums > _SUM_HIGH)
+    if is_wrong.any():
+        first = int(is_wrong.argmax())
+        row = ", ".join(f"{value:.3g}" for value in values[first, :_MOST_SHOWN])
+        more = ", ..." if values.shape[1] > _MOST_SHOWN else ""
+        extent = f" in {is_wrong.sum()} of {len(values)} rows, first in row {first}"
         raise ModelError(
-            f"the predictions of {name} are no probabilities: they are {values.min():.3g} to "
-            f"{values.max():.3g}, and rows sum to {sums.min():.3g} up to {sums.max():.3g}",
+            f"the predictions of {name} are no probabilities"
+            f"{extent if len(values) > 1 else ''}: {row}{more} sum to {sums[first]:.3g}",
             "give probabilities between 0 and 1 that sum to 1 in each row",
         )
     return values

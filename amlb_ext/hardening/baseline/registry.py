@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator
 from amlb_ext.core.packaged_models import make_importable
 from amlb_ext.core.task import Kind
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 #: Parts of import paths of models that split columns, so that ordinal codes serve them.
 _TREE_LIKE = (".ensemble.", ".tree.", "xgboost", "lightgbm")
@@ -244,6 +246,9 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
     ------
     ModelError
     """
+    # here: names are listed without scikit-learn, whose import takes most of a second
+    from sklearn.base import is_classifier, is_regressor
+
     estimator_class = import_estimator(spec.path)
     remedy = "name a class that has get_params, fit and predict"
     try:

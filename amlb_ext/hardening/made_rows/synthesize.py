@@ -31,7 +31,8 @@ from amlb_ext.hardening.made_rows.screening import (
     find_parents,
     no_made_rows,
 )
-from amlb_ext.synthesizers import Synthesizer, make_synthesizer
+from amlb_ext.synthesizers import make_synthesizer
+from amlb_ext.synthesizers.base import Synthesizer
 
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4

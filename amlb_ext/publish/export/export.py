@@ -11,25 +11,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tqdm import tqdm
 
 from amlb_ext.core.errors import PublishError, SuiteError, suggest_nearest
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
     changed_error,
     plan_archive,
     plan_copy,
-    write_upload,
 )
 from amlb_ext.publish.export.base_url import check_base_url
-from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
+from amlb_ext.publish.export.folder import ExportFolder
+from amlb_ext.publish.export.write import Export, write_export
 from amlb_ext.suite import AmlbTask, Layout, SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.manifest import open_manifest
@@ -39,39 +37,6 @@ from amlb_ext.suite.own_frameworks import read_own_entries
 FORMS = ("archives", "files")
 #: Names that are safe as parts of an address and of a path, wherever AMLB runs.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Export:
-    """What was written.
-
-    Attributes
-    ----------
-    out : Path
-        The user directory.
-    url : str
-        Where ``upload/`` is expected, without its last slash.
-    form : str
-        One of :data:`FORMS`.
-    suite : str
-        Archive of the suite itself; its results are reported with the suite, not the export.
-    definitions : dict of str to int
-        Number of AMLB tasks by benchmark definition.
-    uploads : dict of str to dict
-        By name: ``sha256``, ``bytes`` and, by name in the archive, the suite's ``files``.
-    """
-
-    out: Path
-    url: str
-    form: str
-    suite: str
-    definitions: dict[str, int]
-    uploads: dict[str, dict[str, Any]]
-
-    @property
-    def bytes(self) -> int:
-        """Size of all uploads."""
-        return sum(int(about["bytes"]) for about in self.uploads.values())
 
 
 def export_suite(
@@ -142,48 +107,29 @@ def export_suite(
         if _is_copied(file):
             copies.append(_suite_member(suite, file))
     texts = _definition_texts(suite, by_task, address=address, form=form)
-    places = [f"{UPLOAD}/{name}" for name in uploads]
-    places += [member.file for member in copies]
-
-    folder.begin([*places, *texts])
-    about = write_uploads(folder, uploads, quiet)
-    files = {}
-    for name, entry in about.items():
-        files[f"{UPLOAD}/{name}"] = entry["sha256"]
-    for member in copies:
-        copy = Upload(member.name, (member,), is_archive=False)
-        files[member.file] = write_upload(copy, folder.at(member.file))
-    for place, text in texts.items():
-        files[place] = write_text(folder.at(place), text)
+    manifest = suite.manifest
     export = Export(
         out=folder.root,
         url=address,
         form=form,
         suite=whole_suite.name,
         definitions={name: len(tasks) for name, tasks in suite.definitions.items()},
-        uploads=about,
     )
-    folder.finish(files, _record(suite, export))
-    return export
-
-
-def write_uploads(
-    folder: ExportFolder, uploads: Mapping[str, Upload], quiet: bool
-) -> dict[str, dict[str, Any]]:
-    """Write the uploads that are not there already, and return what the record says of each."""
-    about = {}
-    with tqdm(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
-        for name, upload in uploads.items():
-            place = f"{UPLOAD}/{name}"
-            path = folder.at(place)
-            digest = folder.finished_upload(place) or write_upload(upload, path)
-            about[name] = {
-                "sha256": digest,
-                "bytes": path.stat().st_size,
-                "files": {member.name: member.file for member in upload.members},
-            }
-            bar.update()
-    return about
+    return write_export(
+        export,
+        folder,
+        uploads=uploads,
+        copies=copies,
+        texts=texts,
+        version=manifest.version,
+        suite={
+            "name": manifest.name,
+            "seed": manifest.seed,
+            "command": manifest.command,
+            "manifest": sha256_file(suite.layout.manifest),
+        },
+        quiet=quiet,
+    )
 
 
 def _plan_uploads(suite: SuiteFiles, task: AmlbTask, form: str) -> list[Upload]:
@@ -337,22 +283,3 @@ def _dataset_entry(
     for key in ("target", "type"):
         dataset[key] = entry["dataset"][key]
     return dataset
-
-
-def _record(suite: SuiteFiles, export: Export) -> dict[str, Any]:
-    """Return what ties an export to its suite."""
-    manifest = suite.manifest
-    return {
-        "version": manifest.version,
-        "base_url": export.url,
-        "form": export.form,
-        "suite": {
-            "name": manifest.name,
-            "seed": manifest.seed,
-            "command": manifest.command,
-            "manifest": sha256_file(suite.layout.manifest),
-            "archive": export.suite,
-        },
-        "definitions": export.definitions,
-        "uploads": export.uploads,
-    }
