@@ -8,8 +8,9 @@
 A collection of series is taken for the population. F, its twins and the candidates forecast each
 series by itself, so their forecasts are made once. Each draw takes some of the series, settles the
 threshold of bad windows anew, learns the weights of the region anew, and asks the product's own
-comparison. The truth is the same difference over all series of the collection, where F fails with
-weights that all its series teach (mean of three seeds of the forests).
+comparison. A draw on which F never fails is refused, and counted. The truth is the same difference
+over all series of the collection, where F fails with weights that all its series teach (mean of
+three seeds of the forests).
 
 A draw is a part of what it is held against, so an honest interval holds the truth more often than
 95 %: by the finite population correction its error is only sqrt(1 - n / N) of the one that it
@@ -47,6 +48,7 @@ from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.display import text_table
+from amlb_ext.core.errors import DataError
 from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import (
@@ -414,23 +416,31 @@ def main():
     if arguments.records and arguments.records.is_file():
         table = pd.read_csv(arguments.records)
     known = set(table["draw"]) if len(table) else set()
+    without_failure = 0
     for draw in range(arguments.draws):
         if draw in known:
             continue
         rng = np.random.default_rng([arguments.seed, draw])
         chosen = np.sort(rng.choice(len(panel), drawn, replace=False))
         seed = int(rng.integers(2**31))
-        contrasts = run_draw(
-            forecaster, candidates, take_series(panel, chosen), origins, seed
-        )
+        try:
+            contrasts = run_draw(
+                forecaster, candidates, take_series(panel, chosen), origins, seed
+            )
+        except DataError as error:
+            # F fails on no window of the draw: the product refuses, and says what to type
+            print(f"draw {draw} refused: {error}", flush=True)
+            without_failure += 1
+            continue
         records = judge(contrasts, truth, share, draw)
         table = pd.concat([table, pd.DataFrame(records)], ignore_index=True)
         if arguments.records:
             table.to_csv(arguments.records, index=False)
+    answered = arguments.draws - without_failure
     refused = (table["verdict"] == "no claim").groupby(table["draw"]).any()
     print(
-        f"{arguments.draws} draws, seed {arguments.seed}; nothing was claimed where F fails in "
-        f"{int(refused.sum())}; {time.process_time() - start:.0f} s of CPU"
+        f"{answered} of {arguments.draws} draws answered, seed {arguments.seed}; nothing was "
+        f"claimed where F fails in {int(refused.sum())}; {time.process_time() - start:.0f} s of CPU"
     )
     report(table)
 
