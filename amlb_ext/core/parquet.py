@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amlb_ext.core.files import write_file
+
+#: Rows of a row group where each holds a long list: a group is in memory until it is written.
+ROWS_AT_ONCE = 500
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
@@ -51,3 +56,21 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
             pq.write_table(table, file, **options)
 
     return write_file(path, write)
+
+
+def list_array(parts: Sequence[np.ndarray]) -> pa.Array:
+    """Return arrays as one column of lists, without a Python object for each number.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray
+        One-dimensional, one or more, of one type.
+
+    Examples
+    --------
+    >>> list_array([np.array([1.0, 2.0]), np.array([3.0])]).to_pylist()
+    [[1.0, 2.0], [3.0]]
+    """
+    ends = np.cumsum([0, *(len(part) for part in parts)])
+    values = pa.array(np.concatenate(parts))
+    return pa.ListArray.from_arrays(pa.array(ends, type=pa.int32()), values)

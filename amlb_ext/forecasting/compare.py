@@ -177,7 +177,9 @@ def compare_forecasts(
     n_series = len(np.unique(failing.items))
     count = twins if n_series >= FEWEST_SERIES else 0
     for twin in forecaster.twins(count, panel.season):
-        twin_forecasts.append(roll_forecaster(twin, panel, failing.tests, seed))
+        twin_forecasts.append(
+            roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
+        )
     return answer_comparison(
         failing, rolled, twin_forecasts, loss=loss, level=level, seed=seed
     )

@@ -162,8 +162,15 @@ def find_failing_windows(
                 "ask for fewer test origins, a shorter horizon or season, or another cutoff",
             )
     every = [*learning, *tests]
-    rolled = roll_forecaster(forecaster, panel, every, seed)
-    hardness = _hardness(rule, rolled, panel, every, seed)
+    parts = []
+    if learning:
+        earlier = roll_forecaster(
+            forecaster, panel, learning, seed, keep_quantiles=False
+        )
+        parts.append(_hardness(rule, earlier, panel, learning, seed))
+    rolled = roll_forecaster(forecaster, panel, tests, seed)
+    parts.append(_hardness(rule, rolled, panel, tests, seed))
+    hardness = np.concatenate(parts)
     n_learning = sum(len(windows) for windows in learning)
     settled = settle_window_rule(rule, alpha, hardness[:n_learning])
     is_bad = settled.select(hardness)
@@ -186,7 +193,7 @@ def find_failing_windows(
         panel=panel,
         origins=origins,
         tests=tests,
-        forecasts=_part_of(rolled, test),
+        forecasts=rolled,
         rule=settled,
         hardness=hardness[test],
         is_bad=is_bad[test],
@@ -224,15 +231,6 @@ def _hardness(
 def _window_features(panel: Panel, windows: Windows) -> np.ndarray:
     pasts = [panel.past(item, windows.cutoff) for item in windows.items]
     return past_features(pasts, panel.season, windows.scale)
-
-
-def _part_of(rolled: RolledForecasts, part: slice) -> RolledForecasts:
-    return RolledForecasts(
-        mean=rolled.mean[part],
-        quantiles=None if rolled.quantiles is None else rolled.quantiles[part],
-        mase=rolled.mase[part],
-        sql=None if rolled.sql is None else rolled.sql[part],
-    )
 
 
 def _check_bad(is_bad: np.ndarray, rule: WindowRule, hardness: np.ndarray) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS
 from amlb_ext.forecasting.suite_files import (
@@ -82,7 +82,6 @@ def write_fev_data(
         Of all series of an origin.
     """
     panel = failing.panel
-    # pyarrow takes the numbers of a list's arrays as they are, whatever their unit
     calendar = panel.calendar.to_numpy().astype("datetime64[us]")
     files = {}
     for task in tasks:
@@ -96,10 +95,12 @@ def write_fev_data(
         table = pa.table(
             {
                 ITEM: pa.array(ids),
-                TIME: pa.array(times, type=pa.list_(pa.timestamp("us"))),
-                TARGET: pa.array(values, type=pa.list_(pa.float64())),
+                TIME: list_array(times),
+                TARGET: list_array(values),
             }
         )
         relative = _data_path(task)
-        files[relative] = write_parquet(table, layout.at(relative))
+        files[relative] = write_parquet(
+            table, layout.at(relative), row_group_size=ROWS_AT_ONCE
+        )
     return files

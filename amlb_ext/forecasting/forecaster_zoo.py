@@ -8,11 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from amlb_ext.core.errors import ModelError
 from amlb_ext.forecasting.forecasters import (
     AskPasts,
     Forecaster,
-    ForecastRequest,
     GlobalForecaster,
     LocalForecaster,
 )
@@ -140,29 +138,3 @@ class ForecasterZoo:
             losses=np.column_stack(losses),
             teacher_mase=scaled_errors(future, median, scale),
         )
-
-
-def learn_zoos(
-    candidates: Sequence[Forecaster], requests: Sequence[ForecastRequest]
-) -> tuple[list[ForecasterZoo], dict[str, str]]:
-    """Let candidates learn at several cutoffs.
-
-    Returns
-    -------
-    zoos : list of ForecasterZoo
-        One for each request, all with the same candidates.
-    dropped : dict of str to str
-        Candidates that could not learn at some cutoff, and why.
-    """
-    asks: list[dict[str, AskPasts]] = [{} for _ in requests]
-    dropped = {}
-    for candidate in candidates:
-        try:
-            learnt = [candidate.learn(request) for request in requests]
-        except ModelError as error:
-            dropped[candidate.name] = str(error)
-            continue
-        for known, ask in zip(asks, learnt, strict=True):
-            assert ask is not None  # no candidate is a file
-            known[candidate.name] = ask
-    return [ForecasterZoo(asks=known) for known in asks], dropped

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
@@ -21,7 +23,7 @@ from amlb_ext.forecasting.hardness import check_rule
 from amlb_ext.forecasting.made_parts import MADE_KINDS
 from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
 from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
@@ -176,10 +178,11 @@ def generate_forecasts(
     left_out: dict[str, str] = {}
     for task in series:
         try:
-            table = task.open()
+            table, panel = _read_series(task)
             part = prepare_part(
                 task,
                 table,
+                panel,
                 make_baseline(table.roles),
                 origins=origins or OriginPlan(),
                 rule=rule,
@@ -220,9 +223,20 @@ def generate_forecasts(
     )
 
 
+def _read_series(task: SeriesTask) -> tuple[SeriesTable, Panel]:
+    """Return a task's table without its rows, and the panel that holds them.
+
+    The panel is a third of the size of a table, which need not be kept beside it.
+    """
+    table = task.open()
+    panel = read_panel(table.frame, table.roles, task.source)
+    return replace(table, frame=pd.DataFrame()), panel
+
+
 def prepare_part(
     task: SeriesTask,
     table: SeriesTable,
+    panel: Panel,
     forecaster: Forecaster,
     *,
     origins: OriginPlan,
@@ -240,6 +254,9 @@ def prepare_part(
     ----------
     task : SeriesTask
     table : SeriesTable
+        Its rows are not looked at.
+    panel : Panel
+        Its series.
     forecaster : Forecaster
         F.
     origins, rule, alpha, twins, seed, settings, making, certificate
@@ -250,7 +267,6 @@ def prepare_part(
     DataError, ModelError, ConfigError
         The table has no windows, F fails, or fails nowhere.
     """
-    panel = read_panel(table.frame, table.roles, task.source)
     test = table.origins if origins.test is None else origins.test
     chosen = plan_origins(
         panel,
@@ -265,7 +281,9 @@ def prepare_part(
     )
     rolled_twins = []
     for twin in forecaster.twins(twins, panel.season):
-        rolled_twins.append(roll_forecaster(twin, panel, failing.tests, seed))
+        rolled_twins.append(
+            roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
+        )
     made = make_windows(forecaster, failing, making, seed)
     certificates = {}
     if certificate is not None:

@@ -28,6 +28,8 @@ from amlb_ext.core.frequency import (
 
 #: A time that says its zone: ``Z`` or an offset behind a time of day.
 _ZONE = r"\d\d:?\d\d.*?(Z|[+-]\d\d:?\d\d)\s*$"
+#: Whole years that a time in nanoseconds may be of.
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261
 #: Longest calendar, so that a mistyped year does not fill the memory.
 MAX_STEPS = 5_000_000
 
@@ -172,8 +174,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
     if series.isna().any():
         row = int(np.flatnonzero(series.isna())[0]) + 1
         raise DataError(f"{name}, row {row}: no series", "fill the column, or drop it")
-    names, codes = np.unique(series.astype(str).to_numpy(), return_inverse=True)
-    codes = codes.reshape(-1)
+    names, codes = _number_series(series)
     rows = np.lexsort((times.asi8, codes))
     codes, times, target = codes[rows], times[rows], target[rows]
     table = _SortedTable(name=name, names=names, codes=codes, times=times, rows=rows)
@@ -227,6 +228,18 @@ class _SortedTable:
         return self.codes[1:] == self.codes[:-1]
 
 
+def _number_series(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the names of the series in text order, and the position of each row's among them.
+
+    NOTE: no text is made for a row, only for a series: a long table has hundreds of rows of each.
+    """
+    codes, distinct = pd.factorize(series)
+    texts = pd.Series(distinct).astype(str).to_numpy(dtype=object)
+    # two values may be one text, such as 1 and "1"
+    names, positions = np.unique(texts, return_inverse=True)
+    return names, positions.reshape(-1).astype(np.int32)[codes]
+
+
 def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
     columns = [str(column) for column in frame.columns]
     for flag in ("series", "time", "target"):
@@ -257,7 +270,9 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         if index.tz is not None:
             index, notes = _without_zone(index)
     else:
-        texts = values.astype("string").astype(object)
+        # the same times recur in every series, so each is read once
+        codes, distinct = pd.factorize(values)
+        texts = pd.Series(distinct).astype("string").astype(object)
         texts = pd.Series(texts.to_numpy(), dtype="str")
         try:
             index = pd.DatetimeIndex(parse_dates(texts))
@@ -267,12 +282,23 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
                 "write times as 2024-01-31",
             ) from None
         index, notes = _zone_of_texts(texts, index)
+        # a missing time has the code -1, for which there is no text
+        index = index.append(pd.DatetimeIndex([pd.NaT]))[codes]
     missing = np.flatnonzero(index.isna())
     if len(missing):
         row = int(missing[0])
         raise DataError(
             f"{name}, row {row + 1}: {str(values.iloc[row])[:60]!r} is no time",
             "write times as 2024-01-31 or 2024-01-31 13:00",
+        )
+    years = index.year
+    far = np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))
+    if len(far):
+        row = int(far[0])
+        raise DataError(
+            f"{name}, row {row + 1}: the year of {index[row]} is outside {_FIRST_YEAR} to "
+            f"{_LAST_YEAR}, which is as far as pandas and AMLB reach",
+            "is the year mistyped? Otherwise leave the row out",
         )
     return index.as_unit("ns"), notes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,41 +68,74 @@ class RolledForecasts:
 
 
 def roll_forecaster(
-    forecaster: Forecaster, panel: Panel, origins: Sequence[Windows], seed: int = 0
+    forecaster: Forecaster,
+    panel: Panel,
+    origins: Sequence[Windows],
+    seed: int = 0,
+    *,
+    keep_quantiles: bool = True,
 ) -> RolledForecasts:
     """Forecast the windows of some origins, and score them.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+    panel : Panel
+    origins : sequence of Windows
+    seed : int
+    keep_quantiles : bool
+        False where the losses are enough: quantiles take nine times the memory of the means.
 
     Raises
     ------
     ModelError
         The forecaster fails; the message names it.
     """
-    answers = []
+    rolled = []
     for windows in origins:
         request = request_at(panel, windows, seed)
-        answers.append(checked_forecasts(forecaster, request))
-    return score_forecasts(answers, origins)
+        scored = _score_origin(checked_forecasts(forecaster, request), windows)
+        rolled.append(scored if keep_quantiles else replace(scored, quantiles=None))
+    return _joined(rolled)
 
 
 def score_forecasts(
     answers: Sequence[Forecasts], origins: Sequence[Windows]
 ) -> RolledForecasts:
     """Return the losses of forecasts that are known, an answer for each origin."""
-    mean = np.concatenate([answer.mean for answer in answers])
-    future = np.concatenate([windows.future for windows in origins])
-    scale = np.concatenate([windows.scale for windows in origins])
-    quantiles, sql = None, None
-    parts = [answer.quantiles for answer in answers if answer.quantiles is not None]
-    if len(parts) == len(answers):
-        quantiles = np.concatenate(parts)
-        levels = np.array(LEVELS)
-        sql = scaled_quantile_losses(future, quantiles, levels, scale)
+    rolled = []
+    for answer, windows in zip(answers, origins, strict=True):
+        rolled.append(_score_origin(answer, windows))
+    return _joined(rolled)
+
+
+def _score_origin(answer: Forecasts, windows: Windows) -> RolledForecasts:
+    sql = None
+    if answer.quantiles is not None:
+        sql = scaled_quantile_losses(
+            windows.future, answer.quantiles, np.array(LEVELS), windows.scale
+        )
     return RolledForecasts(
-        mean=mean,
-        quantiles=quantiles,
-        mase=scaled_errors(future, mean, scale),
+        mean=answer.mean,
+        quantiles=answer.quantiles,
+        mase=scaled_errors(windows.future, answer.mean, windows.scale),
         sql=sql,
     )
+
+
+def _joined(parts: Sequence[RolledForecasts]) -> RolledForecasts:
+    return RolledForecasts(
+        mean=np.concatenate([part.mean for part in parts]),
+        quantiles=_joined_where_known([part.quantiles for part in parts]),
+        mase=np.concatenate([part.mase for part in parts]),
+        sql=_joined_where_known([part.sql for part in parts]),
+    )
+
+
+def _joined_where_known(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Return the arrays one behind another, None where one of them is not known."""
+    known = [array for array in arrays if array is not None]
+    return np.concatenate(known) if len(known) == len(arrays) else None
 
 
 def ensemble_means(

@@ -17,7 +17,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
 from amlb_ext.forecasting import local_methods
@@ -26,6 +26,7 @@ from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
 from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
 from amlb_ext.forecasting.made_parts import MADE_KINDS, MadeWindows
+from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
 from amlb_ext.forecasting.suite_definitions import definitions
@@ -78,6 +79,8 @@ AUTOGLUON = {
 FEWEST_ITEMS = 2
 #: Fewer series make no task of the region.
 FEWEST_REGION = 10
+#: Series of a long table that are in memory as one.
+_SERIES_AT_ONCE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,22 +327,33 @@ def _write_data(
 ) -> dict[str, str]:
     """Write one long table for each task: every series cut behind the horizon of its origin."""
     panel = failing.panel
+    # texts of the whole calendar, so that all series write their times alike
+    times = panel.calendar.astype(str).to_numpy(dtype=object)
     files = {}
     for task in tasks:
         last = failing.origins.test[task.origin] + panel.horizon
-        parts = []
-        for item in task.items:
-            start = panel.starts[item]
-            columns = {
-                ITEM: item_id(item),
-                TIME: panel.calendar[start : last + 1],
-                TARGET: panel.values[item][: last + 1 - start],
-            }
-            parts.append(pd.DataFrame(columns))
-        table = pd.concat(parts, ignore_index=True)
-        write = partial(table.to_csv, index=False, lineterminator="\n")
+        write = partial(_write_long_table, panel, task.items, times[: last + 1])
         files[task.path] = write_file(layout.at(task.path), write)
     return files
+
+
+def _write_long_table(
+    panel: Panel, items: Sequence[int], times: np.ndarray, path: Path
+) -> None:
+    """Write some series up to the last of the times, a few at a time."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for first in range(0, len(items), _SERIES_AT_ONCE):
+            parts = []
+            for item in items[first : first + _SERIES_AT_ONCE]:
+                start = panel.starts[item]
+                columns = {
+                    ITEM: item_id(item),
+                    TIME: times[start:],
+                    TARGET: panel.values[item][: len(times) - start],
+                }
+                parts.append(pd.DataFrame(columns))
+            table = pd.concat(parts, ignore_index=True)
+            table.to_csv(file, index=False, header=first == 0, lineterminator="\n")
 
 
 def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
@@ -350,7 +364,7 @@ def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
         {
             "series": list(panel.names),
             "start": panel.starts,
-            "values": [list(values) for values in panel.values],
+            "values": list_array(panel.values),
         }
     )
     n = len(failing.items)
@@ -380,7 +394,9 @@ def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     files = {}
     for name, table in (("series", series), ("windows", windows)):
         path = folder / f"{name}.parquet"
-        files[layout.relative(path)] = write_parquet(table, path)
+        files[layout.relative(path)] = write_parquet(
+            table, path, row_group_size=ROWS_AT_ONCE
+        )
     return files
 
 
@@ -397,7 +413,11 @@ def _write_certificates(
 
 
 def _rows(values: np.ndarray) -> pa.Array:
-    return pa.array([row.tolist() for row in values], type=pa.list_(pa.float64()))
+    """Return the rows of a table of numbers, a list each."""
+    n, width = values.shape
+    flat = pa.array(np.ascontiguousarray(values, dtype=float).reshape(-1))
+    ends = np.arange(n + 1) * width
+    return pa.ListArray.from_arrays(pa.array(ends, type=pa.int32()), flat)
 
 
 def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:

@@ -179,7 +179,7 @@ def _measure_part(
     why_not = measures.why_not_compared(failures.losses.n_real_rows, len(part))
     tested = np.unique(failing.items[failing.is_bad])
     season = failing.panel.season
-    own = scored.windows
+    own = WindowSet(pasts=part.pasts, future=part.future, series=part.sources)
     sources = WindowSet(
         pasts=list(windows.pasts), future=windows.future, series=windows.items
     )

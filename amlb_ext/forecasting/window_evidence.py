@@ -7,38 +7,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amlb_ext.core.errors import ModelError
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecaster_zoo import (
     ForecasterZoo,
+    ZooAnswers,
     ZooSize,
     candidate_forecasters,
-    learn_zoos,
 )
-from amlb_ext.forecasting.forecasters import Forecaster
+from amlb_ext.forecasting.forecasters import Forecaster, ForecastRequest
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_parts import MadeWindows
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import request_at
-from amlb_ext.forecasting.source_windows import past_until
-from amlb_ext.forecasting.window_realism import WindowSet
 from amlb_ext.validity.measures import Losses
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredWindows:
-    """Windows with what F and the candidates lose on them.
+    """What F and the candidates lose on some windows.
 
     Attributes
     ----------
-    windows : WindowSet
     losses : Losses
         MASE; clusters are series.
     teacher_mase : ndarray of shape (n,)
         Of the candidates' median.
     """
 
-    windows: WindowSet
     losses: Losses
     teacher_mase: np.ndarray
 
@@ -49,7 +45,6 @@ class ScoredWindows:
         """Return some of the windows, by a mask."""
         chosen = np.flatnonzero(is_taken)
         return ScoredWindows(
-            windows=self.windows.take(chosen),
             losses=self.losses.take(chosen),
             teacher_mase=self.teacher_mase[chosen],
         )
@@ -62,7 +57,6 @@ class ScoredWindows:
             np.concatenate([self.losses.clusters, other.losses.clusters]),
         )
         return ScoredWindows(
-            windows=self.windows.join(other.windows),
             losses=losses,
             teacher_mase=np.r_[self.teacher_mase, other.teacher_mase],
         )
@@ -112,72 +106,116 @@ def gather_evidence(
     size : {'quick', 'full'}
     seed : int
     """
-    panel = failing.panel
-    learning = [] if failing.learning is None else failing.learning.parts()
-    origins = [*failing.tests, *(windows for windows, _ in learning)]
-    requests = [request_at(panel, windows, seed) for windows in origins]
-    zoos, dropped = learn_zoos(candidate_forecasters(forecaster, size), requests)
-    by_cutoff = dict(zip((w.cutoff for w in origins), zoos, strict=True))
+    candidates = candidate_forecasters(forecaster, size)
+    dropped: dict[str, str] = {}
+    while True:
+        try:
+            return _ask_all(forecaster, candidates, dropped, failing, made, seed)
+        except _CandidateError as failed:
+            # all windows are answered by the same candidates
+            dropped[failed.name] = failed.reason
+            candidates = [each for each in candidates if each.name != failed.name]
 
-    parts = []
+
+class _CandidateError(Exception):
+    """A candidate that cannot learn at some cutoff."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+def _ask_all(
+    forecaster: Forecaster,
+    candidates: Sequence[Forecaster],
+    dropped: dict[str, str],
+    failing: FailingWindows,
+    made: MadeWindows,
+    seed: int,
+) -> WindowEvidence:
+    """Ask one origin after another, so that the pasts of one at a time are in memory."""
+    learning = [] if failing.learning is None else failing.learning.parts()
+    tests: list[ScoredWindows] = []
+    earlier: list[ScoredWindows] = []
+    scored_parts: dict[str, ScoredWindows] = {}
+    names = tuple(candidate.name for candidate in candidates)
     start = 0
     for windows in failing.tests:
+        request = request_at(failing.panel, windows, seed)
+        zoo = _learn_zoo(candidates, request)
         end = start + len(windows)
         every = np.arange(len(windows))
         f_mase = failing.forecasts.mase[start:end]
-        parts.append(_score(panel, windows, every, by_cutoff[windows.cutoff], f_mase))
+        tests.append(_score(request, windows, every, zoo, f_mase))
         start = end
-    tests = _joined(parts)
-    failures = [tests.take(failing.is_bad)]
-    for (windows, is_bad), request in zip(
-        learning, requests[len(failing.tests) :], strict=True
-    ):
+        scored_parts |= _score_made(made, windows, zoo)
+    for windows, is_bad in learning:
+        request = request_at(failing.panel, windows, seed)
+        zoo = _learn_zoo(candidates, request)
+        scored_parts |= _score_made(made, windows, zoo)
         ask = forecaster.learn(request)
         bad = np.flatnonzero(is_bad)
         if ask is None or not len(bad):
             continue
         mean = ask([request.pasts[k] for k in bad]).mean
         f_mase = scaled_errors(windows.future[bad], mean, windows.scale[bad])
-        failures.append(_score(panel, windows, bad, by_cutoff[windows.cutoff], f_mase))
-    scored_parts = {}
-    for part in made.parts:
-        assert made.windows is not None  # a part has sources
-        zoo = by_cutoff[made.windows.cutoff]
-        own = WindowSet(pasts=list(part.pasts), future=part.future, series=part.sources)
-        scored_parts[part.kind] = _scored(own, zoo, part.judged.scale, part.judged.mase)
+        earlier.append(_score(request, windows, bad, zoo, f_mase))
+    all_tests = _joined(tests)
     return WindowEvidence(
-        names=tuple(zoos[0].asks),
+        names=names,
         dropped=dropped,
-        tests=tests,
-        failures=_joined(failures),
+        tests=all_tests,
+        failures=_joined([all_tests.take(failing.is_bad), *earlier]),
         made=scored_parts,
     )
 
 
+def _learn_zoo(
+    candidates: Sequence[Forecaster], request: ForecastRequest
+) -> ForecasterZoo:
+    asks = {}
+    for candidate in candidates:
+        try:
+            ask = candidate.learn(request)
+        except ModelError as error:
+            raise _CandidateError(candidate.name, str(error)) from None
+        assert ask is not None  # no candidate is a file
+        asks[candidate.name] = ask
+    return ForecasterZoo(asks=asks)
+
+
+def _score_made(
+    made: MadeWindows, windows: Windows, zoo: ForecasterZoo
+) -> dict[str, ScoredWindows]:
+    """Return what was made of an origin's windows, by kind; nothing at other origins."""
+    if made.windows is None or made.windows.cutoff != windows.cutoff:
+        return {}
+    scored = {}
+    for part in made.parts:
+        answers = zoo.answer(part.pasts, part.future, part.judged.scale)
+        scored[part.kind] = _scored(answers, part.judged.mase, part.sources)
+    return scored
+
+
 def _score(
-    panel: Panel,
+    request: ForecastRequest,
     windows: Windows,
     chosen: np.ndarray,
     zoo: ForecasterZoo,
     f_mase: np.ndarray,
 ) -> ScoredWindows:
     """Return some windows of an origin, with F's loss on these."""
-    items = windows.items[chosen]
-    own = WindowSet(
-        pasts=[past_until(panel, int(item), windows.cutoff) for item in items],
-        future=windows.future[chosen],
-        series=items,
-    )
-    return _scored(own, zoo, windows.scale[chosen], f_mase)
+    pasts = [request.pasts[k] for k in chosen]
+    answers = zoo.answer(pasts, windows.future[chosen], windows.scale[chosen])
+    return _scored(answers, f_mase, windows.items[chosen])
 
 
 def _scored(
-    own: WindowSet, zoo: ForecasterZoo, scale: np.ndarray, f_mase: np.ndarray
+    answers: ZooAnswers, f_mase: np.ndarray, series: np.ndarray
 ) -> ScoredWindows:
-    answers = zoo.answer(own.pasts, own.future, scale)
     return ScoredWindows(
-        windows=own,
-        losses=Losses(answers.losses, f_mase, own.series),
+        losses=Losses(answers.losses, f_mase, series),
         teacher_mase=answers.teacher_mase,
     )
 

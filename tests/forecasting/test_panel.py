@@ -46,6 +46,10 @@ def broken(kind):
         frame = with_text_times(frame)
         frame.loc[2, "when"] = "soon"
         return frame, "row 3: 'soon' is no time"
+    if kind == "mistyped year":
+        frame = with_text_times(frame)
+        frame.loc[2, "when"] = "9999-12-31"
+        return frame, "row 3: the year of 9999-12-31 .*outside 1678 to 2261"
     if kind == "numbers for times":
         return frame.assign(when=range(len(frame))), "times are numbers"
     if kind == "no series":
@@ -62,6 +66,7 @@ def broken(kind):
         "mixed",
         "text",
         "no time",
+        "mistyped year",
         "numbers for times",
         "no series",
         "no column",
