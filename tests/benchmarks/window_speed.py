@@ -4,11 +4,14 @@
     python tests/benchmarks/window_speed.py m3_monthly.parquet --horizon 12 --origins 3 \
         --statsforecast ORACLE/bin/python
 
+``--repeat 4`` takes every series four times, under new ids: how time and memory grow with a table.
+``--baseline seasonal_naive`` makes large tables quick: forecasts of either F are as large.
+
 The table is long, with the columns item_id, timestamp and target. Each line is a process of its
 own on one thread, imports left out: CPU seconds, and the most memory beyond what imports take, in
 MB and as a multiple of the table (8 bytes a cell).
 
-generate      ``hardsynth generate`` with F Theta: windows, region, certificate, files
+generate      ``hardsynth generate`` with F, Theta: windows, region, certificate, files
 without made  the same with ``--copies 0 --certificate none``
 predict       F's forecasts of the same windows, at learning and test origins, and nothing else
 statsforecast its Theta on the same pasts, by a Python that has it (it wants pandas < 3, so give it
@@ -79,7 +82,8 @@ def run_part(part, arguments):
     from amlb_ext.forecasting.rolling import roll_forecaster
 
     words = ["generate", arguments.table, "--series", "item_id"]
-    words += ["--time", "timestamp", "--target", "target", "--baseline", "theta"]
+    words += ["--time", "timestamp", "--target", "target"]
+    words += ["--baseline", arguments.baseline]
     words += ["--horizon", str(arguments.horizon), "--season", str(arguments.season)]
     words += ["--origins", str(arguments.origins), "-q"]
     if part == "without made":
@@ -88,7 +92,7 @@ def run_part(part, arguments):
     start = time.process_time()
     if part == "predict":
         panel, windows = read_windows(arguments)
-        roll_forecaster(make_forecaster("theta"), panel, windows)
+        roll_forecaster(make_forecaster(arguments.baseline), panel, windows)
     else:
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -128,6 +132,8 @@ def main():
     parser.add_argument("--horizon", type=int, required=True)
     parser.add_argument("--season", type=int, default=12)
     parser.add_argument("--origins", type=int, default=1)
+    parser.add_argument("--baseline", default="theta", help="F")
+    parser.add_argument("--repeat", type=int, default=1, help="take series so often")
     parser.add_argument("--statsforecast", help="a Python that has statsforecast")
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
@@ -135,13 +141,26 @@ def main():
     if arguments.part:
         run_part(arguments.part, arguments)
         return
+    with tempfile.TemporaryDirectory() as folder:
+        print_costs(arguments, Path(folder, "table.parquet"))
+
+
+def print_costs(arguments, path):
+    """Take every part in a process of its own, on a table that is written to a path."""
     read = pd.read_parquet if arguments.table.endswith("parquet") else pd.read_csv
     table = read(arguments.table)
+    names = table["item_id"].astype(str)
+    copies = [table.assign(item_id=names + f"r{k}") for k in range(arguments.repeat)]
+    table = table if arguments.repeat == 1 else pd.concat(copies, ignore_index=True)
+    table.to_parquet(path, index=False)
+    arguments.table = str(path)
     size = table.size * 8 / 2**20
     print(f"{table['item_id'].nunique()} series, {len(table)} rows, {size:.1f} MB")
     rows = []
     for part in arguments.parts:
-        command = [sys.executable, __file__, *sys.argv[1:], "--part", part]
+        command = [sys.executable, __file__, str(path), "--part", part]
+        for flag in ("horizon", "season", "origins", "baseline"):
+            command += [f"--{flag}", str(getattr(arguments, flag))]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
             command, check=True, capture_output=True, text=True, env=environment
