@@ -12,6 +12,7 @@ _REPLACED = {
     "the test folds hold": "the test origins hold",
     "run more folds or take a larger table": "take more series",
     "on synthetic over": "on made windows over",
+    "re-fits": "twins",
     "tells synthetic from": "tells made from",
     "a freshly fitted oracle": "the median of the candidates",
     "a fresh oracle": "the median of the candidates",
