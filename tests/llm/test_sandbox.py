@@ -60,9 +60,7 @@ def test_attack_is_stopped(outcomes, name):
 
 def test_without_a_confinement_the_same_attacks_succeed():
     # a battery that every tier passes would prove nothing if its attacks never worked
-    failed = failed_attacks(
-        Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT)
-    )
+    failed = failed_attacks(Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT))
     assert {text.partition(":")[0] for text in failed} == OPEN_WITHOUT
 
 
