@@ -45,7 +45,7 @@ def _collect_names() -> dict[str, dict[str, str]]:
         READERS,
         is_installed,
     )
-    from amlb_ext.hardening.hardness import RULES
+    from amlb_ext.hardening.rules import RULES
     from amlb_ext.sources import describe_sources
     from amlb_ext.synthesizers import describe_synthesizers
 

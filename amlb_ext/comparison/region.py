@@ -17,7 +17,8 @@ from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.hardening.hardness import RULES, BadRule, settle_rule
+from amlb_ext.hardening.hardness import BadRule, settle_rule
+from amlb_ext.hardening.rules import RULES
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.hardening.weights import Region
 

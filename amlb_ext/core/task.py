@@ -16,33 +16,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.kind import Kind
+
 if TYPE_CHECKING:
     from amlb_ext.core.row_order import RowOrder
 
 ColumnType = Literal["numeric", "integer", "categorical", "boolean", "text", "date"]
-
-
-class Kind(str, Enum):
-    """What is predicted, under AMLB's names."""
-
-    REGRESSION = "regression"
-    BINARY = "binary"
-    MULTICLASS = "multiclass"
-
-    @property
-    def is_classification(self) -> bool:
-        """Whether the target is a class."""
-        return self is not Kind.REGRESSION
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)

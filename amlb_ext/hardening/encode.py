@@ -155,7 +155,7 @@ class Encoder(BaseEstimator):
     def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
         """Return one column in canonical form, from its encoded values ``(n,)``."""
         position = self.names_.index(name)
-        return self._coders[position].decode(encoded)
+        return pd.Series(self._coders[position].decode_values(encoded))
 
     def encode_column(self, name: str, values: pd.Series) -> np.ndarray:
         """Return one encoded column, ``(n,)``, from its values in canonical form."""
@@ -168,10 +168,11 @@ class Encoder(BaseEstimator):
         A category's last code becomes missing; of a column written as ``True``/``False`` it
         becomes the truth value that the training rows lack.
         """
+        # arrays: pandas would align as many Series with each other
         decoded = {}
         for position, coder in enumerate(self._coders):
             name = coder.column.name
-            decoded[name] = coder.decode(encoded[:, position])
+            decoded[name] = coder.decode_values(encoded[:, position])
         return pd.DataFrame(
             {column.name: decoded[column.name] for column in self.columns}
         )
@@ -211,7 +212,7 @@ class CategoryCoding:
         table_codes = values.cat.codes.to_numpy()
         return self._to_ours[table_codes].astype(float)
 
-    def decode(self, encoded: np.ndarray) -> pd.Series:
+    def decode_values(self, encoded: np.ndarray) -> pd.Categorical:
         """Return values in canonical form; what is no code is rounded to the nearest one."""
         last_code = len(self.values)
         rounded = np.rint(encoded).astype(int)
@@ -254,7 +255,7 @@ class NumberScale:
         numbers = values.to_numpy(dtype=float)
         return np.asarray((numbers - self.low) / self.span)
 
-    def decode(self, encoded: np.ndarray) -> pd.Series:
+    def decode_values(self, encoded: np.ndarray) -> np.ndarray | pd.Categorical:
         """Return values in canonical form, whole numbers where the column has them."""
         if not self.column.is_numeric:
             all_missing = np.full(len(encoded), -1)
@@ -263,7 +264,7 @@ class NumberScale:
         if self.column.type == "integer":
             # adding 0 turns -0.0 into 0.0, which is written without a sign
             values = np.rint(values) + 0.0
-        return pd.Series(values)
+        return values
 
 
 def _code_for_unknown(column: Column, known: np.ndarray) -> int:
@@ -275,10 +276,9 @@ def _code_for_unknown(column: Column, known: np.ndarray) -> int:
     return int(absent[0]) if len(absent) else -1
 
 
-def _categories_from_codes(column: Column, codes: np.ndarray) -> pd.Series:
+def _categories_from_codes(column: Column, codes: np.ndarray) -> pd.Categorical:
     dtype = pd.CategoricalDtype(list(column.categories))
-    categories = pd.Categorical.from_codes(codes, dtype=dtype)
-    return pd.Series(categories)
+    return pd.Categorical.from_codes(codes, dtype=dtype)
 
 
 class TargetEncoder:

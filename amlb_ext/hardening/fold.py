@@ -20,9 +20,9 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
 from amlb_ext.hardening.composition import Composition
-from amlb_ext.hardening.hardness import RULES
 from amlb_ext.hardening.made_rows.sides import make_both_sides
 from amlb_ext.hardening.prepare import CrossFit, prepare
+from amlb_ext.hardening.rules import RULES
 
 __all__ = [
     "HardFold",

@@ -43,20 +43,9 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.task import Kind
+from amlb_ext.core.kind import Kind
+from amlb_ext.hardening.rules import RULES
 
-#: Rules, the kinds they serve, and what they mean, for ``hardsynth list``.
-RULES: dict[str, tuple[str, str]] = {
-    "absolute": ("regression", "|F(x) - y| >= alpha on the scaled target"),
-    "squared": ("regression", "(F(x) - y)^2 >= alpha, the paper's printed formula"),
-    "band": (
-        "classification",
-        "largest class probability <= alpha: the least confident rows",
-    ),
-    "wrong": ("classification", "probability of the true class <= alpha, as printed"),
-    "quantile": ("any", "the worst share of rows by squared error or Brier loss"),
-    "reducible": ("any", "a cross-fitted oracle departs from F: by features alone"),
-}
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 #: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.
 _FALLING = ("band", "wrong")

@@ -92,6 +92,8 @@ def harden_calibrated(
         return _with_choice(hard_folds, choice)
     begin_stage("calibrating the search")
     calibrations = calibrate(group, fold, config, held_out)
+    # its candidates and rows are not needed any more, and memory is
+    del held_out
     # One search serves all targets, so they have one kappa.
     search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
     config = config.model_copy(update={"search": search})

@@ -17,7 +17,7 @@ import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.kinds import Dependency, Relation
-from amlb_ext.relations.values import holds_numbers, read_numbers
+from amlb_ext.relations.values import ColumnReader, holds_numbers, read_numbers
 from amlb_ext.relations.written_forms import MOST_DECIMALS, WrittenForm
 
 Direction = Literal["up", "down"]
@@ -214,8 +214,10 @@ class Relations:
         n_relations = len(self.relations)
         n_columns = n_relations + len(self.one_way)
         broken = np.zeros((len(rows), n_columns), dtype=bool)
+        # pandas takes as long to look a column up as a condition takes for some hundred rows
+        reader = ColumnReader(rows)
         for position, relation in enumerate(self.relations):
-            broken[:, position] = relation.breaks(rows)
+            broken[:, position] = relation.breaks(reader)
         if parents is None:
             return broken
         for position, name in enumerate(self.one_way, start=n_relations):

@@ -25,6 +25,33 @@ def read_numbers(rows: pd.DataFrame, name: str) -> np.ndarray:
     return rows[name].to_numpy(dtype=float)
 
 
+class ColumnReader:
+    """Rows for the conditions of many relations: a column is looked up once, not by each of them.
+
+    Parameters
+    ----------
+    rows : DataFrame of shape (n, d)
+
+    Examples
+    --------
+    >>> reader = ColumnReader(pd.DataFrame({"a": [1.0, 2.0]}))
+    >>> len(reader), reader["a"] is reader["a"]
+    (2, True)
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self._rows = rows
+        self._columns: dict[str, pd.Series] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> pd.Series:
+        if name not in self._columns:
+            self._columns[name] = self._rows[name]
+        return self._columns[name]
+
+
 @dataclass(frozen=True)
 class ValueIndex:
     """The distinct values of a column, each with its code.

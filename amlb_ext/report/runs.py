@@ -26,7 +26,7 @@ from amlb_ext.core.display import (
 )
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import read_results
-from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.task_folder import TaskFolder, read_task_folder
 
@@ -354,8 +354,12 @@ def _notes(
     notes = []
     fewest = int(jobs.groupby(["task", "framework"]).size().min())
     if fewest < ENOUGH_RUNS:
+        runs_text = "1 run" if fewest == 1 else f"{fewest} runs"
+        note = f"Some means are of {runs_text}"
+        if fewest < MIN_CLUSTERS:
+            note += " and have no interval, so small differences may be chance"
         notes.append(
-            f"Some means rest on {fewest} runs; WeirdML asks for {ENOUGH_RUNS}: "
+            f"{note}. WeirdML asks for {ENOUGH_RUNS} runs: "
             f"hardsynth tasks weird --folds {ENOUGH_RUNS}."
         )
     if folder.literal:

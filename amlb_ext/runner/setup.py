@@ -182,6 +182,10 @@ class _FrameworkEnvironment:
         self.mark_complete()
         return ""
 
+    def is_marked_by_amlb(self) -> bool:
+        """Whether AMLB has written down that it set the framework up."""
+        return self._installed.is_file()
+
     def _is_marked(self) -> bool:
         return _read_text(self._mark) == _read_text(self._installed)
 
@@ -286,10 +290,12 @@ def _install_framework(
         source.seek(log_start)
         output = source.read().decode("utf-8", "replace")
     import_error = environment.try_import()
-    if not status and not import_error:
+    if not status and not import_error and environment.is_marked_by_amlb():
         return ""
+    # AMLB may end well without having set anything up, on a full disk for example
     return (
-        explain_failed_setup(output, import_error) or f"AMLB ended with status {status}"
+        explain_failed_setup(output, import_error)
+        or f"AMLB ended with status {status} and set nothing up; {log} tells more"
     )
 
 

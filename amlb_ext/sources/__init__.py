@@ -14,6 +14,8 @@
 They stand on
 
 ==================  ========================================================================
+``forms``           what a user types to name a task of each source
+``bundles``         which tasks are bundled, with their targets and credits
 ``table``           a table as it was read, and how tables are joined
 ``column_roles``    columns that are read as the user says
 ``targets``         a table with several targets
@@ -27,40 +29,56 @@ They stand on
 ``openml_client``   how the OpenML client is held
 ==================  ========================================================================
 
-A new source is one file and one line in :data:`SOURCES`; the conformance test then holds it to the
-contract.
+A new source is one file, its name and forms in ``forms``, and one line in :func:`load_sources`; the
+conformance test then holds it to the contract. Nothing but names is imported here, since
+``hardsynth list`` does without pandas.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, SourceError
-from amlb_ext.sources.amlb_yaml import AmlbSource
-from amlb_ext.sources.base import Source, TaskRef
-from amlb_ext.sources.bundled import BundledSource
-from amlb_ext.sources.data_foundry import DataFoundrySource
-from amlb_ext.sources.files import FileSource
-from amlb_ext.sources.openml import OpenMLSource
-from amlb_ext.sources.tabarena import TabArenaSource
-from amlb_ext.sources.targets import check_targets
-from amlb_ext.sources.weird import WeirdSource
+from amlb_ext.sources.bundles import BUNDLES
+from amlb_ext.sources.forms import FORMS
 
-__all__ = ["SOURCES", "Source", "TaskRef", "describe_sources", "open_specs"]
+if TYPE_CHECKING:
+    from amlb_ext.sources.base import Source, TaskRef
 
-#: All sources, in the order in which they are asked.
-SOURCES: tuple[Source, ...] = (
-    OpenMLSource(),
-    BundledSource(),
-    WeirdSource(),
-    TabArenaSource(),
-    DataFoundrySource(),
-    FileSource(),
-    AmlbSource(),
-)
+__all__ = ["describe_sources", "load_sources", "open_specs"]
+
+
+@cache
+def load_sources() -> tuple[Source, ...]:
+    """Import all sources and return them in the order in which they are asked.
+
+    Examples
+    --------
+    >>> [source.name for source in load_sources()]
+    ['openml', 'bundled', 'weird', 'tabarena', 'data_foundry', 'files', 'amlb']
+    """
+    from amlb_ext.sources.amlb_yaml import AmlbSource
+    from amlb_ext.sources.bundled import BundledSource
+    from amlb_ext.sources.data_foundry import DataFoundrySource
+    from amlb_ext.sources.files import FileSource
+    from amlb_ext.sources.openml import OpenMLSource
+    from amlb_ext.sources.tabarena import TabArenaSource
+    from amlb_ext.sources.weird import WeirdSource
+
+    return (
+        OpenMLSource(),
+        BundledSource(),
+        WeirdSource(),
+        TabArenaSource(),
+        DataFoundrySource(),
+        FileSource(),
+        AmlbSource(),
+    )
 
 
 def open_specs(
@@ -101,14 +119,17 @@ weird, weird/NAME; tabarena, tabarena/NAME; beyondarena, beyondarena/NAME, or th
 Foundry container; a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, \
 or the name of an AMLB benchmark definition)
     """
+    # pandas, which reading names does without
+    from amlb_ext.sources.targets import check_targets
+
     options = options or SourceConfig()
     sources = [_find_source(spec, options) for spec in specs]
     check_targets(options)
     for spec, source in zip(specs, sources, strict=True):
-        if options.targets and not isinstance(source, FileSource):
+        if options.targets and source.name != "files":
             raise ConfigError(
                 f"--targets names columns of a table, but {spec!r} is not a table",
-                f"give {FileSource.forms}, before the flag",
+                f"give {FORMS['files']}, before the flag",
             )
     # lazily: a suite of OpenML asks the server when its turn comes
     refs_of_specs = (
@@ -143,27 +164,21 @@ def describe_sources() -> dict[str, str]:
     >>> describe_sources()["bundled"].split(":")[0]
     'bundled, bundled/NAME'
     """
-    options = SourceConfig()
-    texts = {}
-    for source in SOURCES:
-        texts[source.name] = source.forms
-        # bundled tasks are few enough to list them all; "bundled" itself comes first
-        if isinstance(source, BundledSource):
-            _, *specs = source.suggestions(options)
-            names = [spec.removeprefix("bundled/") for spec in specs]
-            texts[source.name] += ": " + ", ".join(names)
+    texts = dict(FORMS)
+    # bundled tasks are few enough to list them all
+    texts["bundled"] += ": " + ", ".join(BUNDLES)
     return texts
 
 
 def _find_source(spec: str, options: SourceConfig) -> Source:
-    for source in SOURCES:
+    for source in load_sources():
         if source.accepts(spec, options):
             return source
     known_specs = []
-    for source in SOURCES:
+    for source in load_sources():
         known_specs += source.suggestions(options)
     # not suggest_nearest, since the accepted forms are named in any case
     nearest = difflib.get_close_matches(spec, known_specs, n=1, cutoff=0.6)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    forms = "; ".join(source.forms for source in SOURCES)
+    forms = "; ".join(FORMS.values())
     raise SourceError(f"no source understands {spec!r}", f"{hint}accepted: {forms}")

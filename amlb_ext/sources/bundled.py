@@ -12,9 +12,8 @@ import gzip
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -25,45 +24,13 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
-from amlb_ext.core.task import Kind, Origin, Task
+from amlb_ext.core.task import Origin, Task
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table
-
-_SKLEARN = "BSD-3-Clause, as distributed with scikit-learn"
-_UCI = "CC BY 4.0, from the UCI Machine Learning Repository"
-_LARS = "Efron, Hastie, Johnstone, Tibshirani: Least Angle Regression. Ann. Statist. 32(2), 2004"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Bundle:
-    """One bundled task: how it is read, and where it comes from.
-
-    Attributes
-    ----------
-    read : callable
-    target : str
-    kind : Kind
-    licence, citation : str
-    file : str
-        The file of scikit-learn's wheel that it needs; empty where it needs none.
-    """
-
-    read: Callable[[], Table]
-    target: str
-    kind: Kind
-    licence: str
-    citation: str
-    file: str = ""
-
-    @property
-    def file_path(self) -> Path | None:
-        return _wheel_file(self.file) if self.file else None
-
-    @property
-    def is_installed(self) -> bool:
-        return not self.file or self.file_path is not None
 
 
 class BundledSource(Source):
@@ -77,7 +44,7 @@ class BundledSource(Source):
     """
 
     name = "bundled"
-    forms = "bundled, bundled/NAME"
+    forms = FORMS["bundled"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is ``bundled`` or starts with ``bundled/``."""
@@ -107,7 +74,7 @@ def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
     Parameters
     ----------
     name : str
-        A key of :data:`BUNDLES`.
+        A key of :data:`~amlb_ext.sources.bundles.BUNDLES`.
     options : SourceConfig, optional
         ``read_as`` is used.
 
@@ -138,7 +105,7 @@ def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
     if bundle.file_path is not None:
         ids["sha256"] = sha256_file(bundle.file_path)
     return table_to_task(
-        bundle.read(),
+        _READERS[name](),
         name=name,
         target=bundle.target,
         kind=bundle.kind.value,
@@ -255,8 +222,8 @@ def _make_toy() -> Table:
     return Table("toy", pd.DataFrame({"x1": x1, "x2": x2, "y": y}))
 
 
-def _read_from_wheel(file: str, drop: tuple[str, ...] = ()) -> Table:
-    path = _wheel_file(file)
+def _read_from_wheel(name: str, drop: tuple[str, ...] = ()) -> Table:
+    path = BUNDLES[name].file_path
     assert path is not None, "is_installed is asked first"
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / path.name.removesuffix(".gz")
@@ -266,100 +233,21 @@ def _read_from_wheel(file: str, drop: tuple[str, ...] = ()) -> Table:
     return replace(table, frame=table.frame.drop(columns=list(drop)))
 
 
-def _wheel_file(file: str) -> Path | None:
-    """Return a file of scikit-learn's test data, found without importing scikit-learn."""
-    spec = find_spec("sklearn")
-    if spec is None or spec.origin is None:
-        return None
-    package = Path(spec.origin).parent
-    path = package / "datasets/tests/data/openml" / file
-    return path if path.is_file() else None
-
-
-_TITANIC = "id_40945/data-v1-dl-16826755.arff.gz"
-_PENGUINS = "id_42585/data-v1-dl-21854866.arff.gz"
-_CPU = "id_561/data-v1-dl-52739.arff.gz"
-
-#: All bundled tasks by name.
-BUNDLES: dict[str, _Bundle] = {
-    "diabetes": _Bundle(
-        read=_make_diabetes,
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
-    "breast_cancer": _Bundle(
-        read=partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
-        target="diagnosis",
-        kind=Kind.BINARY,
-        licence=_UCI,
-        citation="Wolberg, Mangasarian, Street, Street: Breast Cancer Wisconsin (Diagnostic). "
-        "UCI, 1995",
-    ),
-    "wine": _Bundle(
-        read=partial(_read_with_loader, "load_wine", "cultivar"),
-        target="cultivar",
-        kind=Kind.MULTICLASS,
-        licence=_UCI,
-        citation="Aeberhard, Forina: Wine. UCI, 1991",
-    ),
-    "digits": _Bundle(
-        read=partial(_read_with_loader, "load_digits", "digit"),
-        target="digit",
-        kind=Kind.MULTICLASS,
-        licence=_UCI,
-        citation="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
-    ),
-    "diabetes_cubic": _Bundle(
-        read=_make_diabetes_cubic,
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
-    "diabetes_gaps": _Bundle(
-        read=_make_diabetes_gaps,
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
-    "toy": _Bundle(
-        read=_make_toy,
-        target="y",
-        kind=Kind.REGRESSION,
-        licence="Apache-2.0",
-        citation="Zakharov, Boukhanovsky: Model-Aware Automatic Benchmark Generation with "
-        "Self-Error Instructions for Data-Driven Models, section 5.3",
-    ),
+#: How each task of ``bundles`` is read.
+_READERS: dict[str, Callable[[], Table]] = {
+    "diabetes": _make_diabetes,
+    "breast_cancer": partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
+    "wine": partial(_read_with_loader, "load_wine", "cultivar"),
+    "digits": partial(_read_with_loader, "load_digits", "digit"),
+    "diabetes_cubic": _make_diabetes_cubic,
+    "diabetes_gaps": _make_diabetes_gaps,
+    "toy": _make_toy,
     # boat and body are known only after the fact; name, ticket and destination name persons.
-    "titanic": _Bundle(
-        read=partial(
-            _read_from_wheel,
-            _TITANIC,
-            drop=("name", "ticket", "boat", "body", "home.dest"),
-        ),
-        target="survived",
-        kind=Kind.BINARY,
-        licence="Public (OpenML data set 40945)",
-        citation="Harrell, Cason: Titanic. OpenML data set 40945, version 1",
-        file=_TITANIC,
+    "titanic": partial(
+        _read_from_wheel,
+        "titanic",
+        drop=("name", "ticket", "boat", "body", "home.dest"),
     ),
-    "penguins": _Bundle(
-        read=partial(_read_from_wheel, _PENGUINS),
-        target="species",
-        kind=Kind.MULTICLASS,
-        licence="CC0 (Palmer Station LTER), OpenML data set 42585",
-        citation="Horst, Hill, Gorman: palmerpenguins. R package, 2020",
-        file=_PENGUINS,
-    ),
-    "cpu": _Bundle(
-        read=partial(_read_from_wheel, _CPU),
-        target="class",
-        kind=Kind.REGRESSION,
-        licence="Public (OpenML data set 561)",
-        citation="Ein-Dor, Feldmesser: Computer Hardware. UCI, 1987",
-        file=_CPU,
-    ),
+    "penguins": partial(_read_from_wheel, "penguins"),
+    "cpu": partial(_read_from_wheel, "cpu"),
 }

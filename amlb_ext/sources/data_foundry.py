@@ -29,6 +29,7 @@ from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table, check_folds
 
@@ -57,7 +58,7 @@ class DataFoundrySource(Source):
     """
 
     name = "data_foundry"
-    forms = "beyondarena, beyondarena/NAME, or the folder of a Data Foundry container"
+    forms = FORMS["data_foundry"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec names BeyondArena, or a folder that is a container."""

@@ -31,6 +31,7 @@ from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table, check_folds
 
@@ -57,7 +58,7 @@ class OpenMLSource(Source):
     """
 
     name = "openml"
-    forms = "openml/t/ID, openml/s/ID (also test.openml/...)"
+    forms = FORMS["openml"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec has the form of an OpenML task or suite."""

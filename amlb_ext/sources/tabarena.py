@@ -19,6 +19,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.openml import load_task
 
 
@@ -48,7 +49,7 @@ class TabArenaSource(Source):
     """
 
     name = "tabarena"
-    forms = "tabarena, tabarena/NAME"
+    forms = FORMS["tabarena"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is ``tabarena`` or starts with ``tabarena/``."""

@@ -14,6 +14,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.task import Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.tasks import TASKS, WeirdTask, draw_fold, find_task
 from amlb_ext.tasks.record import TARGET
@@ -32,7 +33,7 @@ class WeirdSource(Source):
     """
 
     name = "weird"
-    forms = "weird, weird/NAME"
+    forms = FORMS["weird"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is ``weird`` or starts with ``weird/``."""

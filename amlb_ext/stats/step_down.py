@@ -8,15 +8,21 @@ psi : (K, m) influence of each cluster of rows on each estimate, as in
 R : (m, m) correlations of the estimates, those of psi's columns
 Z : (DRAWS, m) normal draws with correlations R: what the tests look like where nothing differs
 
+w : (m,) weights of the tests, with mean 1: the share of alpha that each is given to begin with
+
 Holm's adjustment takes the worst dependence there may be. Candidates are judged on the same rows,
 and "overall" and "where F fails" are two means of the same losses, so their tests are highly
 correlated and Holm pays for more tests than there really are. The p-values stay those of
 their t tests; the normal draws carry the dependence alone (a Gaussian copula).
 
+Where one question matters more than another, its tests get a larger weight. What a rejected test
+was given passes on to those that are left, as without weights.
+
 References
 ----------
 Westfall & Young (1993), *Resampling-Based Multiple Testing*, algorithm 2.8; Ge, Dudoit & Speed
-(2003), Test 12, 1-77, box 4, for the successive minima.
+(2003), Test 12, 1-77, box 4, for the successive minima; Genovese, Roeder & Wasserman (2006),
+Biometrika 93, 509-524, for weighted p-values.
 """
 
 from __future__ import annotations
@@ -25,7 +31,6 @@ import numpy as np
 from scipy.stats import norm
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.weighted_mean import holm_adjusted
 
 #: An adjusted p-value of .05 is known to ± .0015.
 DRAWS = 20_000
@@ -33,23 +38,28 @@ DRAWS = 20_000
 SEED = 19_930
 
 
-def step_down_adjusted(p_values: np.ndarray, influence: np.ndarray) -> np.ndarray:
+def step_down_adjusted(
+    p_values: np.ndarray, influence: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
     r"""Return step-down minimum-p adjusted p-values.
 
     .. math::
         \tilde p_{(i)} = \max_{j \le i}
-            P\big(\min_{l \ge j} 2 \Phi(-|Z_{(l)}|) \le p_{(j)}\big),
-        \quad p_{(1)} \le \dots \le p_{(m)}
+            P\Big(\min_{l \ge j} \frac{2 \Phi(-|Z_{(l)}|)}{w_{(l)}}
+                \le \frac{p_{(j)}}{w_{(j)}}\Big),
+        \quad \frac{p_{(1)}}{w_{(1)}} \le \dots \le \frac{p_{(m)}}{w_{(m)}}
 
-    and each lies between the p-value itself and Holm's, which bound it whatever the draws say.
-    Rejecting where it is at most alpha keeps the chance of any false claim at alpha. NaN (no test
-    was possible) stays NaN and does not count.
+    and each lies between the p-value itself and Holm's (weighted) one, which bound it whatever the
+    draws say. Rejecting where it is at most alpha keeps the chance of any false claim at alpha.
+    NaN (no test was possible) stays NaN and does not count.
 
     Parameters
     ----------
     p_values : ndarray of shape (m,)
     influence : ndarray of shape (K, m)
         psi. A column without any spread is independent of all others.
+    weights : ndarray of shape (m,), optional
+        w, above 0; only their ratios count. All tests count alike when omitted.
 
     Returns
     -------
@@ -58,7 +68,8 @@ def step_down_adjusted(p_values: np.ndarray, influence: np.ndarray) -> np.ndarra
     Raises
     ------
     DataError
-        The columns are not as many as the p-values, or one of a test is not finite.
+        The columns or weights are not as many as the p-values, a weight is not above 0, or an
+        influence of a test is not finite.
 
     Examples
     --------
@@ -68,6 +79,15 @@ def step_down_adjusted(p_values: np.ndarray, influence: np.ndarray) -> np.ndarra
     True
     >>> step_down_adjusted(np.array([0.03, np.nan]), np.hstack([psi, psi])).tolist()
     [0.03, nan]
+
+    Two independent tests, of which the first is given four fifths of alpha:
+
+    >>> psi = np.random.default_rng(0).standard_normal((200, 2))
+    >>> first, second = step_down_adjusted(
+    ...     np.array([0.035, 0.5]), psi, weights=np.array([1.6, 0.4])
+    ... )
+    >>> bool(first < 0.05)
+    True
     """
     p = np.asarray(p_values, dtype=float)
     psi = np.asarray(influence, dtype=float)
@@ -75,6 +95,12 @@ def step_down_adjusted(p_values: np.ndarray, influence: np.ndarray) -> np.ndarra
         raise DataError(
             f"influence has the shape {psi.shape} for {len(p)} p-values",
             "give one column for each test",
+        )
+    w = np.ones(len(p)) if weights is None else np.asarray(weights, dtype=float)
+    if w.shape != p.shape or not (w > 0).all():
+        raise DataError(
+            f"weights are {w.tolist()} for {len(p)} p-values",
+            "give one number above 0 for each test",
         )
     adjusted = np.full(p.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p))
@@ -85,26 +111,29 @@ def step_down_adjusted(p_values: np.ndarray, influence: np.ndarray) -> np.ndarra
         )
     if len(tested) == 0:
         return adjusted
-    adjusted[tested] = _adjust_all(p[tested], psi[:, tested])
+    # alpha of tests that are not possible goes to those that are
+    w = w[tested] / w[tested].mean()
+    adjusted[tested] = _adjust_all(p[tested], psi[:, tested], w)
     return adjusted
 
 
-def _adjust_all(p: np.ndarray, psi: np.ndarray) -> np.ndarray:
-    holm = holm_adjusted(p)
+def _adjust_all(p: np.ndarray, psi: np.ndarray, w: np.ndarray) -> np.ndarray:
     if len(p) == 1:
-        return holm
-    sizes = np.abs(_correlated_draws(_correlations(psi)))
-    # p as a size of Z: comparing these saves a probability for every draw
-    observed = norm.isf(p / 2)
-    ascending = np.argsort(p, kind="stable")
-    chances = np.empty(len(p))
-    largest = np.zeros(len(sizes))
+        return np.minimum(p, 1.0)
+    drawn = 2 * norm.sf(np.abs(_correlated_draws(_correlations(psi)))) / w
+    observed = p / w
+    ascending = np.argsort(observed, kind="stable")
+    chances, bonferroni = np.empty(len(p)), np.empty(len(p))
+    smallest = np.full(len(drawn), np.inf)
+    weight_left = 0.0
     # from the largest p-value on, so that each step adds one test to the minimum
     for test in ascending[::-1]:
-        largest = np.maximum(largest, sizes[:, test])
-        chances[test] = (1 + (largest >= observed[test]).sum()) / (1 + len(sizes))
-    bounded = np.clip(chances, p, holm)
+        smallest = np.minimum(smallest, drawn[:, test])
+        chances[test] = (1 + (smallest <= observed[test]).sum()) / (1 + len(drawn))
+        weight_left += w[test]
+        bonferroni[test] = observed[test] * weight_left
     adjusted = np.empty(len(p))
+    bounded = np.clip(chances, p, np.clip(bonferroni, p, 1.0))
     adjusted[ascending] = np.maximum.accumulate(bounded[ascending])
     return adjusted
 

@@ -247,7 +247,7 @@ def _remembered_search(
         return part.augment_together(LADDER)
 
     # where F's answers cost, a part is searched once for all rungs
-    if parts[0].models.ledger is None:
+    if parts[0].fitted.ledger is None:
         return augment
     return lambda kappa, part: augment_ladder(part)[kappa]
 
@@ -314,7 +314,7 @@ def try_rung(
     if not opinions:
         return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
     pooled = pool_opinions(opinions)
-    checks = _measure_checks(parts[0].models, pooled, real, rng)
+    checks = _measure_checks(parts[0].fitted, pooled, real, rng)
     failed = []
     for check in checks:
         # None is no verdict: too few rows to say

@@ -20,7 +20,7 @@ E : (n, m) what the oracle expects of D, given the features
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -248,10 +248,23 @@ class _TrainingRecord:
     ) -> _TrainingRecord:
         """Pool the parts, which together hold every training row once."""
         is_bad = np.concatenate([part.rows.is_bad for part in parts])
+        # the oracle knows the spread of one target, and moves need numbers
+        can_make = len(cross.oracles) == 1 and cross.encoder.n_categorical_ < len(
+            cross.encoder.names_
+        )
+        teacher = None
+        if can_make:
+            teacher = Teacher(cross.oracles[0], cross.Z, cross.y[:, 0])
         gaps = []
+        expected = []
         weights = []
         for number, part in enumerate(parts):
-            gaps.append(part.ask_candidates(part.rows, target).losses.gaps)
+            # asked once for both, since neighbours take their time over many rows
+            predicted = part.predict_candidates(part.rows, target)
+            opinion = part.weigh_predictions(predicted, part.rows, target)
+            gaps.append(opinion.losses.gaps)
+            if teacher is not None:
+                expected.append(_expected_gaps(teacher, part, predicted))
             others = [other for other in parts if other is not part]
             if cross.order is not None and cross.order.time is not None:
                 others = list(parts[:number])
@@ -264,31 +277,25 @@ class _TrainingRecord:
             Z_of_others = np.concatenate([other.rows.Z for other in others])
             region = Region(cross.seeds.weights + number).fit(Z_of_others, is_bad_there)
             weights.append(region.weights(part.rows.Z))
-        # the oracle knows the spread of one target, and moves need numbers
-        can_make = len(cross.oracles) == 1 and cross.encoder.n_categorical_ < len(
-            cross.encoder.names_
-        )
-        expected = None
-        if can_make:
-            teacher = Teacher(cross.oracles[0], cross.Z, cross.y[:, 0])
-            expected = np.concatenate([_expected_gaps(teacher, part) for part in parts])
         return cls(
             gaps=np.concatenate(gaps),
-            expected=expected,
+            expected=np.concatenate(expected) if can_make else None,
             weights=np.concatenate(weights),
             is_bad=is_bad,
         )
 
 
-def _expected_gaps(teacher: Teacher, part: HeldOutPart) -> np.ndarray:
+def _expected_gaps(
+    teacher: Teacher, part: HeldOutPart, predicted: Mapping[str, np.ndarray]
+) -> np.ndarray:
     """Return what the oracle that did not see a part expects of the candidates' gaps there."""
     rows = part.rows
-    t = part.models.predict_oracle(rows.Z)[:, 0]
+    t = part.fitted.predict_oracle(rows.Z)[:, 0]
     outcomes, chance = teacher.outcomes(rows.Z, t)
     loss_of_f = row_losses.outcome_losses(rows.f[:, 0], outcomes)
     columns = []
-    for candidate in part.zoos[0].values():
-        loss = row_losses.outcome_losses(candidate.predict(rows.Z), outcomes)
+    for f in predicted.values():
+        loss = row_losses.outcome_losses(f, outcomes)
         contrast, _ = expected_contrast(loss, loss_of_f, chance, None)
         columns.append(contrast)
     return np.column_stack(columns)

@@ -51,17 +51,28 @@ class HeldOutPart:
 
     Attributes
     ----------
-    models : FoldModels
-        Fitted without the part.
+    fitted : FoldModels
+        Fitted without the part, with the training rows of all parts.
+    learnt : ndarray of int
+        Those that they were fitted on, by position.
     rows : JudgedRows
         The part, judged by them.
     zoos : tuple of mapping of str to EstimatorBaseline
         Per target the candidates by name, fitted without the part as well.
     """
 
-    models: FoldModels
+    fitted: FoldModels
+    learnt: np.ndarray
     rows: JudgedRows
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
+
+    @property
+    def models(self) -> FoldModels:
+        """The models with the rows that they were fitted on."""
+        # taken at every use, or five parts would hold four more tables
+        return replace(
+            self.fitted, Z=self.fitted.Z[self.learnt], y=self.fitted.y[self.learnt]
+        )
 
     def augment(self, kappa: float) -> JudgedRows:
         """Augment the part's bad rows with this kappa."""
@@ -73,10 +84,11 @@ class HeldOutPart:
         For an F whose answers cost: a surrogate searches, and F confirms what it found for all
         kappas at once.
         """
-        ask_design(self.models, self.rows, _SIDE)
-        searching = with_surrogates(self.models, _SIDE)
+        models = self.models
+        ask_design(models, self.rows, _SIDE)
+        searching = with_surrogates(models, _SIDE)
         proposals = [self._propose(searching, kappa) for kappa in kappas]
-        confirmed = confirm_together(self.models, proposals, share=CONFIRMED_SHARE)
+        confirmed = confirm_together(models, proposals, share=CONFIRMED_SHARE)
         rows = [made.rows for made in confirmed]
         return dict(zip(kappas, rows, strict=True))
 
@@ -86,11 +98,24 @@ class HeldOutPart:
         models = replace(models, config=config.model_copy(update={"search": search}))
         return make_side(models, self.rows, _SIDE).augmented
 
+    def predict_candidates(
+        self, rows: JudgedRows, target: int
+    ) -> dict[str, np.ndarray]:
+        """Return what each candidate predicts of some rows."""
+        zoo = self.zoos[target]
+        return {name: model.predict(rows.Z) for name, model in zoo.items()}
+
     def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
-        zoo = self.zoos[target]
+        return self.weigh_predictions(
+            self.predict_candidates(rows, target), rows, target
+        )
+
+    def weigh_predictions(
+        self, predicted: Mapping[str, np.ndarray], rows: JudgedRows, target: int
+    ) -> CandidateOpinion:
+        """Return what predictions of the candidates say of the rows that they are of."""
         y = rows.y[:, target]
-        predicted = {name: model.predict(rows.Z) for name, model in zoo.items()}
         judgements = [predicted[name] for name in JUDGES if name in predicted]
         candidate_losses = [row_losses.row_loss(y, g) for g in predicted.values()]
         losses = Losses(
@@ -150,7 +175,7 @@ class RealOpinion:
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Collect opinions on all rows; of the many rows that are no failures T is enough."""
-        models = parts[0].models
+        models = parts[0].fitted
         T = np.concatenate([part.ask_judges(target) for part in parts])
         y = np.concatenate([part.rows.y[:, target] for part in parts])
         rmse = 0.0
@@ -226,8 +251,8 @@ def hold_out_parts(
             encoder=cross.encoder,
             targets=_models_without(cross, number),
             rule=rule,
-            Z=cross.Z[fit],
-            y=cross.y[fit],
+            Z=cross.Z,
+            y=cross.y,
             config=light,
             # a key of its own, or all parts would draw the same numbers
             key=(*cross.key, "calibrate", number),
@@ -241,7 +266,7 @@ def hold_out_parts(
             t=cross.t[held],
             row=cross.row[held],
         )
-        parts.append(HeldOutPart(models=models, rows=rows))
+        parts.append(HeldOutPart(fitted=models, learnt=fit, rows=rows))
     return parts
 
 

@@ -75,7 +75,8 @@ environ = {
 
 sys.path.insert(0, str(folder / "w" / "extensions"))
 
-from LLMCoder.sandbox import Sandbox, SandboxError, choose_sandbox
+from LLMCoder.choose import choose_sandbox
+from LLMCoder.sandbox import Sandbox, SandboxError
 from WeirdReader.readers import BoardReader
 
 try:

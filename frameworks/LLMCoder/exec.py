@@ -12,10 +12,11 @@ import numpy as np
 from amlb.results import save_predictions
 from amlb.utils import Timer
 
+from .choose import choose_sandbox
 from .client import CACHE_VARIABLE, Client
 from .fold_data import FoldData, read_about
 from .protocol import NOT_THE_MODELS, Settings, carry_out, with_probabilities
-from .sandbox import SandboxError, choose_sandbox
+from .sandbox import SandboxError
 
 log = logging.getLogger(__name__)
 HERE = os.path.dirname(os.path.abspath(__file__))

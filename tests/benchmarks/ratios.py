@@ -12,9 +12,10 @@ did only a part of the work the ``scale`` to all of it, and further numbers that
 Seconds differ between machines; ratios within one run differ less.
 
 ``--check`` fails where a guarded figure is worse than the kept one by over 25 %. Guarded is what is
-ours alone: counts, distances to real rows, and time beside a yardstick that does the same sort of
-work. Ratios to the seconds of rivals are a report: textbook DEAP took 946 times as long on one
-machine and 1,301 times on another, by the same code.
+ours alone: counts, bytes, distances of made rows over those of held-out real ones, and time beside
+a yardstick that does the same sort of work. Ratios to rivals are a report, and the check passes
+where none is installed: textbook DEAP took 946 times as long on one machine and 1,301 times on
+another, by the same code.
 """
 
 from __future__ import annotations
@@ -87,21 +88,33 @@ SEARCH = (
     Figure("beyond predict, over drawing 12 words a row", ("ours",), "drawing",
            lambda r: _beyond(r) / r["ours"]["drawing"], "lower", "{:.1f}"),
 )  # fmt: skip
+DISTANCES = (
+    ("w1", "Wasserstein"),
+    ("tv", "categorical distance"),
+    ("corr", "correlation error"),
+)
 #: Ours over each reference, so that below 1 is nearer, or faster, than it.
 SYNTHESIZER = tuple(
     Figure(f"{word} over {other}'s", ("ours", other), number, _over(other, number), "lower",
-           "{:.2f}", is_guarded=number != "seconds")
+           "{:.2f}", is_guarded=False)
     for other in ("TVAE", "CTGAN", "SDV copula")
-    for number, word in (("w1", "Wasserstein"), ("tv", "categorical distance"),
-                         ("corr", "correlation error"), ("seconds", "time"))
+    for number, word in (*DISTANCES, ("seconds", "time"))
 )  # fmt: skip
 #: The same of the synthesizer ``copula`` beside its namesake.
 COPULA = tuple(
     Figure(f"copula: {word} over SDV copula's", ("ours, copula", "SDV copula"), number,
            lambda r, number=number: r["ours, copula"][number] / r["SDV copula"][number],
-           "lower", "{:.2f}", is_guarded=number != "seconds")
-    for number, word in (("w1", "Wasserstein"), ("tv", "categorical distance"),
-                         ("corr", "correlation error"), ("seconds", "time"))
+           "lower", "{:.2f}", is_guarded=False)
+    for number, word in (*DISTANCES, ("seconds", "time"))
+)  # fmt: skip
+#: Made rows over held-out real rows, which need no rival: 1 is as near as real rows come.
+MADE_ROWS = tuple(
+    Figure(f"{prefix}{word} over real rows'", (role,), f"real_{number}",
+           lambda r, role=role, number=number: r[role][number] / r[role][f"real_{number}"],
+           better, "{:.2f}")
+    for role, prefix in (("ours", ""), ("ours, copula", "copula: "))
+    for number, word, better in (*((*pair, "lower") for pair in DISTANCES),
+                                 ("near", "distance to the nearest row", "higher"))
 )  # fmt: skip
 WHOLE = (
     Figure("time over fitting F and the synthesizer", ("ours",), "floor",
@@ -135,7 +148,17 @@ CALLS = (
     Figure("rows asked of F in a fold", ("ours",), "asked_rows",
            lambda r: r["ours"]["asked_rows"], "lower", "{:,.0f}"),
 )  # fmt: skip
-FIGURES = (*SEARCH, *SYNTHESIZER, *COPULA, *WHOLE, *FOREST, *ESTIMATE, *SWARM, *CALLS)
+FIGURES = (
+    *SEARCH,
+    *SYNTHESIZER,
+    *COPULA,
+    *MADE_ROWS,
+    *WHOLE,
+    *FOREST,
+    *ESTIMATE,
+    *SWARM,
+    *CALLS,
+)
 #: What was promised, by group and figure.
 TARGETS: dict[tuple[str, str], float] = {
     ("search, ridge", SEARCH[0].name): 200,
@@ -160,10 +183,11 @@ TARGETS: dict[tuple[str, str], float] = {
     ("calls of F, 100,000 rows at most", CALLS[0].name): 30,
     ("calls of F, 100,000 rows at most", CALLS[1].name): 100_000,
 }
-#: Kept without a promise: what of a figure in nanoseconds does not depend on the machine.
+#: Kept without a promise, since they do not depend on the machine.
 KEPT = {
     ("search, ridge", SEARCH[3].name),
     ("search, logistic regression", SEARCH[3].name),
+    *(("synthesizer", figure.name) for figure in MADE_ROWS),
 }
 
 
@@ -213,6 +237,10 @@ def table(rows: list[dict[str, Any]]) -> str:
         )
         if figure in CALLS:
             raw = "counted"
+        elif figure in MADE_ROWS:
+            role = row["roles"][figure.needs[0]]
+            real = role[figure.number]
+            raw = f"made {row['value'] * real:.3g}, real {real:.3g}"
         elif figure.number == "table_mb":
             ours = row["roles"]["ours"]
             raw = (

@@ -1,6 +1,6 @@
 """The guard of the bench: another machine passes, more work does not."""
 
-from ratios import CALLS, SEARCH, WHOLE, losses
+from ratios import CALLS, MADE_ROWS, SEARCH, SYNTHESIZER, WHOLE, losses
 
 RIDGE, GENERATE, ASKED = (
     "search, ridge",
@@ -34,3 +34,15 @@ def test_more_work_is_a_loss():
 def test_what_is_not_measured_any_more_is_told():
     [gone] = losses(measured(1301.0, 10.0, 1.8, 20.0)[:3], KEPT)
     assert gone.endswith("not measured any more")
+
+
+def test_distances_are_held_to_real_rows_and_not_to_rivals():
+    rows = [
+        {"group": "synthesizer", "figure": SYNTHESIZER[0].name, "value": 0.14},
+        {"group": "synthesizer", "figure": MADE_ROWS[0].name, "value": 1.2},
+    ]
+    # no rival is installed
+    assert losses(rows[1:], rows) == []
+    further = [{**rows[0], "value": 0.9}, {**rows[1], "value": 1.6}]
+    [made] = losses(further, rows)
+    assert made == f"synthesizer, {MADE_ROWS[0].name}: 1.60, was 1.20"

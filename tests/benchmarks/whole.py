@@ -98,7 +98,7 @@ def watched() -> Stages:
     stages.watch(Region, "weights", "region", whole=True)
     for module in (held_out, evaluate):
         stages.watch(module, "fit_zoo", "zoo", whole=True)
-    for name in ("ask_candidates", "ask_judges"):
+    for name in ("predict_candidates", "ask_candidates", "ask_judges"):
         stages.watch(held_out.HeldOutPart, name, "zoo", whole=True)
     stages.watch(calibrate, "_measure_checks", "checks", whole=True)
     stages.watch(augment, "genetic_search", "search")

@@ -8,8 +8,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from LLMCoder import battery, sandbox
-from LLMCoder.battery import PROGRAMS, Target, attack
+from LLMCoder import choose
+from LLMCoder.battery import PROGRAMS, Target, attack, failed_attacks
+from LLMCoder.choose import choose_sandbox
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.containers import CONTAINERS, missing_container
 from LLMCoder.sandbox import (
@@ -17,7 +18,6 @@ from LLMCoder.sandbox import (
     Outcome,
     Sandbox,
     SandboxError,
-    choose_sandbox,
     new_work_folder,
     read_result,
     remove_work_folder,
@@ -49,7 +49,7 @@ def tier(request):
 @pytest.fixture(scope="module")
 def outcomes(tier):
     # all at once, as the self-test runs them: most of the time goes by waiting for a limit
-    return battery.failed_attacks(tier)
+    return failed_attacks(tier)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -60,9 +60,7 @@ def test_attack_is_stopped(outcomes, name):
 
 def test_without_a_confinement_the_same_attacks_succeed():
     # a battery that every tier passes would prove nothing if its attacks never worked
-    failed = battery.failed_attacks(
-        Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT)
-    )
+    failed = failed_attacks(Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT))
     assert {text.partition(":")[0] for text in failed} == OPEN_WITHOUT
 
 
@@ -151,8 +149,8 @@ def test_result_that_is_no_plain_file_is_refused(tmp_path):
 
 
 def test_where_nothing_holds_it_refuses(monkeypatch):
-    monkeypatch.setattr(sandbox, "_CHOSEN", {})
-    monkeypatch.setattr(battery, "failed_attacks", lambda held: ["TCP: succeeded"])
+    monkeypatch.setattr(choose, "_CHOSEN", {})
+    monkeypatch.setattr(choose, "failed_attacks", lambda held: ["TCP: succeeded"])
     with pytest.raises(SandboxError, match="no confinement") as caught:
         choose_sandbox("auto", sys.executable)
     assert "sandbox: none" in str(caught.value)

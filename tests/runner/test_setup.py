@@ -3,7 +3,7 @@
 Its framework ``Fw`` has an environment, whose Python is a link to ours, with one module ``fw``;
 ``exec.py`` imports it. How the set-up goes is told by files beside it: ``slow`` (it waits while
 the file is there), ``broken`` (it installs a module that fails), ``offline`` (pip finds nothing,
-and the script goes on, as AMLB's do).
+and the script goes on, as AMLB's do), ``full`` (AMLB ends well, having done nothing).
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ if args.s != "skip":
         log.write(os.environ.get("PIP_CONSTRAINT", "none") + "\\n")
     for uri in os.environ.get("PIP_CONSTRAINT", "").split():
         print("constraint:", Path(uri.removeprefix("file://")).read_text().split())
+    if (home / "full").exists():
+        sys.exit()
     installed.parent.mkdir(exist_ok=True)
     installed.unlink(missing_ok=True)
     (folder / "venv" / "bin").mkdir(parents=True)  # a second set-up at once fails here
@@ -170,6 +172,17 @@ def test_a_failed_setup_tells_its_own_error_and_is_healed_by_the_next_run(
     assert "the same command again, or with '-- -s force'" in outcome.summary()
     (stand_in.root / fault).unlink()
     assert run(stand_in, userdir).ok
+
+
+def test_a_setup_that_did_nothing_is_a_failure(
+    stand_in: Checkout, userdir: Path
+) -> None:
+    """AMLB's own log may fail on a full disk, after which AMLB ends with status 0."""
+    (stand_in.root / "full").touch()
+    outcome = run(stand_in, userdir)
+    assert outcome.exit_status == 1
+    (missing,) = outcome.missing
+    assert f"set nothing up; {outcome.log} tells more" in str(missing)
 
 
 def test_what_amlb_itself_set_up_is_tried_before_it_is_believed(

@@ -5,7 +5,7 @@ import pytest
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import bundled, open_specs
+from amlb_ext.sources import bundled, bundles, open_specs
 
 EXPECTED = {
     "diabetes": ("regression", 442, 10),
@@ -27,7 +27,7 @@ def one(name):
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_shape_kind_and_credit(name):
-    if not bundled.BUNDLES[name].is_installed:
+    if not bundles.BUNDLES[name].is_installed:
         pytest.skip("this scikit-learn was installed without its test data")
     task = one(name)
     assert (task.kind.value, len(task), len(task.columns)) == EXPECTED[name]
@@ -37,7 +37,7 @@ def test_shape_kind_and_credit(name):
 
 
 def test_without_the_wheels_files_the_rest_is_offered(monkeypatch):
-    monkeypatch.setattr(bundled, "_wheel_file", lambda file: None)
+    monkeypatch.setattr(bundles, "_wheel_file", lambda file: None)
     names = [ref.name for ref in open_specs(["bundled"])]
     assert names == list(EXPECTED)[:7]
     tasks = [one(name) for name in names]

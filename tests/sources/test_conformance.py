@@ -11,7 +11,8 @@ from foundry_container import write_container
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.core.task import Kind
-from amlb_ext.sources import SOURCES, open_specs, tabarena
+from amlb_ext.sources import load_sources, open_specs, tabarena
+from amlb_ext.sources.forms import FORMS
 
 
 def bundled_sample(table, folder, request):
@@ -87,15 +88,16 @@ SAMPLES = {
 }
 
 
-@pytest.fixture(params=[source.name for source in SOURCES])
+@pytest.fixture(params=[source.name for source in load_sources()])
 def sample(request, table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return SAMPLES[request.param](table, tmp_path, request)
 
 
 def test_every_source_has_a_sample_and_says_what_it_accepts():
-    assert {source.name for source in SOURCES} == set(SAMPLES)
-    assert all(source.forms for source in SOURCES)
+    names = [source.name for source in load_sources()]
+    assert set(names) == set(SAMPLES)
+    assert names == list(FORMS)
 
 
 def test_canonical_form(sample):

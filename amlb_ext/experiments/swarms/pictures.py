@@ -147,6 +147,9 @@ def _draw_worth(figures: pd.DataFrame) -> Figure:
         axis.axhline(0, color="grey", linewidth=0.6)
         axis.set_xticks(places, list(names.values()))
         axis.spines[["top", "right"]].set_visible(False)
-        axis.set_title(f"{form}: {'difficulty' if form == 'literal' else 'excess'}")
+        axis.set_title(form)
+        axis.set_ylabel(
+            "difficulty: 1 − accuracy" if form == "literal" else "excess error"
+        )
     axes[1].legend(fontsize=8, frameon=False)
     return figure
