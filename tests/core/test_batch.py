@@ -92,7 +92,9 @@ def look(x):
     return x, addresses
 
 
-@pytest.mark.parametrize("asked", [{}, {"interface": "lo"}])
+@pytest.mark.parametrize(
+    "asked", [pytest.param({}, marks=pytest.mark.exhaustive), {"interface": "lo"}]
+)
 @pytest.mark.skipif(not TLS, reason="cryptography is not installed")
 def test_a_cluster_asks_for_keys_and_listens_on_one_interface(
     tmp_path, batch_system, capfd, asked

@@ -11,8 +11,7 @@ LIGHT = {"n_estimators": 8, "max_iter": 10}
 
 
 def shrink(patch):
-    """Let the oracle and the region of failures have few trees; ``patch`` is a MonkeyPatch."""
-
+    """Let oracle, region and candidates have very few trees; ``patch`` is a MonkeyPatch."""
     for module, name, fewer in (
         (oracle, "HistGradientBoostingClassifier", {"max_iter": 5}),
         (oracle, "HistGradientBoostingRegressor", {"max_iter": 5}),
@@ -21,6 +20,7 @@ def shrink(patch):
         (weights, "RandomForestClassifier", {"n_estimators": 30}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
+    _lighten_candidates(patch)
 
 
 def lighten(patch, *, boosting=True):
@@ -31,14 +31,18 @@ def lighten(patch, *, boosting=True):
     need as many rounds as F: ``boosting=False`` leaves them theirs.
     """
     for module, name, fewer in (
-        (oracle, "HistGradientBoostingClassifier", {"max_iter": 20}),
-        (oracle, "HistGradientBoostingRegressor", {"max_iter": 20}),
-        (oracle, "RandomForestClassifier", {"n_estimators": 15}),
-        (oracle, "RandomForestRegressor", {"n_estimators": 15}),
-        (weights, "RandomForestClassifier", {"n_estimators": 30}),
-        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 20}),
+        (oracle, "HistGradientBoostingClassifier", {"max_iter": 10}),
+        (oracle, "HistGradientBoostingRegressor", {"max_iter": 10}),
+        (oracle, "RandomForestClassifier", {"n_estimators": 10}),
+        (oracle, "RandomForestRegressor", {"n_estimators": 10}),
+        (weights, "RandomForestClassifier", {"n_estimators": 20}),
+        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 10}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
+    _lighten_candidates(patch, boosting=boosting)
+
+
+def _lighten_candidates(patch, *, boosting=True):
     known = candidates.EstimatorBaseline
 
     def light_candidate(spec, *args):

@@ -95,17 +95,16 @@ def test_the_weight_of_a_test_that_was_not_possible_passes_on():
     assert found[1] == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.75])
-def test_any_false_claim_is_as_rare_with_weights(share):
+def test_any_false_claim_is_as_rare_with_weights():
     alarms = 0
     rng = np.random.default_rng(2)
-    weights = np.repeat([share, 1 - share], 4)
-    for _ in range(200):
+    weights = np.repeat([0.75, 0.25], 4)
+    for _ in range(150):
         z = np.sqrt(0.5) * (rng.standard_normal() + rng.standard_normal(8))
         psi = rng.standard_normal((100, 1)) + rng.standard_normal((100, 8))
         p = 2 * norm.sf(np.abs(z))
         alarms += step_down_adjusted(p, psi, weights=weights).min() < 0.05
-    assert alarms <= 0.05 * 200 + 2 * np.sqrt(0.05 * 0.95 * 200)
+    assert alarms <= 0.05 * 150 + 2 * np.sqrt(0.05 * 0.95 * 150)
 
 
 def test_what_does_not_fit_is_refused():
