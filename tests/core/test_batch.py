@@ -168,6 +168,7 @@ def test_a_job_that_is_not_taken_ends_the_wait(batch_system, capfd):
     ] == []
 
 
+@pytest.mark.exhaustive
 def test_a_job_that_is_not_taken_leaves_the_work_to_the_others(
     tmp_path, batch_system, capfd
 ):

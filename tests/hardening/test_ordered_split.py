@@ -65,7 +65,10 @@ def out_of_fold_error(task):
 
 @pytest.mark.parametrize(
     ("table", "order"),
-    [(drifting(), {"time": "day"}), (shop_levels(), {"group": "shop"})],
+    [
+        (drifting(), {"time": "day"}),
+        pytest.param(shop_levels(), {"group": "shop"}, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_random_folds_flatter_where_a_leak_is_planted_and_these_do_not(table, order):
     task = ordered(table, **order)

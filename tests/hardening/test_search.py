@@ -349,6 +349,7 @@ def test_frozen_categories_never_change(world):
         np.testing.assert_array_equal(best[:, :M], Z[:10, :M])
 
 
+@pytest.mark.exhaustive
 def test_both_engines_search_equally_well(world):
     """d = 8: the mean fitness found differs by less than a tenth of what the search gains."""
     Z, y, predict, domain = world

@@ -31,12 +31,12 @@ def lighten(patch, *, boosting=True):
     need as many rounds as F: ``boosting=False`` leaves them theirs.
     """
     for module, name, fewer in (
-        (oracle, "HistGradientBoostingClassifier", {"max_iter": 10}),
-        (oracle, "HistGradientBoostingRegressor", {"max_iter": 10}),
-        (oracle, "RandomForestClassifier", {"n_estimators": 10}),
-        (oracle, "RandomForestRegressor", {"n_estimators": 10}),
-        (weights, "RandomForestClassifier", {"n_estimators": 20}),
-        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 10}),
+        (oracle, "HistGradientBoostingClassifier", {"max_iter": 20}),
+        (oracle, "HistGradientBoostingRegressor", {"max_iter": 20}),
+        (oracle, "RandomForestClassifier", {"n_estimators": 15}),
+        (oracle, "RandomForestRegressor", {"n_estimators": 15}),
+        (weights, "RandomForestClassifier", {"n_estimators": 30}),
+        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 20}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
     _lighten_candidates(patch, boosting=boosting)

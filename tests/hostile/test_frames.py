@@ -179,7 +179,7 @@ def generated(
 
 
 @settings(
-    max_examples=1000 * NIGHTLY or count_of(6, 25),
+    max_examples=1000 * NIGHTLY or count_of(4, 25),
     deadline=None,
     derandomize=True,
     phases=[Phase.generate] if NIGHTLY else list(Phase),

@@ -55,6 +55,7 @@ def test_asked_for_without_the_package(name, monkeypatch):
         SYNTHESIZERS[name].load()().fit(X, y, cards=(2,), n_classes=2, rng=rng())
 
 
+@pytest.mark.exhaustive
 def test_making_one_imports_no_sdv():
     code = (
         "import sys; from amlb_ext.synthesizers.sdv import CTGAN; CTGAN();"
