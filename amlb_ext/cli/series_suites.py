@@ -205,7 +205,15 @@ def load_series_suite(userdir: Path) -> ForecastSuite | None:
 def runnable_definitions(
     suite: ForecastSuite, benchmarks: Sequence[str], results: Path
 ) -> list[str]:
-    """Return definitions that AMLB can run where the suite stands now."""
-    from amlb_ext.forecasting.suite_verify import runnable_definition
+    """Return definitions that AMLB can run where the suite stands now.
 
+    Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
+    """
+    from amlb_ext.forecasting.suite_verify import follow_move, runnable_definition
+
+    if written := follow_move(suite):
+        print(
+            f"{suite.layout.root.name} was moved: {', '.join(written)} name its new place",
+            file=sys.stderr,
+        )
     return [runnable_definition(suite, name, results) for name in benchmarks]

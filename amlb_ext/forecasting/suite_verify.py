@@ -10,7 +10,7 @@ from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.forecasting.fev_files import fev_definition_path
 from amlb_ext.forecasting.made_verify import verify_made_windows
-from amlb_ext.forecasting.suite_definitions import definitions
+from amlb_ext.forecasting.suite_definitions import amlb_definitions, definitions
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.suite.own_frameworks import is_suite_part_whole
 
@@ -91,6 +91,46 @@ def repair_forecasts(folder: str | Path) -> list[str]:
             write_text(path, text)
             changed.append(suite.layout.relative(path))
     return changed
+
+
+def follow_move(suite: ForecastSuite) -> list[str]:
+    """Let the definitions of a suite that was moved name its new place; return which did not.
+
+    Only what the move made stale is written: a definition that was changed by hand stays, as does
+    everything on a disk that cannot be written.
+    """
+    root = suite.layout.root
+    written: list[str] = []
+    texts = definitions(suite, root)
+    former = _former_root(suite)
+    if former is None or former == root:
+        return written
+    texts_before = definitions(suite, former)
+    for path, text in texts.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != texts_before[path]:
+            continue
+        try:
+            write_text(path, text)
+        except OSError:
+            break
+        written.append(suite.layout.relative(path))
+    return written
+
+
+def _former_root(suite: ForecastSuite) -> Path | None:
+    """Return where the suite stood when its main definition was written, if that can be told."""
+    path = suite.layout.definition(suite.name)
+    for entry in amlb_definitions(suite)[suite.name]:
+        inside = Path(entry["dataset"]["path"])
+        try:
+            task = dict(read_definition(path)).get(entry["name"], {})
+        except (DefinitionError, OSError):
+            return None
+        named = Path(str(task.get("dataset", {}).get("path", "")))
+        depth = len(inside.parts)
+        if named.is_absolute() and named.parts[-depth:] == inside.parts:
+            return Path(*named.parts[:-depth])
+    return None
 
 
 def runnable_definition(suite: ForecastSuite, benchmark: str, results: Path) -> str:

@@ -21,6 +21,7 @@ from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.forecasting.suite_report import report_forecasts
 from amlb_ext.forecasting.suite_verify import (
+    follow_move,
     repair_forecasts,
     runnable_definition,
     verify_forecasts,
@@ -106,6 +107,21 @@ def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     assert len(repair_forecasts(moved)) == 3
     assert verify_forecasts(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
+
+
+def test_a_run_lets_a_moved_suite_name_its_new_place(suite, tmp_path):
+    moved = tmp_path / "elsewhere"
+    suite.rename(moved)
+    changed = moved / "benchmarks" / "hardsynth_all.yaml"
+    by_hand = changed.read_text().replace("folds: 1", "folds: 2")
+    changed.write_text(by_hand)
+    written = follow_move(ForecastSuite.load(moved))
+    assert "benchmarks/hardsynth.yaml" in written
+    tasks = dict(read_definition(moved / "benchmarks" / "hardsynth.yaml"))
+    assert Path(tasks["my_series_o0_full"]["dataset"]["path"]).is_file()
+    # what was changed by hand is not the move's
+    assert changed.read_text() == by_hand
+    assert follow_move(ForecastSuite.load(moved)) == []
 
 
 def test_changed_and_missing_files_are_found(suite):
