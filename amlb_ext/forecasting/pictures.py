@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from amlb_ext.comparison.plot import figure_as_svg
@@ -69,6 +70,11 @@ def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
     name = shorten_text(panel.names[item], 28)
     mase = format_decimals(float(rolled.mase[window]), 2)
     ax.set_title(f"{name}: MASE of F {mase}", fontsize=9, loc="left")
+    # few dates, each without what the one before it says already: they must not run into another
+    locator = AutoDateLocator(minticks=3, maxticks=6)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.xaxis.get_offset_text().set_fontsize(7)
     ax.tick_params(labelsize=7)
     ax.spines[["top", "right"]].set_visible(False)
 
