@@ -287,20 +287,29 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
     missing = np.flatnonzero(index.isna())
     if len(missing):
         row = int(missing[0])
+        text = str(values.iloc[row])[:60]
+        # pandas before 3 cannot hold such a year, so its time is missing
+        year = re.match(r"\s*(\d{4,})-", text)
+        if year and not _FIRST_YEAR <= int(year[1]) <= _LAST_YEAR:
+            raise _far_year(name, row, text)
         raise DataError(
-            f"{name}, row {row + 1}: {str(values.iloc[row])[:60]!r} is no time",
+            f"{name}, row {row + 1}: {text!r} is no time",
             "write times as 2024-01-31 or 2024-01-31 13:00",
         )
     years = index.year
     far = np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))
     if len(far):
         row = int(far[0])
-        raise DataError(
-            f"{name}, row {row + 1}: the year of {index[row]} is outside {_FIRST_YEAR} to "
-            f"{_LAST_YEAR}, which is as far as pandas and AMLB reach",
-            "is the year mistyped? Otherwise leave the row out",
-        )
+        raise _far_year(name, row, str(index[row]))
     return index.as_unit("ns"), notes
+
+
+def _far_year(name: str, row: int, time: str) -> DataError:
+    return DataError(
+        f"{name}, row {row + 1}: the year of {time} is outside {_FIRST_YEAR} to {_LAST_YEAR}, "
+        "which is as far as pandas and AMLB reach",
+        "is the year mistyped? Otherwise leave the row out",
+    )
 
 
 def _without_zone(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, list[str]]:
