@@ -64,15 +64,20 @@ def parse_frequency(text: str) -> BaseOffset:
 
     Examples
     --------
-    >>> parse_frequency("H").freqstr, parse_frequency("MS").freqstr
-    ('h', 'MS')
+    >>> parse_frequency("H") == parse_frequency("h"), parse_frequency("MS").freqstr
+    (True, 'MS')
     """
     parts = _PARTS.fullmatch(text.strip())
     spellings = [text]
     if parts is not None:
         count, name, anchor = parts.groups()
-        new_name = _NEW_BY_OLD.get(name, name)
-        spellings.insert(0, f"{count}{new_name}{anchor or ''}")
+        # the old spelling last: pandas before 2.2 knows no other, later ones warn of it
+        new_name, old_name = _NEW_BY_OLD.get(name, name), _OLD_BY_NEW.get(name, name)
+        spellings = [
+            f"{count}{new_name}{anchor or ''}",
+            text,
+            f"{count}{old_name}{anchor or ''}",
+        ]
     for spelling in spellings:
         try:
             return to_offset(spelling)
