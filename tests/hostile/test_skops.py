@@ -5,6 +5,7 @@ import json
 import sys
 import zipfile
 import zlib
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,14 @@ from amlb_ext.hardening.baseline.skops_files import UnpackLimits, load_skops
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
 
 
+#: What keeps scikit-learn 1.8 and later from warning; older versions know none of it.
+NEW_ATTRIBUTES = (
+    {"use_legacy_attributes": False, "l1_ratios": (0,)}
+    if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters
+    else {}
+)
+
+
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
@@ -96,9 +105,7 @@ GROWN = [
     HistGradientBoostingRegressor(max_iter=3, categorical_features=[2]),
     KNeighborsClassifier(algorithm="kd_tree"),
     KNeighborsRegressor(algorithm="ball_tree"),
-    LogisticRegressionCV(
-        cv=2, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0,)
-    ),
+    LogisticRegressionCV(cv=2, scoring="neg_log_loss", **NEW_ATTRIBUTES),
     MLPClassifier([4], solver="lbfgs", max_iter=200, random_state=0),
     RandomForestClassifier(n_estimators=3),
     RandomForestRegressor(n_estimators=3),
