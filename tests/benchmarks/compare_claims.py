@@ -42,9 +42,8 @@ def expected_loss(probabilities, chance):
     return chance * loss_of_one + (1 - chance) * loss_of_zero
 
 
-def run_draw(seed):
-    """Return one row for each candidate and question: what was claimed, and what is true."""
-    rng = np.random.default_rng(seed)
+def draw_models(rng):
+    """Return how far the corner is turned, F, the candidates, and training and test rows."""
     # in a third of the draws no model can gain anything from the corner
     turned = rng.choice([0.0, 0.5, 1.0])
     X, y, _ = draw_rows(TRAIN + TEST, turned, rng)
@@ -53,13 +52,18 @@ def run_draw(seed):
     half = rng.permutation(TRAIN)[: TRAIN * 4 // 5]
     candidates = {
         "twin of F": LogisticRegression().fit(X0.iloc[half], y0[half]),
-        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0).fit(
-            X0, y0
-        ),
-        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(
-            X0, y0
-        ),
+        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0),
+        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0),
     }
+    for name in ("forest", "boosting"):
+        candidates[name].fit(X0, y0)
+    return turned, F, candidates, (X0, y0, X1, y1)
+
+
+def run_draw(seed):
+    """Return one row for each candidate and question: what was claimed, and what is true."""
+    rng = np.random.default_rng(seed)
+    turned, F, candidates, (X0, y0, X1, y1) = draw_models(rng)
     result = compare(F, candidates, X1, y1, train=(X0, y0), seed=seed)
 
     alpha = float(result.rule.rsplit("alpha ", 1)[1])

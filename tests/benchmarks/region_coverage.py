@@ -19,9 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from compare_claims import TEST, TRAIN, draw_rows, expected_loss
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from compare_claims import draw_models, draw_rows, expected_loss
 
 from amlb_ext.comparison import region as region_module
 from amlb_ext.comparison.labelled import read_labelled_rows
@@ -65,18 +63,7 @@ def chance_of_bad(rule, probabilities, chance):
 def run_draw(seed, rule):
     """Return one record for each candidate."""
     rng = np.random.default_rng(seed)
-    turned = rng.choice([0.0, 0.5, 1.0])
-    X, y, _ = draw_rows(TRAIN + TEST, turned, rng)
-    X0, y0, X1, y1 = X[:TRAIN], y[:TRAIN], X[TRAIN:], y[TRAIN:]
-    F = LogisticRegression().fit(X0, y0)
-    half = rng.permutation(TRAIN)[: TRAIN * 4 // 5]
-    candidates = {
-        "twin of F": LogisticRegression().fit(X0.iloc[half], y0[half]),
-        "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0),
-        "boosting": HistGradientBoostingClassifier(max_iter=30, random_state=0),
-    }
-    for name in ("forest", "boosting"):
-        candidates[name].fit(X0, y0)
+    turned, F, candidates, (_, _, X1, y1) = draw_models(rng)
     rows = read_labelled_rows(X1, y1, model=F)
     region, forests = find_kept_region(rows, predict_rows(F, rows, "F"), rule, seed)
     if not choose_weighting(region.weights).is_weighted:
