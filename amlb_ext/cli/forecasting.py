@@ -245,7 +245,8 @@ def _read_file(path: Path, roles: PanelRoles, options: SourceConfig) -> SeriesTa
     from amlb_ext.forecasting.long_table import read_long_table
     from amlb_ext.forecasting.series_tasks import SeriesTable
 
-    return SeriesTable(frame=read_long_table(path, roles, options), roles=roles)
+    frame = read_long_table(path, roles, options, only_roles=True)
+    return SeriesTable(frame=frame, roles=roles)
 
 
 def find_one_series(

@@ -39,6 +39,7 @@ from amlb_ext.cli import (
 from amlb_ext.cli.parser import Parser
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.memory import use_one_allocator
 from amlb_ext.core.version import __version__
 
 #: One module for each command, in the order of ``hardsynth --help``. Its ``add_parser(commands)``
@@ -100,6 +101,7 @@ def build_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status, which the module's docstring explains."""
     words = list(sys.argv[1:] if argv is None else argv)
+    use_one_allocator()
     try:
         with guarded_streams():
             return _dispatch_command(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,52 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
         # stays open as long as the error lives.
         with part.open("wb") as file:
             pq.write_table(table, file, **options)
+
+    return write_file(path, write)
+
+
+def write_parquet_parts(parts: Iterable[pa.Table], path: Path) -> str:
+    """Write tables of one schema as one file, whole or not at all, each as a row group.
+
+    Only one of them is in memory at a time where they are made one by one.
+
+    Parameters
+    ----------
+    parts : iterable of pyarrow.Table
+        One or more.
+    path : Path
+        As in :func:`write_parquet`.
+
+    Returns
+    -------
+    str
+        The sha256 of the file, as 64 hexadecimal digits.
+
+    Raises
+    ------
+    SuiteError
+        As :func:`write_parquet`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.parquet")
+    ...     digest = write_parquet_parts([pa.table({"a": [1]}), pa.table({"a": [2]})], path)
+    ...     pq.read_table(path).to_pydict()
+    {'a': [1, 2]}
+    """
+
+    def write(file_path: Path) -> None:
+        tables = iter(parts)
+        first = next(tables)
+        with (
+            file_path.open("wb") as file,
+            pq.ParquetWriter(file, first.schema) as writer,
+        ):
+            writer.write_table(first)
+            for table in tables:
+                writer.write_table(table)
 
     return write_file(path, write)
 

@@ -136,6 +136,5 @@ def _open_entry(
     folds = whole_number(entry, "folds", where) if entry.get("folds") else 1
     place = Place(name, path.parent, resolve_directories(options), options)
     file = place.resolve(dataset["path"])
-    return SeriesTable(
-        frame=read_long_table(file, roles, options), roles=roles, origins=folds
-    )
+    frame = read_long_table(file, roles, options, only_roles=True)
+    return SeriesTable(frame=frame, roles=roles, origins=folds)

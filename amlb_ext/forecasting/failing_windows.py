@@ -11,6 +11,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.memory import release_memory
 from amlb_ext.forecasting.forecasters import Forecaster
 from amlb_ext.forecasting.hardness import (
     WindowRule,
@@ -176,9 +177,10 @@ def find_failing_windows(
     is_bad = settled.select(hardness)
     cutoffs = np.concatenate([np.full(len(w), w.cutoff) for w in every])
     items = np.concatenate([windows.items for windows in every])
-    features = [_window_features(panel, windows) for windows in every]
+    features = np.concatenate([_window_features(panel, windows) for windows in every])
+    release_memory()
     weighting = weigh_windows(
-        np.concatenate(features),
+        features,
         items,
         cutoffs,
         is_bad,

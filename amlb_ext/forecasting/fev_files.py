@@ -7,13 +7,13 @@ SQL are AMLB's, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet
+from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS
 from amlb_ext.forecasting.suite_files import (
@@ -81,26 +81,29 @@ def write_fev_data(
     tasks : sequence of ForecastTask
         Of all series of an origin.
     """
-    panel = failing.panel
-    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
     files = {}
     for task in tasks:
-        last = failing.origins.test[task.origin] + panel.horizon
+        relative = _data_path(task)
+        rows = _series_rows(failing, task)
+        files[relative] = write_parquet_parts(rows, layout.at(relative))
+    return files
+
+
+def _series_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Table]:
+    """Return the rows of a task's series, some hundreds at a time."""
+    panel = failing.panel
+    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
+    last = failing.origins.test[task.origin] + panel.horizon
+    for first in range(0, len(task.items), ROWS_AT_ONCE):
         ids, times, values = [], [], []
-        for item in task.items:
+        for item in task.items[first : first + ROWS_AT_ONCE]:
             start = panel.starts[item]
             ids.append(item_id(item))
             times.append(calendar[start : last + 1])
             values.append(panel.values[item][: last + 1 - start])
-        table = pa.table(
-            {
-                ITEM: pa.array(ids),
-                TIME: list_array(times),
-                TARGET: list_array(values),
-            }
-        )
-        relative = _data_path(task)
-        files[relative] = write_parquet(
-            table, layout.at(relative), row_group_size=ROWS_AT_ONCE
-        )
-    return files
+        columns = {
+            ITEM: pa.array(ids),
+            TIME: list_array(times),
+            TARGET: list_array(values),
+        }
+        yield pa.table(columns)

@@ -142,9 +142,10 @@ class LocalForecaster(Forecaster):
                 past[forgotten:], request.horizon, request.season
             )
         normal = np.array([NormalDist().inv_cdf(level) for level in request.levels])
-        return Forecasts(
-            mean=mean, quantiles=mean[:, :, None] + error[:, :, None] * normal
-        )
+        quantiles = error[:, :, None] * normal
+        # in place: a second array of all quantiles would be as large as the table
+        quantiles += mean[:, :, None]
+        return Forecasts(mean=mean, quantiles=quantiles)
 
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the method without the oldest season, without the oldest two, ..."""
@@ -411,7 +412,7 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
             f"{forecaster.name} forecasts {answer.mean.shape}, {shape} were asked for",
             "return a row for each series and a column for each step",
         )
-    values = answer.mean[:, :, None]
+    is_finite = np.isfinite(answer.mean).all(axis=1)
     if answer.quantiles is not None:
         wanted = (*shape, len(request.levels))
         if answer.quantiles.shape != wanted:
@@ -420,8 +421,8 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
                 "asked for",
                 "return series x steps x levels",
             )
-        values = np.concatenate([values, answer.quantiles], axis=2)
-    broken = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
+        is_finite &= np.isfinite(answer.quantiles).all(axis=(1, 2))
+    broken = np.flatnonzero(~is_finite)
     if len(broken):
         raise ModelError(
             f"{forecaster.name} forecasts NaN or infinity for series "

@@ -11,6 +11,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
+from amlb_ext.core.memory import release_memory
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
@@ -206,6 +207,7 @@ def generate_forecasts(
         raise SourceError(
             f"none of the {len(series)} tasks can be made hard: {'; '.join(reasons)}"
         )
+    release_memory()
     suite = write_suite(
         out,
         parts,
@@ -229,8 +231,12 @@ def _read_series(task: SeriesTask) -> tuple[SeriesTable, Panel]:
     The panel is a third of the size of a table, which need not be kept beside it.
     """
     table = task.open()
-    panel = read_panel(table.frame, table.roles, task.source)
-    return replace(table, frame=pd.DataFrame()), panel
+    frames = [table.frame]
+    table = replace(table, frame=pd.DataFrame())
+    # popped, so that nothing else holds the table and its columns can go while it is read
+    panel = read_panel(frames.pop(), table.roles, task.source)
+    release_memory()
+    return table, panel
 
 
 def prepare_part(

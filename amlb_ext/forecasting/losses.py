@@ -16,6 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+#: Windows whose losses of all steps and levels are in memory at once.
+_WINDOWS_AT_ONCE = 1024
+
 
 def seasonal_scale(past: np.ndarray, season: int) -> float:
     """Return s, the mean size of seasonal differences; NaN where the past is no longer than m.
@@ -79,6 +82,10 @@ def scaled_quantile_losses(
     >>> scaled_quantile_losses(np.array([[3.0]]), f, np.array([0.9]), np.array([2.0])).round(6)
     array([0.1])
     """
-    gaps = quantiles - y[:, :, None]
-    losses = 2 * np.abs(gaps * ((gaps >= 0) - levels))
-    return np.asarray(losses.mean(axis=(1, 2)) / scale)
+    means = np.empty(len(y))
+    for first in range(0, len(y), _WINDOWS_AT_ONCE):
+        part = slice(first, first + _WINDOWS_AT_ONCE)
+        gaps = quantiles[part] - y[part, :, None]
+        losses = 2 * np.abs(gaps * ((gaps >= 0) - levels))
+        means[part] = losses.mean(axis=(1, 2))
+    return np.asarray(means / scale)

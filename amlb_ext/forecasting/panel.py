@@ -175,8 +175,12 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
         row = int(np.flatnonzero(series.isna())[0]) + 1
         raise DataError(f"{name}, row {row}: no series", "fill the column, or drop it")
     names, codes = _number_series(series)
-    rows = np.lexsort((times.asi8, codes))
-    codes, times, target = codes[rows], times[rows], target[rows]
+    # the caller may have kept none: then the unsorted rows are gone before the sorted ones come
+    del frame, series
+    rows = np.lexsort((times.asi8, codes)).astype(np.int32)
+    codes = codes[rows]
+    times = times[rows]
+    target = target[rows]
     table = _SortedTable(name=name, names=names, codes=codes, times=times, rows=rows)
     _check_repeated(table)
     offset = _settle_frequency(table, roles.frequency)
@@ -296,10 +300,9 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
             f"{name}, row {row + 1}: {text!r} is no time",
             "write times as 2024-01-31 or 2024-01-31 13:00",
         )
-    years = index.year
-    far = np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))
-    if len(far):
-        row = int(far[0])
+    if index.min().year < _FIRST_YEAR or index.max().year > _LAST_YEAR:
+        years = index.year
+        row = int(np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))[0])
         raise _far_year(name, row, str(index[row]))
     return index.as_unit("ns"), notes
 
@@ -407,7 +410,7 @@ def _place_on_calendar(
             f"{table.place(position)}: not a time of frequency {spelling}",
             "give the frequency that the times have with --frequency",
         )
-    positions = calendar.get_indexer(table.times)
+    positions = calendar.get_indexer(table.times).astype(np.int32)
     off = np.flatnonzero(positions < 0)
     if len(off):
         code = table.codes[off[0]]

@@ -97,7 +97,9 @@ def weigh_windows(
             learnt = known & (group != left_out)
             weighed = (cutoffs == cutoff) & (group == left_out)
             region_seed = derive_int_seed(seed, "forecasting", "region", left_out)
-            region = Region(region_seed).fit(features[learnt], is_bad[learnt])
+            region = Region(region_seed).fit(
+                features[learnt], is_bad[learnt], weigh_beyond=False
+            )
             if not region.is_found:
                 return WindowWeights(
                     reason="features of the past do not foresee where F fails"
@@ -111,7 +113,9 @@ def weigh_windows(
         for first, second in combinations(range(GROUPS), 2):
             region_seed = derive_int_seed(seed, "forecasting", "region", first, second)
             learnt = known & (group != first) & (group != second)
-            region = Region(region_seed).fit(features[learnt], is_bad[learnt])
+            region = Region(region_seed).fit(
+                features[learnt], is_bad[learnt], weigh_beyond=False
+            )
             for missing, own in ((first, second), (second, first)):
                 weighed = now & (group == own)
                 if not weighed.any():

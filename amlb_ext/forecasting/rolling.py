@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -91,51 +91,77 @@ def roll_forecaster(
     ModelError
         The forecaster fails; the message names it.
     """
-    rolled = []
+    scored = _ScoredOrigins(origins, keep_quantiles=keep_quantiles)
     for windows in origins:
-        request = request_at(panel, windows, seed)
-        scored = _score_origin(checked_forecasts(forecaster, request), windows)
-        rolled.append(scored if keep_quantiles else replace(scored, quantiles=None))
-    return _joined(rolled)
+        # neither the pasts nor the answer has a name here: both are gone before the next origin
+        scored.add(
+            checked_forecasts(forecaster, request_at(panel, windows, seed)), windows
+        )
+    return scored.joined()
 
 
 def score_forecasts(
     answers: Sequence[Forecasts], origins: Sequence[Windows]
 ) -> RolledForecasts:
     """Return the losses of forecasts that are known, an answer for each origin."""
-    rolled = []
+    scored = _ScoredOrigins(origins)
     for answer, windows in zip(answers, origins, strict=True):
-        rolled.append(_score_origin(answer, windows))
-    return _joined(rolled)
+        scored.add(answer, windows)
+    return scored.joined()
 
 
-def _score_origin(answer: Forecasts, windows: Windows) -> RolledForecasts:
-    sql = None
-    if answer.quantiles is not None:
-        sql = scaled_quantile_losses(
-            windows.future, answer.quantiles, np.array(LEVELS), windows.scale
+class _ScoredOrigins:
+    """Forecasts and losses that are put one behind another, origin by origin.
+
+    Quantiles are most of what is kept. So there is one array for all origins, and never a list of
+    arrays beside what they are joined to.
+
+    Parameters
+    ----------
+    origins : sequence of Windows
+        All that will be added.
+    keep_quantiles : bool
+    """
+
+    def __init__(
+        self, origins: Sequence[Windows], *, keep_quantiles: bool = True
+    ) -> None:
+        self._n = sum(len(windows) for windows in origins)
+        self._keep_quantiles = keep_quantiles
+        self._quantiles: np.ndarray | None = None
+        self._means: list[np.ndarray] = []
+        self._mase: list[np.ndarray] = []
+        self._sql: list[np.ndarray | None] = []
+
+    def add(self, answer: Forecasts, windows: Windows) -> None:
+        """Add the answer at one origin."""
+        sql = None
+        if answer.quantiles is not None:
+            sql = scaled_quantile_losses(
+                windows.future, answer.quantiles, np.array(LEVELS), windows.scale
+            )
+            if self._keep_quantiles:
+                self._put_quantiles(answer.quantiles)
+        self._sql.append(sql)
+        self._means.append(answer.mean)
+        self._mase.append(scaled_errors(windows.future, answer.mean, windows.scale))
+
+    def _put_quantiles(self, quantiles: np.ndarray) -> None:
+        if self._quantiles is None:
+            self._quantiles = np.empty((self._n, *quantiles.shape[1:]))
+        first = sum(len(mean) for mean in self._means)
+        self._quantiles[first : first + len(quantiles)] = quantiles
+
+    def joined(self) -> RolledForecasts:
+        """Return all of them; of quantiles that some origins lack, none."""
+        known = [sql for sql in self._sql if sql is not None]
+        has_all = len(known) == len(self._sql)
+        return RolledForecasts(
+            mean=np.concatenate(self._means),
+            quantiles=self._quantiles if has_all else None,
+            mase=np.concatenate(self._mase),
+            sql=np.concatenate(known) if has_all else None,
         )
-    return RolledForecasts(
-        mean=answer.mean,
-        quantiles=answer.quantiles,
-        mase=scaled_errors(windows.future, answer.mean, windows.scale),
-        sql=sql,
-    )
-
-
-def _joined(parts: Sequence[RolledForecasts]) -> RolledForecasts:
-    return RolledForecasts(
-        mean=np.concatenate([part.mean for part in parts]),
-        quantiles=_joined_where_known([part.quantiles for part in parts]),
-        mase=np.concatenate([part.mase for part in parts]),
-        sql=_joined_where_known([part.sql for part in parts]),
-    )
-
-
-def _joined_where_known(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Return the arrays one behind another, None where one of them is not known."""
-    known = [array for array in arrays if array is not None]
-    return np.concatenate(known) if len(known) == len(arrays) else None
 
 
 def ensemble_means(

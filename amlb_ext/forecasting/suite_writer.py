@@ -17,7 +17,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet
+from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
 from amlb_ext.forecasting import local_methods
@@ -358,46 +358,58 @@ def _write_long_table(
 
 def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     """Write what the report needs: the series, and the windows with F's forecasts."""
-    failing, twins = part.failing, part.twins
-    panel = failing.panel
-    series = pa.table(
-        {
-            "series": list(panel.names),
-            "start": panel.starts,
-            "values": list_array(panel.values),
-        }
-    )
-    n = len(failing.items)
-    weights, reweighted = failing.weighting.weights, failing.weighting.reweighted
-    empty = np.empty((n, 0))
-    quantiles = failing.forecasts.quantiles
-    flat = empty if quantiles is None else quantiles.reshape(n, -1)
-    mase = [twin.mase for twin in twins]
-    sql = [twin.sql for twin in twins if twin.sql is not None]
-    windows = pa.table(
-        {
-            "item": failing.items,
-            "cutoff": failing.cutoffs,
-            "scale": failing.scale,
-            "hardness": failing.hardness,
-            "bad": failing.is_bad,
-            "weight": np.full(n, np.nan) if weights is None else weights,
-            "reweighted": _rows(empty if reweighted is None else reweighted.T),
-            "f_mean": _rows(failing.forecasts.mean),
-            "f_quantiles": _rows(flat),
-            "twin_mase": _rows(np.column_stack(mase) if mase else empty),
-            "twin_sql": _rows(
-                np.column_stack(sql) if sql and len(sql) == len(mase) else empty
-            ),
-        }
-    )
     files = {}
-    for name, table in (("series", series), ("windows", windows)):
+    for name, rows, n in (
+        ("series", _series_rows, len(part.failing.panel)),
+        ("windows", _window_rows, len(part.failing.items)),
+    ):
         path = folder / f"{name}.parquet"
-        files[layout.relative(path)] = write_parquet(
-            table, path, row_group_size=ROWS_AT_ONCE
+        parts = (
+            rows(part, slice(first, first + ROWS_AT_ONCE))
+            for first in range(0, n, ROWS_AT_ONCE)
         )
+        files[layout.relative(path)] = write_parquet_parts(parts, path)
     return files
+
+
+def _series_rows(part: SuitePart, some: slice) -> pa.Table:
+    """Return some of the series, a row each."""
+    panel = part.failing.panel
+    columns = {
+        "series": list(panel.names[some]),
+        "start": panel.starts[some],
+        "values": list_array(panel.values[some]),
+    }
+    return pa.table(columns)
+
+
+def _window_rows(part: SuitePart, some: slice) -> pa.Table:
+    """Return some of the windows at test origins, a row each, with F's forecasts."""
+    failing, twins = part.failing, part.twins
+    items = failing.items[some]
+    n = len(items)
+    weights, reweighted = failing.weighting.weights, failing.weighting.reweighted
+    quantiles = failing.forecasts.quantiles
+    empty = np.empty((n, 0))
+    mase = [twin.mase[some] for twin in twins]
+    sql = [twin.sql[some] for twin in twins if twin.sql is not None]
+    has_sql = len(sql) > 0 and len(sql) == len(mase)
+    columns = {
+        "item": items,
+        "cutoff": failing.cutoffs[some],
+        "scale": failing.scale[some],
+        "hardness": failing.hardness[some],
+        "bad": failing.is_bad[some],
+        "weight": np.full(n, np.nan) if weights is None else weights[some],
+        "reweighted": _rows(empty if reweighted is None else reweighted.T[some]),
+        "f_mean": _rows(failing.forecasts.mean[some]),
+        "f_quantiles": _rows(
+            empty if quantiles is None else quantiles[some].reshape(n, -1)
+        ),
+        "twin_mase": _rows(np.column_stack(mase) if mase else empty),
+        "twin_sql": _rows(np.column_stack(sql) if has_sql else empty),
+    }
+    return pa.table(columns)
 
 
 def _write_certificates(

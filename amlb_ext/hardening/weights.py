@@ -52,7 +52,12 @@ class Region:
         self.seed = seed
 
     def fit(
-        self, Z: np.ndarray, bad: np.ndarray, parts: CvSplits | None = None
+        self,
+        Z: np.ndarray,
+        bad: np.ndarray,
+        parts: CvSplits | None = None,
+        *,
+        weigh_beyond: bool = True,
     ) -> Region:
         """Learn from encoded training rows ``(n, d)`` and their out-of-fold bad flags ``(n,)``.
 
@@ -64,6 +69,9 @@ class Region:
             by its neighbours, so what is out of their bag is not unseen. The sigmoid is then
             fitted on the votes of forests of other parts, and rows that no part predicts are
             weighted as new rows are.
+        weigh_beyond : bool
+            Whether ``out_of_bag_`` has the weights of rows beyond :data:`MOST_ROWS`; else they
+            are 1 there, at no cost.
         """
         self.forest_: RandomForestClassifier | None = None
         # without a forest all rows weigh alike, see weights
@@ -87,7 +95,7 @@ class Region:
         if slope > 0:
             self.forest_ = forest
             self.sigmoid_ = sigmoid
-            if len(learnt) < len(all_rows):
+            if len(learnt) < len(all_rows) and weigh_beyond:
                 self.out_of_bag_ = self.weights(all_rows)
             self.out_of_bag_[learnt] = self._calibrate(out_of_bag)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -117,6 +117,20 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     ...     read_table(path).frame["y"].isna().tolist()
     [False, True]
     """
+    read = check_table_file(path)
+    if read is _read_csv:
+        return _read_csv(path, csv_format)
+    return read(path)
+
+
+def check_table_file(path: Path) -> Callable[[Path], Table]:
+    """Return what reads a file by its ending, if it is a file with something in it.
+
+    Raises
+    ------
+    SourceError
+        No such file, an unknown ending, an empty file.
+    """
     read = READERS.get(path.suffix.lower())
     if read is None:
         raise SourceError(
@@ -134,9 +148,7 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
         raise SourceError(
             f"{path.name} is empty", "give a table with a header and rows"
         )
-    if read is _read_csv:
-        return _read_csv(path, csv_format)
-    return read(path)
+    return read
 
 
 def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
@@ -344,8 +356,22 @@ def _doubled_name_error(path: Path, name: str) -> DataError:
     )
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    dictionaries: Sequence[str] = (),
+) -> Table:
     """Read a Parquet file of any ending; named index levels become columns.
+
+    Parameters
+    ----------
+    path : Path
+    columns : sequence of str, optional
+        Read these of its columns only; all where it lacks one, so that the caller can say what
+        there is in place of it.
+    dictionaries : sequence of str
+        Columns of texts to read as categories, a number for each row: texts that recur in
+        hundreds of rows are in memory once.
 
     Raises
     ------
@@ -362,7 +388,23 @@ def read_parquet(path: Path) -> Table:
                 "give fewer rows or columns",
             )
         # Without partitioning: a folder called year=2024 would add a column.
-        frame = pd.read_parquet(path, partitioning=None)
+        stored = metadata.schema.to_arrow_schema()
+        if columns is not None:
+            columns = list(columns) if {*columns} <= {*stored.names} else None
+        is_text = {
+            field.name: pa.types.is_string(field.type)
+            or pa.types.is_large_string(field.type)
+            for field in stored
+        }
+        frame = pd.read_parquet(
+            path,
+            columns=columns,
+            partitioning=None,
+            read_dictionary=[name for name in dictionaries if is_text.get(name)],
+            # a file read ahead is in memory twice
+            pre_buffer=False,
+            use_threads=False,
+        )
     except _DAMAGED as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise SourceError(
@@ -431,7 +473,8 @@ def _to_plain_dtypes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if doubled:
         raise _doubled_name_error(path, doubled[0])
     columns = {name: _to_plain_dtype(frame[name], path.name) for name in frame.columns}
-    return pd.DataFrame(columns, index=frame.index)
+    # most columns are what they were: joining them into one block would copy all
+    return pd.DataFrame(columns, index=frame.index, copy=False)
 
 
 def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
