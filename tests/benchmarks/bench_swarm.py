@@ -32,7 +32,7 @@ def make_arena() -> Arena:
     initial = InitialSettings(
         n_generators=PARTICLES, steps=10, base_steps=50, device="cpu"
     )
-    return prepare_swarm(task, 0, SwarmRequest(initial=initial)).arena
+    return prepare_swarm(task, 0, SwarmRequest(initial=initial, anyway=True)).arena
 
 
 def one_predict(arena: Arena, points: np.ndarray) -> np.ndarray:
