@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from amlb_ext.cli.forecasting import add_origin_flags, harden_series, hardens_series
-from amlb_ext.cli.generate import add_suite_flags, make_suite, show_common_flags
+from amlb_ext.cli.make_suite import add_suite_flags, make_suite, show_common_flags
 from amlb_ext.core.paths import check_sources
 
 

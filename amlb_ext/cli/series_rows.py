@@ -12,7 +12,7 @@ from typing import Any
 
 from amlb_ext.cli.flags import is_quiet, layer_from
 from amlb_ext.cli.forecasting import find_one_series
-from amlb_ext.cli.generate import make_suite
+from amlb_ext.cli.make_suite import make_suite
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
 
