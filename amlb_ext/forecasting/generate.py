@@ -285,6 +285,8 @@ def prepare_part(
     failing = find_failing_windows(
         forecaster, panel, chosen, rule=rule, alpha=alpha, seed=seed
     )
+    # what the forests of the region took
+    release_memory()
     rolled_twins = []
     for twin in forecaster.twins(twins, panel.season):
         rolled_twins.append(
