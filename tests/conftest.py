@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # commands work in one process where a test does not ask for more, for the same reason
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
+import gc
 import inspect
 import shutil
 from pathlib import Path
@@ -112,6 +113,12 @@ class _Exhaustive:
             terminalreporter.write_line(
                 f"{self.left_out} exhaustive tests left out; make test-all runs them"
             )
+
+
+def pytest_collection_finish():
+    """Leave the thousands of collected tests out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
