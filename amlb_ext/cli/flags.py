@@ -10,6 +10,7 @@ import argparse
 import types
 import typing
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +42,8 @@ SPECIAL = {
 FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
 
 
-def list_settings() -> list[tuple[SettingPath, FieldInfo]]:
+@cache
+def list_settings() -> tuple[tuple[SettingPath, FieldInfo], ...]:
     """Return every setting: its path in the configuration and its field."""
     settings: list[tuple[SettingPath, FieldInfo]] = []
     for name, field in GenerateConfig.model_fields.items():
@@ -51,9 +53,10 @@ def list_settings() -> list[tuple[SettingPath, FieldInfo]]:
                 settings.append(((name, inner_name), inner_field))
         else:
             settings.append(((name,), field))
-    return settings
+    return tuple(settings)
 
 
+@cache
 def flag_name(path: SettingPath) -> str:
     """Return the flag of a setting, without the dashes before it.
 

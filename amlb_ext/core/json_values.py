@@ -36,6 +36,10 @@ def to_json_values(
     [0.333, 2.0]
     """
 
+    # Most values are one of these, and the questions below take long.
+    if value is None or type(value) in (bool, int, str):
+        return value
+
     def convert(inner: Any) -> Any:
         return to_json_values(inner, significant_digits=significant_digits, omit=omit)
 

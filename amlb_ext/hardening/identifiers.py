@@ -160,8 +160,8 @@ def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
     part_size = rows / PARTS
     chance = np.where(counts > min(part_size, RARE), 0.0, 1.0)
     # place the rows of a value one after the other: the next one finds as many places left in
-    # the part, and in all, as rows were not placed before it
-    for n_placed in range(1, RARE):
+    # the part, and in all, as rows were not placed before it; in a small table all are placed soon
+    for n_placed in range(1, min(RARE, rows)):
         one_row_more = chance * (part_size - n_placed) / (rows - n_placed)
         chance = np.where(counts > n_placed, one_row_more, chance)
     return np.maximum(chance, 0.0)

@@ -43,12 +43,13 @@ def json_text(entry: object) -> str:
      "b": null
     }
     """
+    return _text_of(to_json_values(entry))
+
+
+def _text_of(values: object) -> str:
+    """Return the text of values that are JSON's already."""
     text = json.dumps(
-        to_json_values(entry),
-        indent=1,
-        sort_keys=True,
-        allow_nan=False,
-        ensure_ascii=True,
+        values, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=True
     )
     return text + "\n"
 
@@ -64,9 +65,9 @@ def sealed_text(content: Mapping[str, Any]) -> str:
      "sha256": "54af79f2c647b47dcacc5b5195c9e90556e695b45c08d2208e00235b914313c8"
     }
     """
-    text = json_text(content)
-    seal = hashlib.sha256(text.encode()).hexdigest()
-    return json_text({**content, SEAL: seal})
+    values = to_json_values(content)
+    seal = hashlib.sha256(_text_of(values).encode()).hexdigest()
+    return _text_of({**values, SEAL: seal})
 
 
 def open_sealed(path: Path, known: Collection[str]) -> SealedFile:

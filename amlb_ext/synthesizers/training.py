@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 #: First and last rate of AdamW, half a cosine between them, and the largest gradient (Table 2).
 RATES = (1e-3, 1e-4)
@@ -57,14 +58,36 @@ class FlatAdamW:
             p.data = self.w.data.as_strided(shape, stride, start)
             p.grad = self.w.grad.as_strided(shape, stride, start)
             start += p.numel()
-        self._adamw = torch.optim.AdamW([self.w], fused=True)
+        # running means of the gradient and of its square, and the number of steps
+        self._mean = torch.zeros_like(self.w.data)
+        self._square = torch.zeros_like(self.w.data)
+        self._steps = torch.zeros((), device=self.w.device)
 
+    @torch.no_grad()
     def step(self, rate: float) -> None:
         """Move w along the gradients, which return to zero."""
+        gradient = self.w.grad
+        assert gradient is not None
         nn.utils.clip_grad_norm_([self.w], CLIP)
-        self._adamw.param_groups[0]["lr"] = rate
-        self._adamw.step()
-        self._adamw.zero_grad(set_to_none=False)
+        # The function that torch.optim.AdamW calls. The class takes the same steps, but the first
+        # object of it imports torch's compiler: 800 modules, a second.
+        adamw(
+            [self.w],
+            [gradient],
+            [self._mean],
+            [self._square],
+            [],
+            [self._steps],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=rate,
+            weight_decay=0.01,
+            eps=1e-8,
+            maximize=False,
+        )
+        gradient.zero_()
 
 
 def train_network(

@@ -203,6 +203,8 @@ def test_ctrl_c_stays_an_interruption():
     """dask-jobqueue, once imported, would make it exit with 0."""
     code = (
         "import signal\n"
+        # a shell's background job, as this may be, begins by ignoring it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from amlb_ext.core.parallel import batch\n"
         "batch._import_dask_jobqueue('slurm')\n"
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"

@@ -49,7 +49,10 @@ def harden(**baseline):
 
 @pytest.fixture(scope="module")
 def costly():
-    return harden()
+    with pytest.MonkeyPatch.context() as patch:
+        # how good the surrogate is does not matter here, and it takes most of the time
+        patch.setattr("amlb_ext.hardening.baseline.surrogate.TREES", 20)
+        return harden()
 
 
 def test_the_summary_tells_what_f_was_asked(costly):

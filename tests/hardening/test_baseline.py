@@ -15,6 +15,7 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
+from amlb_ext.hardening.baseline.estimator import LeadingOneHot
 from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
 from amlb_ext.hardening.baseline.registry import (
     BASELINES,
@@ -230,3 +231,20 @@ def test_a_failing_predict_is_one_clear_error(tmp_path):
     config = BaselineConfig(model=str(path), trust_pickle=True)
     with pytest.raises(ModelError, match=r"model\.joblib was fitted on an array of 9"):
         make_baseline(config, task, encoder, target).predict(Z)
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("n_leading", [1, 2, 5])
+def test_leading_one_hot_is_a_column_transformer(n_leading):
+    rng = np.random.default_rng(n_leading)
+    codes = rng.integers(0, [3, 70, 2, 4, 9], (200, 5)).astype(float)
+    Z = np.hstack([codes, rng.random((200, 2))])[:, : max(n_leading, 4)]
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
+    )
+    theirs = make_column_transformer(
+        (one_hot, list(range(n_leading))), remainder="passthrough"
+    )
+    # the last rows have categories that the first lack
+    ours = LeadingOneHot(one_hot, n_leading).fit(Z[:100]).transform(Z)
+    assert np.array_equal(ours, theirs.fit(Z[:100]).transform(Z))

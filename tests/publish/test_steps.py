@@ -112,11 +112,17 @@ def test_interrupted_at_any_line_of_the_journal_the_same_command_continues(
     assert verify_suite(small) == []
 
 
-@pytest.mark.parametrize(
-    "where",
-    ["POST data/", "POST task/", "POST data/tag", "POST task/tag", "POST study/"],
-)
-@pytest.mark.parametrize("how", ["500", "107", "lost", "reset", "garbled", "html"])
+POSTS = ("POST data/", "POST task/", "POST data/tag", "POST task/tag", "POST study/")
+LOSSES = ("500", "107", "lost", "reset", "garbled", "html")
+#: Every request and every way of losing its answer at least twice among the first twelve.
+LOST_ANSWERS = [
+    (POSTS[(number + shift) % len(POSTS)], how)
+    for shift in (0, 2, 1, 3, 4)
+    for number, how in enumerate(LOSSES)
+]
+
+
+@pytest.mark.parametrize(("where", "how"), first_of(LOST_ANSWERS, 12))
 def test_a_post_without_an_answer_is_looked_for_before_it_is_sent_again(
     small, loopback, wanted, where, how
 ):

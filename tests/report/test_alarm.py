@@ -1,10 +1,13 @@
 """An F that AMLB ran and that is not the F of the suite is told of before anything else."""
 
 import numpy as np
+import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.cli.display import report_summary
 from amlb_ext.report import build_report, report_text, write_report
+
+pytestmark = pytest.mark.usefixtures("light_report")
 
 BASELINE = "HardsynthBaseline"
 

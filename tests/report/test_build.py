@@ -23,6 +23,8 @@ from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import SuiteFiles as Files
 from amlb_ext.suite import verify_suite
 
+pytestmark = pytest.mark.usefixtures("light_report")
+
 BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
 
 #: What amlb_ext.report.model promises of each table.

@@ -28,6 +28,9 @@ compare_module = importlib.import_module("amlb_ext.comparison.compare")
 F, CANDIDATE = "HardsynthBaseline", "HardsynthCandidate"
 
 
+pytestmark = pytest.mark.usefixtures("light_models")
+
+
 def untouched_rows(scored, task):
     """Return features, targets, and probabilities of F and of the candidate, all folds pooled."""
     suite = SuiteFiles.load(scored.suite)

@@ -22,6 +22,10 @@ PAIR = {"train": "{user}/data/t_train_0.csv", "test": "{user}/data/t_test_0.csv"
 def home(tmp_path, table, monkeypatch):
     """A user directory with three folds of one table in `data`."""
     monkeypatch.delenv("AMLB_HOME", raising=False)
+    # AMLB looks for `../data` from the working folder first; beside a checkout there may be one
+    working_folder = tmp_path / "elsewhere" / "working"
+    working_folder.mkdir(parents=True)
+    monkeypatch.chdir(working_folder)
     user = tmp_path / "user"
     (user / "data").mkdir(parents=True)
     (user / "benchmarks").mkdir()

@@ -51,6 +51,8 @@ _INNER: dict[str, tuple[str, ...]] = {
 }
 #: Loss functions written in Cython.
 _LOSSES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast")
+#: What the first of these modules calls itself in scikit-learn 1.6.
+_SHORT_LOSS_MODULE = "_loss"
 #: Scikit-learn's estimators of XGBoost, and the model inside them.
 _XGBOOST = {
     "xgboost.sklearn": (
@@ -173,7 +175,27 @@ def xgboost_classes() -> frozenset[Name]:
 @lru_cache(maxsize=1)
 def loss_classes() -> frozenset[Name]:
     """Return the loss classes, which skops builds by calling them with numbers."""
-    return frozenset(_listed_classes(dict.fromkeys(_LOSSES, ("*",))))
+    listed = _listed_classes(dict.fromkeys(_LOSSES, ("*",)))
+    return frozenset(listed | _losses_by_short_name())
+
+
+def _losses_by_short_name() -> set[Name]:
+    """Return the losses whose module calls itself ``_loss``, as that of scikit-learn 1.6 does.
+
+    skops writes and imports it by that name, under which Cython has put it into ``sys.modules``.
+    Another module may have the name as well, so each class must be scikit-learn's.
+    """
+    defining_module = _imported(_LOSSES[0])
+    imported_module = sys.modules.get(_SHORT_LOSS_MODULE)
+    if defining_module is None or imported_module is None:
+        return set()
+    return {
+        (_SHORT_LOSS_MODULE, name)
+        for name, thing in vars(defining_module).items()
+        if inspect.isclass(thing)
+        and _is_defined_as(thing, _SHORT_LOSS_MODULE, name)
+        and getattr(imported_module, name, None) is thing
+    }
 
 
 @lru_cache(maxsize=1)
