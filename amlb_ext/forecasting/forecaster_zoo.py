@@ -20,6 +20,8 @@ from amlb_ext.forecasting.losses import scaled_errors
 ZooSize = Literal["quick", "full"]
 #: Seasons that methods of the recent past look at.
 _RECENT = 3
+#: Windows of which the median over all candidates is taken at once.
+_WINDOWS_AT_ONCE = 1024
 
 
 def candidate_forecasters(
@@ -131,9 +133,12 @@ class ForecasterZoo:
         self, pasts: Sequence[np.ndarray], future: np.ndarray, scale: np.ndarray
     ) -> ZooAnswers:
         """Return what the candidates forecast behind some pasts."""
-        means = np.stack([ask(pasts).mean for ask in self.asks.values()])
+        means = [ask(pasts).mean for ask in self.asks.values()]
         losses = [scaled_errors(future, mean, scale) for mean in means]
-        median = np.median(means, axis=0)
+        median = np.empty_like(future)
+        for first in range(0, len(median), _WINDOWS_AT_ONCE):
+            part = slice(first, first + _WINDOWS_AT_ONCE)
+            median[part] = np.median([mean[part] for mean in means], axis=0)
         return ZooAnswers(
             losses=np.column_stack(losses),
             teacher_mase=scaled_errors(future, median, scale),
