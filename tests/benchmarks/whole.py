@@ -40,18 +40,32 @@ import pandas as pd
 FLOOR = ("fit F", "train synthesizer")
 
 
+def peak_mb() -> float:
+    """Return the most memory that this process held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 class Stages:
-    """Processor seconds by stage, each without those of the stages it calls."""
+    """Processor seconds by stage, each without those of the stages it calls.
+
+    ``raised`` has the MB by which each stage raised the process's peak.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
+        self.raised: dict[str, float] = defaultdict(float)
+        self._peak = peak_mb()
         self._stack = [("other", False)]
         self._since = time.process_time()
 
     def _turn(self) -> None:
         now = time.process_time()
-        self.seconds[self._stack[-1][0]] += now - self._since
+        peak = peak_mb()
+        stage = self._stack[-1][0]
+        self.seconds[stage] += now - self._since
+        self.raised[stage] += peak - self._peak
         self._since = now
+        self._peak = peak
 
     def watch(self, owner: Any, name: str, stage: str, whole: bool = False) -> None:
         """Count calls of ``owner.name`` as a stage; ``whole``: with everything they call."""
@@ -112,7 +126,8 @@ def watched() -> Stages:
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "measure_task", "certificate", whole=True)
-    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
+    stages.watch(evaluate, "score_training_part", "zoo", whole=True)
+    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=True)
     stages.watch(sides, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
@@ -162,7 +177,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         layers.setdefault("source", {})["target"] = target
         config = build_config(layers)
         stages = watched() if given["workers"] == 1 else None
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        before = peak_mb()
         profiler = _profiler(given["profile"])
         start, used = time.perf_counter(), time.process_time()
         request = Request(sources=tuple(sources), out=Path(folder, "suite"), config=config,
@@ -175,7 +190,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
             profiler.dump_stats(given["profile"])
         if stages:
             stages._turn()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        peak = peak_mb()
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     seconds = dict(stages.seconds) if stages else {}
     floor = sum(seconds.get(name, 0.0) for name in FLOOR)
@@ -193,6 +208,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         "worker_mb": child,
         "multiple": (peak - before) / (size / 2**20),
         "seconds": dict(sorted(seconds.items(), key=lambda item: -item[1])),
+        "raised_mb": dict(stages.raised) if stages else {},
         "failures": report.failures,
         "tasks_made": len(report.tasks),
     }

@@ -148,6 +148,18 @@ def test_mixture_conditions_on_two_regression_targets():
         assert z[:, 1].std() == pytest.approx(1, abs=0.15)
 
 
+def test_the_mixture_of_all_classes_is_fitted_for_a_class_of_one_row_alone():
+    y = np.repeat([0, 1], 100)
+    mu = rng(1).standard_normal((200, 2)) + 4 * y[:, None]
+    known = LatentMixture().fit(mu, np.zeros(2), y, 2, rng())
+    assert sorted(known.mixtures_) == [0, 1]
+    rare = LatentMixture().fit(mu, np.zeros(2), y, 3, rng())
+    assert sorted(rare.mixtures_) == [-1, 0, 1]
+    # what is drawn of the known classes does not depend on it
+    assert known.sample(y, rng()).tolist() == rare.sample(y, rng()).tolist()
+    assert rare.sample(np.array([2]), rng()).shape == (1, 2)
+
+
 def test_a_vector_of_one_target_is_that_target():
     y = rng().random(600)
     mu = np.column_stack(
