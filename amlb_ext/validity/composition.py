@@ -48,7 +48,7 @@ MADE_SHARES = (0.0, 0.5)
 #: Beyond this many training rows their weights come from one region, out of its bag, in place of a
 #: region per part: five more forests cost as much as all fits of F and of the oracle together, and
 #: foresee no more failures (docs/evidence/speed.md).
-ONE_REGION_BEYOND = 5_000
+ONE_REGION_BEYOND = 3_000
 #: Standard errors by which another mixture must be better than a preferred one. The mock folds
 #: share their rows, so that a single one would follow chance.
 CLEARLY = 2.0

@@ -1,8 +1,9 @@
 """An iteration of a swarm, all of its particles in one predict, beside one predict for each.
 
-OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_swarm.py --benchmark-json=raw.json
+OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_swarm.py --benchmark-json=raw.json \
+  --benchmark-timer=time.process_time
 
-On a machine that others use as well, add ``--benchmark-timer=time.process_time``. Both sides draw
+Both sides draw
 the same rows and give the same values.
 """
 

@@ -116,6 +116,14 @@ MADE_ROWS = tuple(
     for number, word, better in (*((*pair, "lower") for pair in DISTANCES),
                                  ("near", "distance to the nearest row", "higher"))
 )  # fmt: skip
+
+
+def _shared_seconds(run: Mapping[str, float]) -> float:
+    """Return how long a run takes whose workers are never idle but in the serial part."""
+    serial = run["serial_share"]
+    return run["cpu"] * (serial + (1 - serial) / 2)
+
+
 WHOLE = (
     Figure("time over fitting F and the synthesizer", ("ours",), "floor",
            lambda r: r["ours"]["cpu"] / r["ours"]["floor"], "lower", "{:.2f}"),
@@ -123,11 +131,13 @@ WHOLE = (
            lambda r: r["ours"]["cpu"] / r["ours"]["models"], "lower", "{:.2f}"),
     Figure("time over F, its cross-fits, the oracle and the candidates", ("ours",), "needed",
            lambda r: r["ours"]["cpu"] / r["ours"]["needed"], "lower", "{:.2f}"),
-    Figure("memory beyond the imports, over the encoded table", ("ours",), "table_mb",
-           lambda r: r["ours"]["beyond_imports_mb"] / r["ours"]["table_mb"], "lower", "{:.1f}"),
-    Figure("two workers, times faster", ("ours", "two workers"), "seconds",
-           lambda r: r["ours"]["seconds"] / r["two workers"]["seconds"], "higher", "{:.2f}",
+    Figure("memory beyond imports and reading, over the encoded table", ("ours",), "table_mb",
+           lambda r: r["ours"]["beyond_reading_mb"] / r["ours"]["table_mb"], "lower", "{:.1f}"),
+    Figure("two workers, times faster", ("ours", "two workers"), "wall",
+           lambda r: r["ours"]["wall"] / r["two workers"]["wall"], "higher", "{:.2f}",
            is_guarded=False),
+    Figure("two workers, times faster by their processor seconds", ("ours", "two workers"), "cpu",
+           lambda r: r["ours"]["cpu"] / _shared_seconds(r["two workers"]), "higher", "{:.2f}"),
 )  # fmt: skip
 FOREST = (
     Figure("time over scikit-learn's", ("ours", "scikit-learn"), "seconds",
@@ -178,8 +188,10 @@ TARGETS: dict[tuple[str, str], float] = {
     ("generate", WHOLE[0].name): 1.18,
     ("generate", WHOLE[1].name): 1.18,
     ("generate", WHOLE[2].name): 1.5,
+    ("generate, 50,000 rows", WHOLE[2].name): 1.5,
     ("generate, 50,000 rows", WHOLE[3].name): 5,
     ("generate", WHOLE[4].name): 1.8,
+    ("generate", WHOLE[5].name): 1.8,
     ("calls of F, 100,000 rows at most", CALLS[0].name): 30,
     ("calls of F, 100,000 rows at most", CALLS[1].name): 100_000,
 }
@@ -231,7 +243,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         wanted = "" if target is None else f"{sign} {figure.form.format(target)}"
         if target is not None and not met:
             wanted += ", **not met**"
-        unit = " s" if figure.number == "seconds" else ""
+        unit = " s" if figure.number in ("seconds", "wall", "cpu") else ""
         raw = ", ".join(
             f"{n} {row['roles'][n][figure.number]:.3g}{unit}" for n in figure.needs
         )
@@ -244,8 +256,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         elif figure.number == "table_mb":
             ours = row["roles"]["ours"]
             raw = (
-                f"{ours['beyond_imports_mb']:.3g} MB over {ours['table_mb']:.3g} MB; imports "
-                f"{ours['imports_mb']:.3g} MB"
+                f"{ours['beyond_reading_mb']:.3g} MB over {ours['table_mb']:.3g} MB; imports "
+                f"{ours['imports_mb']:.3g} MB, reading {ours['reading_mb']:.3g} MB"
             )
         elif len(figure.needs) == 1:  # both sides were measured in one run of ours
             ours = row["roles"]["ours"]

@@ -10,7 +10,7 @@ RIDGE, GENERATE, ASKED = (
 KEPT = [
     {"group": RIDGE, "figure": SEARCH[0].name, "value": 1301.0},
     {"group": RIDGE, "figure": SEARCH[3].name, "value": 10.0},
-    {"group": GENERATE, "figure": WHOLE[-1].name, "value": 1.8},
+    {"group": GENERATE, "figure": WHOLE[4].name, "value": 1.8},
     {"group": ASKED, "figure": CALLS[0].name, "value": 20.0},
 ]
 
