@@ -1,6 +1,6 @@
 """Does a cheaper region foresee failures as well? AUC of P(F fails | x) on rows it has not seen.
 
-    python tests/benchmarks/region_learning.py DATA [TABLE ...]
+    python tests/benchmarks/region_learning.py DATA [TABLE ...] [--choices]
 
 DATA holds the tables of ``benchmarks/studies/composition.yaml``. Half of the rows, 40,000 at most,
 train F (histogram boosting of 60 rounds) and the region as ``generate`` does; the other half is
@@ -11,12 +11,15 @@ held out. Printed for each table:
 - on the held-out rows, AUC for the failures of F itself, and seconds to learn and ask, for regions
   learnt from at most so many rows by so many trees.
 
+With ``--choices`` the mixtures of the main test file are compared instead, on 6,000 training rows
+and with either kind of weights: the agreement (tau) of every mixture, and which is chosen.
+
 Processor seconds, one thread.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from pathlib import Path
 from unittest.mock import patch
@@ -26,17 +29,23 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from amlb_ext.core.config import build_config
+from amlb_ext.core.task import Fold
 from amlb_ext.experiments.fidelity.protocol import read_protocol
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening import weights
 from amlb_ext.hardening.baseline.from_file import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.validity import composition
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
 PROTOCOL = Path("benchmarks/studies/composition.yaml")
 MOST_TRAINING_ROWS = 40_000
+#: Training rows on which mixtures are compared.
+CHOICE_ROWS = 6_000
 #: Rows that a region is learnt from at most, and its trees.
 SIZES = ((20_000, 100), (20_000, 50), (10_000, 100), (10_000, 50), (5_000, 100))
 CONFIG = build_config(
@@ -95,12 +104,33 @@ def weights_by_size(train, Z_new, rows, trees):
         return Region(0).fit(*train).weights(Z_new)
 
 
+def print_choices(name, task):
+    """Print how each mixture orders candidates, by either kind of weights."""
+    rows = np.random.default_rng(0).permutation(len(task))[: CHOICE_ROWS * 5 // 4]
+    fold = Fold(rows[:CHOICE_ROWS], rows[CHOICE_ROWS:])
+    tasks = [task.with_folds((fold,))]
+    cross = cross_fit(tasks, 0, CONFIG)
+    held_out = HeldOutCandidates(tasks, CONFIG, cross)
+    for way, beyond in (("per part", CHOICE_ROWS), ("out of bag", 0)):
+        with patch.object(composition, "ONE_REGION_BEYOND", beyond):
+            choice = composition.choose_composition(tasks, 0, CONFIG, cross, held_out)
+        taus = " ".join(f"{option.tau:.3f}" for option in choice.options)
+        print(f"{name:10} {way:10} {taus}, number {choice.chosen} chosen", flush=True)
+
+
 def main():
     """Print one line per table and way."""
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("tables", nargs="*")
+    parser.add_argument("--choices", action="store_true")
+    arguments = parser.parse_args()
     tables = read_protocol(PROTOCOL).tables
-    for name in sys.argv[2:] or tables:
-        task = load_table(name, tables[name], folder)
+    for name in arguments.tables or tables:
+        task = load_table(name, tables[name], arguments.data)
+        if arguments.choices:
+            print_choices(name, task)
+            continue
         train, (Z_new, is_bad_new), parts = judged_halves(task)
         head = f"{name:10} {len(train[0]):6,} rows, {train[1].mean():4.0%} bad"
         ways = {
