@@ -33,7 +33,9 @@ def make_arena() -> Arena:
     initial = InitialSettings(
         n_generators=PARTICLES, steps=10, base_steps=50, device="cpu"
     )
-    return prepare_swarm(task, 0, SwarmRequest(initial=initial)).arena
+    # nor does whether there is anything to find for them
+    request = SwarmRequest(initial=initial, anyway=True)
+    return prepare_swarm(task, 0, request).arena
 
 
 def one_predict(arena: Arena, points: np.ndarray) -> np.ndarray:
