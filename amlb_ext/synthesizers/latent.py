@@ -33,6 +33,9 @@ ACTIVE = 1e-2
 #: Most rows one mixture is fitted to, and rounds of EM: 10,000 rows and 100 rounds doubled
 #: the time of a fit.
 MOST_ROWS, ROUNDS = 5000, 50
+#: Beyond this many rows EM counts in single precision, in half the time and to the same likelihood
+#: but for its sixth digit.
+SINGLE_BEYOND = 2500
 #: Keys of the mixtures that are no class's: of means and target, and of the means of all rows.
 JOINT, ANY_CLASS = 0, -1
 
@@ -208,11 +211,11 @@ class LatentMixture(BaseEstimator):
         # an unfinished EM is still a density
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            mixture.fit(rows)
+            mixture.fit(rows.astype(np.float32) if n > SINGLE_BEYOND else rows)
         return Mixture(
-            weights=mixture.weights_,
-            means=mixture.means_,
-            covariances=mixture.covariances_,
+            weights=mixture.weights_.astype(float),
+            means=mixture.means_.astype(float),
+            covariances=mixture.covariances_.astype(float),
         )
 
 

@@ -16,15 +16,6 @@ from torch.optim.adamw import adamw
 #: First and last rate of AdamW, half a cosine between them, and the largest gradient (Table 2).
 RATES = (1e-3, 1e-4)
 CLIP = 3.0
-#: What else AdamW needs, at torch's defaults.
-ADAMW = {
-    "beta1": 0.9,
-    "beta2": 0.999,
-    "weight_decay": 1e-2,
-    "eps": 1e-8,
-    "amsgrad": False,
-    "maximize": False,
-}
 #: Looks at the held-out rows in a training, and how many without a gain end it.
 CHECKS, PATIENCE = 40, 6
 
@@ -90,7 +81,13 @@ class FlatAdamW:
                 state_steps=[self._n_steps],
                 lr=rate,
                 fused=True,
-                **ADAMW,
+                # torch's defaults
+                beta1=0.9,
+                beta2=0.999,
+                weight_decay=1e-2,
+                eps=1e-8,
+                amsgrad=False,
+                maximize=False,
             )
         gradient.zero_()
 
