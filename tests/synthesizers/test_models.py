@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
 from amlb_ext.synthesizers import latent as latent_module
+from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.local import LocalResampler
 from amlb_ext.synthesizers.network import MAX_HEADS, Network, log_softmax
