@@ -46,8 +46,8 @@ SPLITS = 40
 REGION_SHARES = (0.5, 1.0, 0.0)
 MADE_SHARES = (0.0, 0.5)
 #: Beyond this many training rows their weights come from one region, out of its bag, in place of a
-#: region per part: five more forests cost as much as all fits of F and of the oracle together, and
-#: foresee no more failures (docs/evidence/speed.md).
+#: region per part: five more forests cost nearly as much as all fits of the oracle, and foresee no
+#: more failures (docs/evidence/speed.md). The mixtures were studied on so many rows.
 ONE_REGION_BEYOND = 3_000
 #: Standard errors by which another mixture must be better than a preferred one. The mock folds
 #: share their rows, so that a single one would follow chance.

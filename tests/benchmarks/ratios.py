@@ -5,7 +5,7 @@
     python tests/benchmarks/ratios.py raw.json --check benchmarks/ratios.json
     python tests/benchmarks/ratios.py raw.json --keep benchmarks/ratios.json --add
 
-The last one is for the run of a single bench file: ratios of other groups stay as they were kept.
+The last one is for the run of a single bench file, or without rivals: other ratios stay as kept.
 
 A bench names its group, its ``role`` in it (``ours``, or what it is measured against), where it
 did only a part of the work the ``scale`` to all of it, and further numbers that it measured.
@@ -310,14 +310,14 @@ def losses(rows: list[dict[str, Any]], kept: list[dict[str, Any]]) -> list[str]:
 def merge(
     new: list[dict[str, Any]], kept: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the kept ratios without those of the new groups, which follow.
+    """Return the kept ratios without those that were taken anew, which follow.
 
-    >>> old = [{"group": "a", "value": 1}, {"group": "b", "value": 2}]
-    >>> [row["value"] for row in merge([{"group": "a", "value": 3}], old)]
+    >>> old = [{"group": "a", "figure": "f", "value": 1}, {"group": "a", "figure": "g", "value": 2}]
+    >>> [row["value"] for row in merge([{"group": "a", "figure": "f", "value": 3}], old)]
     [2, 3]
     """
-    measured = {row["group"] for row in new}
-    return [row for row in kept if row["group"] not in measured] + new
+    measured = {(row["group"], row["figure"]) for row in new}
+    return [row for row in kept if (row["group"], row["figure"]) not in measured] + new
 
 
 def main() -> int:
@@ -328,7 +328,7 @@ def main() -> int:
     parser.add_argument(
         "--add",
         action="store_true",
-        help="with --keep: leave ratios of groups that this run did not take",
+        help="with --keep: leave ratios that this run did not take",
     )
     parser.add_argument("--check", type=Path, help="compare with these")
     arguments = parser.parse_args()
@@ -341,7 +341,14 @@ def main() -> int:
             if (row["group"], row["figure"]) in {*TARGETS, *KEPT}
         ]
         if arguments.add:
-            kept = merge(kept, json.loads(arguments.keep.read_text(encoding="utf-8")))
+            before = json.loads(arguments.keep.read_text(encoding="utf-8"))
+            # what is not kept any more does not stay
+            before = [
+                row
+                for row in before
+                if (row["group"], row["figure"]) in {*TARGETS, *KEPT}
+            ]
+            kept = merge(kept, before)
         arguments.keep.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     worse = (
         losses(rows, json.loads(arguments.check.read_text())) if arguments.check else []
