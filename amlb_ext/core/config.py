@@ -465,7 +465,7 @@ class SynthesizerConfig(Stage):
         description="width of the dense layers of vae, or of the projection of vae_paper",
     )
     batch: int = Field(
-        0, ge=0, description="batch size; 0 chooses 16 to 256 by the number of rows"
+        0, ge=0, description="batch size; 0 chooses 16 to 128 by the number of rows"
     )
     min_rows: int = Field(
         11,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -133,6 +133,8 @@ class CrossFit:
         What made rows must satisfy.
     oracles : tuple of Oracle
         Per target; ``members_`` are in the order of ``parts``.
+    regions : dict of bytes to Region
+        What :meth:`learn_region` has learnt, by the rows that are bad.
     """
 
     key: tuple[str | int, ...]
@@ -153,6 +155,20 @@ class CrossFit:
     judged: np.ndarray
     order: RowOrder | None = None
     relations: FoldRelations | None = None
+    regions: dict[bytes, Region] = field(default_factory=dict, repr=False)
+
+    def learn_region(self, is_bad: np.ndarray) -> Region:
+        """Return the region of the judged rows that are bad, ``(m,)`` bool in their order.
+
+        The mixture of the main test file and the weights of the test rows are settled on the same
+        failures, so it is learnt once for both.
+        """
+        asked = np.packbits(is_bad).tobytes()
+        if asked not in self.regions:
+            Z = self.Z[self.judged]
+            region = Region(self.seeds.weights).fit(Z, is_bad, self.judged_parts)
+            self.regions[asked] = region
+        return self.regions[asked]
 
     @property
     def judged_parts(self) -> CvSplits | None:
@@ -311,7 +327,7 @@ def prepare(
         row=cross.row[judged],
     )
     # learnt from training rows alone, and from features alone: weights know no test label
-    region = Region(cross.seeds.weights).fit(train.Z, train.is_bad, cross.judged_parts)
+    region = cross.learn_region(train.is_bad)
     out_of_fold = _judge_out_of_fold(models, cross, train, region)
 
     if models.ledger is not None:

@@ -95,9 +95,11 @@ class Region:
         if slope > 0:
             self.forest_ = forest
             self.sigmoid_ = sigmoid
-            if len(learnt) < len(all_rows) and weigh_beyond:
-                self.out_of_bag_ = self.weights(all_rows)
             self.out_of_bag_[learnt] = self._calibrate(out_of_bag)
+            if len(learnt) < len(all_rows) and weigh_beyond:
+                others = np.ones(len(all_rows), dtype=bool)
+                others[learnt] = False
+                self.out_of_bag_[others] = self.weights(all_rows[others])
         return self
 
     def _fit_in_order(self, Z: np.ndarray, bad: np.ndarray, parts: CvSplits) -> Region:

@@ -19,6 +19,7 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.parallel import keep_processes
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
@@ -105,7 +106,7 @@ def generate_suite(request: Request) -> GenerationReport:
         # Before the work begins, so that a column that was read wrongly costs no time.
         full_table = str(Layout(request.out).columns)
         tqdm.write(reading_text(loaded.readings, full_table), file=sys.stderr)
-    with lock_folder(layout.lock, layout.root):
+    with lock_folder(layout.lock, layout.root), keep_processes():
         # Again, as it stands now that no other process writes there.
         check_output(layout, settings, request.force)
         hardened = harden_all(layout, loaded.tasks, request)

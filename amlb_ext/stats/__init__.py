@@ -13,5 +13,6 @@ labelled ones do.
 
 Comparisons: ``contrasts`` of candidates with F, ``pairwise`` of candidates with each other,
 ``ranking`` how well two rankings agree, ``best_saving`` how much of F's loss the best candidate
-saves, ``nemenyi`` whether mean ranks of entrants differ.
+saves, ``nemenyi`` whether mean ranks of entrants differ, ``cluster_draws`` bootstrap samples of
+rows that belong together.
 """

@@ -26,9 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.cluster_draws import draw_counts
 
 #: Draws of the bootstrap.
 DRAWS = 300
+#: Counts of clusters that are held at once: a draw holds one for each cluster.
+MOST_COUNTS = 2_000_000
 #: One-sided: the share of draws below the lower limit.
 BELOW = 0.05
 
@@ -134,10 +137,16 @@ def order_agreement(
 
     def draw_signs(size: int) -> np.ndarray:
         """Return the signs of bootstrap samples of so many clusters."""
-        even = np.full(n_clusters, 1 / n_clusters)
-        counts = rng.multinomial(size, even, size=DRAWS)
-        # only signs of differences are read, which the weight of a draw does not change
-        return _pair_signs(counts @ sums)[counts @ weight_sums > 0]
+        signs = []
+        at_once = max(1, MOST_COUNTS // n_clusters)
+        for start in range(0, DRAWS, at_once):
+            n_draws = min(at_once, DRAWS - start)
+            counts = np.stack(
+                [draw_counts(size, n_clusters, rng) for _ in range(n_draws)]
+            )
+            # only signs of differences are read, which the weight of a draw does not change
+            signs.append(_pair_signs(counts @ sums)[counts @ weight_sums > 0])
+        return np.concatenate(signs)
 
     drawn = draw_signs(n_clusters)
     order = _pair_signs(d)

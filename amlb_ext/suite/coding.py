@@ -29,6 +29,8 @@ from amlb_ext.suite.read_record import record_from_json
 Form = Literal["float", "integer", "boolean", "text"]
 #: Forms that are read as numbers.
 NUMBERS = ("float", "integer")
+#: Rows of a file that are held as texts at once.
+BLOCK_ROWS = 5_000
 
 
 def column_form(column: Column) -> Form:
@@ -344,14 +346,22 @@ class Coding:
             A text where a number is wanted.
         """
         # as texts: pandas would take a column of "007" or "NA" for numbers or missing values
-        frame = pd.read_csv(
+        blocks = pd.read_csv(
             path,
             dtype=str,
             keep_default_na=False,
             na_values=[""],
             encoding="utf-8",
+            # a number takes eight bytes, and its text ten times as many
+            chunksize=BLOCK_ROWS,
         )
-        frame = frame.astype(object)
+        with blocks:
+            read = [self._read_block(block) for block in blocks]
+        return pd.concat(read, ignore_index=True)
+
+    def _read_block(self, block: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of texts with every column in its form."""
+        frame = block.astype(object)
         self._check_columns(list(frame.columns))
         numbers = [column.written for column in self.columns if column.form in NUMBERS]
         if not self.kind.is_classification:

@@ -33,6 +33,9 @@ BETAS = (5e-4, 1e-2)  # section 5.6
 #: Up to this many rows the last beta grows, in inverse proportion and at most tenfold.
 FEW_ROWS, MOST_BETA = 500, 10.0
 CROSS_ENTROPY = 0.1  # Table 2
+#: The default batch at most. Twice as many rows a step were no nearer to 8,000 rows of four tables,
+#: and took a quarter longer (docs/evidence/synthesizers.md).
+MOST_BATCH = 128
 #: One row in ten is held out for early stopping, where there are this many.
 HOLD_OUT, HOLD_OUT_FROM = 10, 100
 #: Most rows, and most outputs over all rows, that pass the network at once outside training;
@@ -102,7 +105,7 @@ class VAE(Synthesizer):
     ----------
     epochs, latent, decoder, batch : int
         See :class:`~amlb_ext.core.config.SynthesizerConfig`; ``decoder`` is the width of the
-        dense layers. ``batch`` 0 takes about a thirty-second of the rows, between 16 and 256.
+        dense layers. ``batch`` 0 takes about a thirty-second of the rows, between 16 and 128.
     max_categories : int
         See :class:`~amlb_ext.synthesizers.prep.TablePrep`.
     max_steps : int
@@ -438,9 +441,9 @@ class VAE(Synthesizer):
 
 
 def _default_batch(n: int) -> int:
-    """Return the power of two nearest to a thirty-second of the rows, from 16 to 256."""
+    """Return the power of two nearest to a thirty-second of the rows, from 16 to 128."""
     exponent = round(math.log2(n / 32))
-    return max(16, min(2**exponent, 256))
+    return max(16, min(2**exponent, MOST_BATCH))
 
 
 def kl_weight(done: float, last: float = BETAS[1]) -> float:

@@ -45,6 +45,10 @@ SPLITS = 40
 #: Shares of the region weights and of made rows that are tried, the preferred ones first.
 REGION_SHARES = (0.5, 1.0, 0.0)
 MADE_SHARES = (0.0, 0.5)
+#: Beyond this many training rows their weights come from one region, out of its bag, in place of a
+#: region per part: five more forests cost nearly as much as all fits of the oracle, and foresee no
+#: more failures (docs/evidence/speed.md). The mixtures were studied on so many rows.
+ONE_REGION_BEYOND = 3_000
 #: Standard errors by which another mixture must be better than a preferred one. The mock folds
 #: share their rows, so that a single one would follow chance.
 CLEARLY = 2.0
@@ -257,32 +261,60 @@ class _TrainingRecord:
             teacher = Teacher(cross.oracles[0], cross.Z, cross.y[:, 0])
         gaps = []
         expected = []
-        weights = []
-        for number, part in enumerate(parts):
+        for part in parts:
             # asked once for both, since neighbours take their time over many rows
             predicted = part.predict_candidates(part.rows, target)
             opinion = part.weigh_predictions(predicted, part.rows, target)
             gaps.append(opinion.losses.gaps)
             if teacher is not None:
                 expected.append(_expected_gaps(teacher, part, predicted))
-            others = [other for other in parts if other is not part]
-            if cross.order is not None and cross.order.time is not None:
-                others = list(parts[:number])
-            if not others:
-                # the first in time has nothing to learn its region from
-                share_bad = part.rows.is_bad.mean()
-                weights.append(np.full(len(part.rows), share_bad))
-                continue
-            is_bad_there = np.concatenate([other.rows.is_bad for other in others])
-            Z_of_others = np.concatenate([other.rows.Z for other in others])
-            region = Region(cross.seeds.weights + number).fit(Z_of_others, is_bad_there)
-            weights.append(region.weights(part.rows.Z))
         return cls(
             gaps=np.concatenate(gaps),
             expected=np.concatenate(expected) if can_make else None,
-            weights=np.concatenate(weights),
+            weights=_unseen_weights(cross, parts),
             is_bad=is_bad,
         )
+
+
+def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
+    """Return P(bad | x) of the rows of all parts, none by a tree that learnt from the row."""
+    if len(cross.judged) > ONE_REGION_BEYOND:
+        return _out_of_bag_weights(cross, parts)
+    weights = []
+    for number, part in enumerate(parts):
+        others = [other for other in parts if other is not part]
+        if _looks_forward(cross):
+            others = list(parts[:number])
+        if not others:
+            weights.append(_share_of_bad(part))
+            continue
+        is_bad_there = np.concatenate([other.rows.is_bad for other in others])
+        Z_of_others = np.concatenate([other.rows.Z for other in others])
+        region = Region(cross.seeds.weights + number).fit(Z_of_others, is_bad_there)
+        weights.append(region.weights(part.rows.Z))
+    return np.concatenate(weights)
+
+
+def _out_of_bag_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
+    """Return the weights of the region that the test rows are weighed by, see :class:`Region`."""
+    is_bad = np.zeros(len(cross.Z), dtype=bool)
+    for (_, held), part in zip(cross.parts, parts, strict=True):
+        is_bad[held] = part.rows.is_bad
+    weight = np.empty(len(cross.Z))
+    weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_bag_
+    weights = [weight[held] for _, held in cross.parts]
+    if _looks_forward(cross):
+        weights[0] = _share_of_bad(parts[0])
+    return np.concatenate(weights)
+
+
+def _looks_forward(cross: CrossFit) -> bool:
+    return cross.order is not None and cross.order.time is not None
+
+
+def _share_of_bad(part: HeldOutPart) -> np.ndarray:
+    """Return equal weights: the first part in time has nothing to learn its region from."""
+    return np.full(len(part.rows), part.rows.is_bad.mean())
 
 
 def _expected_gaps(

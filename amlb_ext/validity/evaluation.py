@@ -11,9 +11,10 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,7 @@ from amlb_ext.validity.reference import (
     PartLosses,
     Reference,
     ReferenceRows,
+    TrainingRows,
     build_reference,
     choose_training_rows,
     score_training_part,
@@ -170,15 +172,23 @@ def evaluate_task(
         far=far,
         whole=whole,
     )
+    # fewer candidates make no ranking, so nothing is held to the reference
+    chosen, chosen_note = None, ""
+    if len(specs) >= MIN_CANDIDATES:
+        chosen, chosen_note = choose_training_rows(rows)
     folds = sorted(rows.folds)  # the order in which losses of folds are pooled
-    jobs = []
+    jobs: list[tuple[Any, ...]] = []
     for fold in folds:
         # a job carries the rows of its own fold alone
         rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
-        jobs.append((rows_of_fold, fold, request))
+        jobs.append((score_fold, rows_of_fold, fold, request))
+    if chosen is not None:
+        # beside the folds, so that no process waits for the last of them
+        jobs += _reference_jobs(rows, chosen, request)
     # jobs end in any order, and an order that changed with it would change the pooled losses
-    by_job = dict(run_jobs(score_fold, jobs, min(workers, len(jobs))))
-    scores = [by_job[number] for number in range(len(jobs))]
+    by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
+    results = [by_job[number] for number in range(len(jobs))]
+    scores = results[: len(folds)]
 
     dropped: dict[str, str] = {}
     notes = []
@@ -196,7 +206,17 @@ def evaluate_task(
     if size == "quick" and most_rows > QUICK_ROWS:
         fewer_rows = [name for name in specs if name not in whole]
     pooled = _pool_parts(rows, folds, scores, columns)
-    reference = _score_reference(rows, pooled, request, names=names, workers=workers)
+    if len(names) < MIN_CANDIDATES:
+        chosen, chosen_note = None, ""
+    reference = _join_reference(
+        pooled,
+        chosen=chosen,
+        scored=results[len(folds) :] if chosen is not None else [],
+        specs=specs,
+        names=names,
+        n_classes=len(rows.labels),
+        note=chosen_note,
+    )
     if reference.note:
         notes.append(reference.note)
     return TaskEvaluation(
@@ -212,40 +232,57 @@ def evaluate_task(
     )
 
 
-def _score_reference(
-    rows: TaskRows,
-    pooled: Mapping[str, ScoredRows],
-    request: _FoldRequest,
-    *,
-    names: Sequence[str],
-    workers: int,
-) -> Reference:
-    """Score the training rows on which F fails out of fold, and join them to the test rows."""
-    chosen, note = None, ""
-    # fewer candidates make no ranking, so nothing is held to the reference
-    if len(names) >= MIN_CANDIDATES:
-        chosen, note = choose_training_rows(rows)
-    scored: list[PartLosses] = []
+def _run_job(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a job of :func:`evaluate_task`, which has two kinds of them."""
+    return function(*arguments)
+
+
+def _asked_candidates(names: Iterable[str]) -> list[str]:
+    """Return the candidates that made rows are to order."""
     # a match of F is there for what can be mended: fitted on all rows, it costs as much as F
-    asked = [name for name in names if not name.endswith(ALL_ROWS)]
-    if chosen is not None:
-        specs = {name: request.specs[name] for name in asked}
-        rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
-        jobs = []
-        for part in chosen.parts:
-            jobs.append(
-                (
-                    rows_of_fold,
-                    chosen,
-                    part,
-                    specs,
-                    request.whole,
-                    request.most_rows,
-                    request.seed,
-                )
+    return [name for name in names if not name.endswith(ALL_ROWS)]
+
+
+def _reference_jobs(
+    rows: TaskRows, chosen: TrainingRows, request: _FoldRequest
+) -> list[tuple[Any, ...]]:
+    """Return the jobs that score the training rows on which F fails out of fold."""
+    asked = _asked_candidates(request.specs)
+    specs = {name: request.specs[name] for name in asked}
+    rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
+    jobs = []
+    for part in chosen.parts:
+        jobs.append(
+            (
+                score_training_part,
+                rows_of_fold,
+                chosen,
+                part,
+                specs,
+                request.whole,
+                request.most_rows,
+                request.seed,
             )
-        by_job = dict(run_jobs(score_training_part, jobs, min(workers, len(jobs))))
-        scored = [by_job[number] for number in range(len(jobs))]
+        )
+    return jobs
+
+
+def _join_reference(
+    pooled: Mapping[str, ScoredRows],
+    *,
+    chosen: TrainingRows | None,
+    scored: Sequence[PartLosses],
+    specs: Mapping[str, ModelSpec],
+    names: Sequence[str],
+    n_classes: int,
+    note: str,
+) -> Reference:
+    """Join the training rows on which F fails out of fold to the test rows."""
+    asked = _asked_candidates(names)
+    # a candidate that failed on some fold was asked about training rows all the same
+    all_asked = _asked_candidates(specs)
+    columns = [all_asked.index(name) for name in asked]
+    scored = [replace(part, candidates=part.candidates[:, columns]) for part in scored]
     full = pooled["full"]
     test = ReferenceRows(losses=full.losses, weights=full.weight, y=full.y)
     failures = test.take(np.zeros(0, dtype=int))
@@ -259,7 +296,7 @@ def _score_reference(
         scored=scored,
         names=names,
         asked=np.array([names.index(name) for name in asked], dtype=int),
-        n_classes=len(rows.labels),
+        n_classes=n_classes,
         note=note,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest
 
+from amlb_ext.stats.cluster_draws import draw_counts
 from amlb_ext.stats.order_agreement import order_agreement
 from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
@@ -79,9 +80,9 @@ def _bootstrap_interval(
     # a draw counts clusters, so their sums are all it needs
     first_sums = _cluster_sums(first, codes[:n_first], n_clusters)
     second_sums = _cluster_sums(second, codes[n_first:], n_clusters)
-    even = np.full(n_clusters, 1 / n_clusters)
     values = []
-    for counts in rng.multinomial(n_clusters, even, size=DRAWS):
+    for _ in range(DRAWS):
+        counts = draw_counts(n_clusters, n_clusters, rng)
         first_drawn = counts @ first_sums
         second_drawn = counts @ second_sums
         # the last column holds the weights; a draw may hold no row of one side

@@ -1,8 +1,8 @@
 """The estimate wing's searches beside a library's and beside what they cannot avoid, in one run.
 
-OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_estimate.py --benchmark-json=raw.json
+OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_estimate.py --benchmark-json=raw.json \
+  --benchmark-timer=time.process_time
 
-On a machine that others use as well, add ``--benchmark-timer=time.process_time``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The genetic search beside F's own ``predict`` and beside textbook DEAP, in one run.
 
-OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_search.py --benchmark-json=raw.json
+OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_search.py --benchmark-json=raw.json \
+  --benchmark-timer=time.process_time
 
-On a machine that others use as well, add ``--benchmark-timer=time.process_time``: with one thread
-that is the time the machine was really given.
+Processor time: with one thread that is the time the machine was really given. What is measured
+beside is taken by the same clock.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -47,10 +49,48 @@ def only_predict(asked: Search, calls: list[np.ndarray]) -> None:
 
 
 def only_draw(rows: int) -> None:
-    """Draw twelve 16-bit words a row: a yardstick, since nanoseconds differ between machines."""
+    """Draw twelve 16-bit words a row, as the search does: so much of its time is drawing."""
     generator = np.random.Generator(np.random.SFC64(0))
     for _ in range(0, rows, DRAWN):
         generator.integers(0, 2**16, (DRAWN, 12), dtype=np.uint16)
+
+
+class OwnCalls:
+    """Counts calls of functions, but those within F's predictions, while it is the profiler."""
+
+    def __init__(self, asked: Search) -> None:
+        self.asked = asked
+        self.count = 0
+
+    def __call__(self, frame: object, event: str, argument: object) -> None:
+        """Count one more call."""
+        if event in ("call", "c_call"):
+            self.count += 1
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Ask F, uncounted."""
+        sys.setprofile(None)
+        try:
+            return self.asked.predict(Z)
+        finally:
+            sys.setprofile(self)
+
+
+def count_own_work(asked: Search) -> dict[str, float]:
+    """Return what a search takes on any machine: calls beyond predict, and bytes at its peak."""
+    settings = {"domain": asked.domain, "config": asked.config, "seed": 1}
+    own = OwnCalls(asked)
+    sys.setprofile(own)
+    try:
+        genetic_search(own.predict, asked.bad, asked.y, **settings)
+    finally:
+        sys.setprofile(None)
+    tracemalloc.start()
+    genetic_search(asked.predict, asked.bad, asked.y, **settings)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    population = asked.bad.nbytes * asked.config.population
+    return {"own_calls": own.count, "bytes": peak, "population_bytes": population}
 
 
 def test_batched(benchmark, problem):
@@ -63,9 +103,9 @@ def test_batched(benchmark, problem):
 
     def measure_beside() -> None:
         for role, other in others.items():
-            start = time.perf_counter()
+            start = time.process_time()
             other()
-            beside[role].append(time.perf_counter() - start)
+            beside[role].append(time.process_time() - start)
 
     benchmark.group = f"search, {name}"
     benchmark.pedantic(
@@ -77,7 +117,8 @@ def test_batched(benchmark, problem):
         warmup_rounds=1,
     )
     medians = {role: float(np.median(seconds)) for role, seconds in beside.items()}
-    benchmark.extra_info.update(role="ours", rows=asked.rows, **medians)
+    counts = count_own_work(asked) if name in ROUNDS else {}
+    benchmark.extra_info.update(role="ours", rows=asked.rows, **medians, **counts)
 
 
 @pytest.mark.parametrize("name", list(DEAP_POINTS))

@@ -1,8 +1,9 @@
 """An iteration of a swarm, all of its particles in one predict, beside one predict for each.
 
-OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_swarm.py --benchmark-json=raw.json
+OMP_NUM_THREADS=1 python -m pytest tests/benchmarks/bench_swarm.py --benchmark-json=raw.json \
+  --benchmark-timer=time.process_time
 
-On a machine that others use as well, add ``--benchmark-timer=time.process_time``. Both sides draw
+Both sides draw
 the same rows and give the same values.
 """
 
@@ -32,7 +33,9 @@ def make_arena() -> Arena:
     initial = InitialSettings(
         n_generators=PARTICLES, steps=10, base_steps=50, device="cpu"
     )
-    return prepare_swarm(task, 0, SwarmRequest(initial=initial, anyway=True)).arena
+    # nor does whether there is anything to find for them
+    request = SwarmRequest(initial=initial, anyway=True)
+    return prepare_swarm(task, 0, request).arena
 
 
 def one_predict(arena: Arena, points: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ RIDGE, GENERATE, ASKED = (
 )
 KEPT = [
     {"group": RIDGE, "figure": SEARCH[0].name, "value": 1301.0},
-    {"group": RIDGE, "figure": SEARCH[3].name, "value": 10.0},
-    {"group": GENERATE, "figure": WHOLE[-1].name, "value": 1.8},
+    {"group": RIDGE, "figure": SEARCH[4].name, "value": 10.0},
+    {"group": GENERATE, "figure": WHOLE[4].name, "value": 1.8},
     {"group": ASKED, "figure": CALLS[0].name, "value": 20.0},
 ]
 
@@ -24,11 +24,17 @@ def test_a_quicker_rival_and_a_slower_core_are_no_loss():
 
 
 def test_more_work_is_a_loss():
-    [drawing] = losses(measured(1301.0, 14.0, 1.8, 20.0), KEPT)
-    assert drawing == f"{RIDGE}, {SEARCH[3].name}: 14.0, was 10.0"
+    [calls] = losses(measured(1301.0, 14.0, 1.8, 20.0), KEPT)
+    assert calls == f"{RIDGE}, {SEARCH[4].name}: 14, was 10"
     worse, beyond_promise = losses(measured(1301.0, 10.0, 1.8, 31.0), KEPT)
     assert worse == f"{ASKED}, {CALLS[0].name}: 31, was 20"
     assert "31.0, not 30" in beyond_promise
+
+
+def test_no_time_of_a_search_is_guarded():
+    slow = [{"group": RIDGE, "figure": figure.name, "value": 99} for figure in SEARCH]
+    quick = [{**row, "value": 1} for row in slow[:4]]
+    assert losses(slow, quick) == []
 
 
 def test_what_is_not_measured_any_more_is_told():

@@ -6,14 +6,18 @@
 
 Tables are simulated unless one is given (``--rows 0``: all of it). One run per number of rows,
 columns, folds, tasks and workers, each in a process of its own, one thread; a run prints one JSON
-line (``--raw FILE`` keeps them): wall and processor seconds, the latter also by stage, and peak
-memory beyond the imports in MB and as a multiple of the table in memory (8 bytes a cell). Then,
-where one of them was varied, the exponent b of a fit of ``log seconds = a + b log size`` for every
-stage: 1 is linear.
+line (``--raw FILE`` keeps them): wall and processor seconds, the latter also by stage, and memory:
+the peak, what of it lies beyond the interpreter and all imports, what beyond the end of reading,
+the latter also as a multiple of the encoded table (8 bytes a cell), and by which stage the peak was
+raised, in MB. With one worker the run's own process is the worker. Then, where one of the sizes was
+varied, the exponent b of a fit of ``log seconds = a + b log size`` for every stage: 1 is linear.
 
 A stage is what its functions take without the stages inside them; fits of F inside a null re-fit
-count as F, candidates as ``zoo``. With two workers only the wall clock is taken. ``--profile FILE``
-writes a cProfile of the run, to be read by ``python -m pstats`` or drawn by any of its viewers.
+count as F, candidates as ``zoo``. With two workers there are no stages, but ``serial_share``: the
+share of processor seconds that the process which hands out the work spends itself, when the
+workers have nothing to do. With more than a ninth of them two workers cannot be 1.8 times as fast
+as one. ``--profile FILE`` writes a cProfile of the run, to be read by ``python -m pstats`` or drawn
+by any of its viewers.
 """
 
 from __future__ import annotations
@@ -36,22 +40,59 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+#: What a run imports as it goes along, beside what ``generate`` imports at once: the interpreter's
+#: share of time and memory, not the table's.
+IMPORTED_LATE = (
+    "amlb_ext.synthesizers.vae",
+    "amlb_ext.sources.bundled",
+    "pyarrow.dataset",
+    "sklearn.manifold",
+    "sklearn.mixture",
+    "sklearn.naive_bayes",
+    "sklearn.neural_network",
+)
 #: Stages that are F's and the synthesizer's own: the floor.
 FLOOR = ("fit F", "train synthesizer")
 
 
+def peak_mb() -> float:
+    """Return the most memory that this process held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def children_seconds() -> float:
+    """Return the processor seconds of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Stages:
-    """Processor seconds by stage, each without those of the stages it calls."""
+    """Processor seconds by stage, each without those of the stages it calls.
+
+    ``raised`` has the MB by which each stage raised the process's peak.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
+        self.raised: dict[str, float] = defaultdict(float)
+        self._peak = peak_mb()
         self._stack = [("other", False)]
         self._since = time.process_time()
 
+    def begin(self) -> None:
+        """Count from here on: imports are nobody's."""
+        self._turn()
+        self.seconds.clear()
+        self.raised.clear()
+
     def _turn(self) -> None:
         now = time.process_time()
-        self.seconds[self._stack[-1][0]] += now - self._since
+        peak = peak_mb()
+        stage = self._stack[-1][0]
+        self.seconds[stage] += now - self._since
+        self.raised[stage] += peak - self._peak
         self._since = now
+        self._peak = peak
 
     def watch(self, owner: Any, name: str, stage: str, whole: bool = False) -> None:
         """Count calls of ``owner.name`` as a stage; ``whole``: with everything they call."""
@@ -112,10 +153,22 @@ def watched() -> Stages:
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "measure_task", "certificate", whole=True)
-    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=False)
+    stages.watch(evaluate, "score_training_part", "zoo", whole=True)
+    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=True)
     stages.watch(sides, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
+
+
+def load_libraries() -> None:
+    """Import what a run imports late; torch loads more of itself at its first step."""
+    for name in IMPORTED_LATE:
+        importlib.import_module(name)
+    from amlb_ext.synthesizers.vae import VAE
+
+    rng = np.random.default_rng(0)
+    model = VAE(epochs=2, latent=4, decoder=16)
+    model.fit(rng.random((60, 3)), rng.random(60), cards=(), n_classes=0, rng=rng)
 
 
 def simulate(rows: int, columns: int, kind: str, seed: int) -> pd.DataFrame:
@@ -162,8 +215,12 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         layers.setdefault("source", {})["target"] = target
         config = build_config(layers)
         stages = watched() if given["workers"] == 1 else None
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        load_libraries()
+        before = peak_mb()
         profiler = _profiler(given["profile"])
+        if stages:
+            stages.begin()
+        workers_used = children_seconds()
         start, used = time.perf_counter(), time.process_time()
         request = Request(sources=tuple(sources), out=Path(folder, "suite"), config=config,
                           execution=Execution(given["workers"]), certificate=given["certificate"],
@@ -175,10 +232,13 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
             profiler.dump_stats(given["profile"])
         if stages:
             stages._turn()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        workers_cpu = children_seconds() - workers_used
+        peak = peak_mb()
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     seconds = dict(stages.seconds) if stages else {}
     floor = sum(seconds.get(name, 0.0) for name in FLOOR)
+    raised = dict(stages.raised) if stages else {}
+    beyond_reading = peak - before - raised.get("read", 0.0)
     return {
         **{
             k: given[k]
@@ -186,13 +246,16 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         },
         "table_mb": size / 2**20,
         "wall": wall,
-        "cpu": used,
+        "cpu": used + workers_cpu,
+        "serial_share": used / (used + workers_cpu),
         "beyond_floor": 1 - floor / used if stages else None,
         "peak_mb": peak,
         "beyond_imports_mb": peak - before,
+        "beyond_reading_mb": beyond_reading,
         "worker_mb": child,
-        "multiple": (peak - before) / (size / 2**20),
+        "multiple": beyond_reading / (size / 2**20),
         "seconds": dict(sorted(seconds.items(), key=lambda item: -item[1])),
+        "raised_mb": raised,
         "failures": report.failures,
         "tasks_made": len(report.tasks),
     }

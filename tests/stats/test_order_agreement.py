@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats import cluster_draws
+from amlb_ext.stats import order_agreement as module
 from amlb_ext.stats.order_agreement import order_agreement
 from amlb_ext.stats.ranking import kendall_tau
 
@@ -103,3 +105,24 @@ def test_no_order_at_all_has_no_share():
 def test_candidates_that_do_not_match_are_refused(judged, D):
     with pytest.raises(DataError):
         agreement(judged, D)
+
+
+def test_draws_in_blocks_are_the_draws_at_once(monkeypatch):
+    D = sample(150, 3)
+    at_once = agreement(TRUTH, D, as_many=20)
+    monkeypatch.setattr(module, "MOST_COUNTS", 7 * len(D))
+    assert agreement(TRUTH, D, as_many=20) == at_once
+
+
+def test_clusters_that_are_counted_are_drawn_as_by_a_multinomial(monkeypatch):
+    D = sample(150, 3)
+    multinomial = agreement(TRUTH, D, as_many=20)
+    monkeypatch.setattr(cluster_draws, "COUNTED_BEYOND", 0)
+    counted = agreement(TRUTH, D, as_many=20)
+    # other draws of the same distribution: the standard error of a mean of 300 is about .01
+    assert counted != multinomial
+    for name in ("relative", "itself", "reached"):
+        assert getattr(counted, name) == pytest.approx(
+            getattr(multinomial, name), abs=0.04
+        )
+    assert counted.tau == multinomial.tau

@@ -17,6 +17,7 @@ from amlb_ext.amlb.safe_text import (
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.suite import Coding
+from amlb_ext.suite import coding as coding_module
 from amlb_ext.suite.coding import column_form, write_csv
 
 TEXTS = st.lists(st.text(max_size=4), min_size=1, max_size=8, unique=True)
@@ -192,3 +193,25 @@ def test_a_written_column_is_read_back_as_the_column_it_holds():
     assert [column_form(back[column.name]) for column in columns] == [
         c.form for c in columns
     ]
+
+
+@pytest.mark.parametrize("rows", [0, 5, 22])
+def test_files_are_read_in_blocks_as_they_are_at_once(tmp_path, monkeypatch, rows):
+    table = pd.DataFrame(
+        {
+            "number": np.linspace(0, 1, 22),
+            "text": list("abcabcabcab") * 2,
+            "y": [1.5, 2.0] * 11,
+        }
+    )
+    task = make_task(table, "y", name="t")
+    coding = Coding.of(task)
+    path = tmp_path / "t.csv"
+    write_csv(coding.encode(task.features, task.target).head(rows), path)
+    at_once = coding.read_csv(path)
+    monkeypatch.setattr(coding_module, "BLOCK_ROWS", 5)
+    in_blocks = coding.read_csv(path)
+    pd.testing.assert_frame_equal(in_blocks, at_once)
+    features, target = coding.decode(in_blocks)
+    pd.testing.assert_frame_equal(features, task.features.head(rows))
+    assert target.tolist() == task.target.head(rows).tolist()

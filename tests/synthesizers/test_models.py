@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.synthesizers import latent as latent_module
 from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.local import LocalResampler
@@ -146,6 +147,30 @@ def test_mixture_conditions_on_two_regression_targets():
         assert z[:, 0].mean() == pytest.approx(at[0] - at[1], abs=0.05)
         assert z[:, 0].std() == pytest.approx(0.1, abs=0.03)
         assert z[:, 1].std() == pytest.approx(1, abs=0.15)
+
+
+def test_the_mixture_of_all_classes_is_fitted_for_a_class_of_one_row_alone():
+    y = np.repeat([0, 1], 100)
+    mu = rng(1).standard_normal((200, 2)) + 4 * y[:, None]
+    known = LatentMixture().fit(mu, np.zeros(2), y, 2, rng())
+    assert sorted(known.mixtures_) == [0, 1]
+    rare = LatentMixture().fit(mu, np.zeros(2), y, 3, rng())
+    assert sorted(rare.mixtures_) == [-1, 0, 1]
+    # what is drawn of the known classes does not depend on it
+    assert known.sample(y, rng()).tolist() == rare.sample(y, rng()).tolist()
+    assert rare.sample(np.array([2]), rng()).shape == (1, 2)
+
+
+def test_a_mixture_of_many_rows_in_single_precision_draws_as_in_double(monkeypatch):
+    y = rng().standard_normal(3000)
+    mu = np.column_stack([y + 0.1 * rng(1).standard_normal(3000), rng(2).random(3000)])
+    at = np.linspace(-1, 1, 500)
+    single = LatentMixture().fit(mu, np.full(2, 0.01), y, 0, rng()).sample(at, rng())
+    monkeypatch.setattr(latent_module, "SINGLE_BEYOND", 5000)
+    double = LatentMixture().fit(mu, np.full(2, 0.01), y, 0, rng()).sample(at, rng())
+    # the same draws of all but the same mixture
+    assert single.dtype == np.float64
+    assert np.abs(single - double).mean() < 0.02
 
 
 def test_a_vector_of_one_target_is_that_target():

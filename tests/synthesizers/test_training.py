@@ -1,6 +1,8 @@
 """Optimizer, early stopping, and what the default does from a handful of rows to many."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -58,6 +60,20 @@ def test_flat_adamw_is_torch_s(scale):
         adamw.step()
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_learning_does_not_import_torch_s_compiler():
+    # a second and 70 MB in every worker
+    code = (
+        "import sys, numpy as np\n"
+        "from amlb_ext.synthesizers.vae import VAE\n"
+        "rng = np.random.default_rng(0)\n"
+        "X = rng.random((40, 3))\n"
+        "model = VAE(epochs=2, latent=4, decoder=16)\n"
+        "model.fit(X, rng.random(40), cards=(), n_classes=0, rng=rng).sample(5, rng)\n"
+        "assert 'torch' in sys.modules and 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_flat_parameters_keep_their_order_in_memory():

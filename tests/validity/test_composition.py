@@ -10,14 +10,17 @@ import pytest
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.composition import REPEATS, Composition
 from amlb_ext.hardening.fold import check_several_targets, harden_fold
 from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.weights import Region
 from amlb_ext.pipeline.job import harden_calibrated
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite.copy_counts import population_rows
+from amlb_ext.validity import composition as composition_module
 from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
@@ -50,6 +53,15 @@ def bent_task(n_train=240, n_test=80, seed=0):
     return task.with_folds((Fold(rows[:n_train], rows[n_train:]),))
 
 
+def weights_of_training_rows():
+    """Return P(bad | x) of the training rows, part after part."""
+    task = bent_task()
+    config = build_config(LIGHT)
+    cross = cross_fit([task], 0, config)
+    parts = HeldOutCandidates([task], config, cross).unfitted
+    return composition_module._unseen_weights(cross, parts)
+
+
 def choose(task, settings=None):
     config = build_config({**LIGHT, **(settings or {})})
     cross = cross_fit([task], 0, config)
@@ -76,6 +88,45 @@ def test_the_choice_is_one_of_the_options_and_none_is_clearly_better(choice):
     best = max(option.tau for option in choice.options)
     assert best - chosen.tau < 0.1
     assert choice.to_json()["tau"]["chosen"] == chosen.tau
+
+
+def test_many_rows_share_one_region_that_has_not_seen_them(monkeypatch):
+    per_part = weights_of_training_rows()
+    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
+    fits = []
+    fit = Region.fit
+    monkeypatch.setattr(
+        Region, "fit", lambda region, *args: fits.append(0) or fit(region, *args)
+    )
+    out_of_bag = weights_of_training_rows()
+    assert len(fits) == 1
+    # other trees, the same corner
+    assert np.corrcoef(per_part, out_of_bag)[0, 1] > 0.8
+
+
+def test_the_region_of_the_mixture_is_that_of_the_test_rows(monkeypatch):
+    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
+    fits = []
+    fit = Region.fit
+    monkeypatch.setattr(
+        Region, "fit", lambda region, *args: fits.append(0) or fit(region, *args)
+    )
+    config = build_config({**LIGHT, "search": {"copies": 0, "kappa": 0.1}})
+    harden_calibrated((bent_task(),), 0, config)
+    assert len(fits) == 1
+
+
+@pytest.mark.parametrize("column", ["time", "group"])
+def test_rows_with_an_order_share_one_region_too(monkeypatch, column):
+    task = bent_task()
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 40, len(task.features))
+    if column == "time":
+        values = np.arange(len(task.features))
+    order = RowOrder(**{column: values})
+    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
+    choice = choose(dataclasses.replace(task, order=order))
+    assert len(choice.options) == 7
 
 
 def test_parts_that_the_user_names_are_taken_as_they_stand():

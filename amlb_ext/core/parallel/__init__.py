@@ -16,6 +16,7 @@ number of workers nor their place can change a byte.
 
 from amlb_ext.core.parallel.execution import Execution, available_cores
 from amlb_ext.core.parallel.jobs import run_jobs, run_units
+from amlb_ext.core.parallel.processes import keep_processes
 from amlb_ext.core.parallel.units import Unit, UnitOutcome
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Unit",
     "UnitOutcome",
     "available_cores",
+    "keep_processes",
     "run_jobs",
     "run_units",
 ]

@@ -47,11 +47,18 @@ PATIENCE = 60.0
 
 
 class WorkerProcess:
-    """A process of loky that is started when needed, and again after it was killed."""
+    """A process of loky that is started when needed, and again after it was killed.
+
+    Attributes
+    ----------
+    is_busy : bool
+        Whether it computes a unit.
+    """
 
     def __init__(self) -> None:
         #: loky's pool of one process; None before the first unit and after an end.
         self._pool: Any = None
+        self.is_busy = False
 
     def run(
         self,
@@ -83,6 +90,23 @@ class WorkerProcess:
         UnitFailed
             The function raised.
         """
+        self.is_busy = True
+        try:
+            return self._run(
+                function, arguments, timeout=timeout, memory=memory, on_stage=on_stage
+            )
+        finally:
+            self.is_busy = False
+
+    def _run(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        *,
+        timeout: float,
+        memory: int,
+        on_stage: Listener | None,
+    ) -> UnitReport:
         with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
             # The process creates the log when the unit begins.
             log = Path(folder, "log")
@@ -291,6 +315,50 @@ def _read_end(log: Path, max_bytes: int = 100_000) -> str:
         return ""
 
 
+# Processes that one pool of a run leaves to the next. To start one takes seconds, most of them for
+# imports, and a run that makes a suite and certifies it has several pools, one after the other.
+
+#: Idle processes; None outside of :func:`keep_processes`.
+_kept: list[WorkerProcess] | None = None
+_kept_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def keep_processes() -> Iterator[None]:
+    """Let pools that are closed within leave their idle processes to those opened after them.
+
+    They end with the context.
+    """
+    global _kept
+    with _kept_lock:
+        is_outermost = _kept is None
+        if _kept is None:
+            _kept = []
+    try:
+        yield
+    finally:
+        if is_outermost:
+            with _kept_lock:
+                idle, _kept = _kept or [], None
+            for process in idle:
+                process.close()
+
+
+def _take_kept() -> WorkerProcess:
+    """Return an idle process, or one that is not started yet."""
+    with _kept_lock:
+        return _kept.pop() if _kept else WorkerProcess()
+
+
+def _keep(process: WorkerProcess) -> bool:
+    """Keep an idle process for the next pool; whether it is kept."""
+    with _kept_lock:
+        if _kept is None:
+            return False
+        _kept.append(process)
+        return True
+
+
 # Pools of this machine. Units run in this process, or in processes with one thread here to watch
 # each. A process that dies loses one unit; the others do not notice.
 
@@ -371,10 +439,11 @@ class LocalPool:
         """Do nothing: the threads watch their processes."""
 
     def close(self) -> None:
-        """End every process; unfinished units are lost."""
+        """End every process, but for idle ones that are kept; unfinished units are lost."""
         self._closed = True
         for process in self._processes:
-            process.close()
+            if process.is_busy or not _keep(process):
+                process.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, unit: Unit) -> UnitReport:
@@ -383,7 +452,7 @@ class LocalPool:
         # each thread keeps its process for the next unit
         process = getattr(self._thread, "process", None)
         if process is None:
-            process = WorkerProcess()
+            process = _take_kept()
             self._thread.process = process
             self._processes.append(process)
         return process.run(
