@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.memory import release_memory
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecaster_zoo import (
     ForecasterZoo,
@@ -151,9 +150,7 @@ def _ask_all(
         tests.append(_score(request, windows, every, zoo, f_mase))
         start = end
         scored_parts |= _score_made(made, windows, zoo)
-        release_memory()
     for windows, is_bad in learning:
-        release_memory()
         request = request_at(failing.panel, windows, seed)
         zoo = _learn_zoo(candidates, request)
         scored_parts |= _score_made(made, windows, zoo)
@@ -164,7 +161,6 @@ def _ask_all(
         mean = ask([request.pasts[k] for k in bad]).mean
         f_mase = scaled_errors(windows.future[bad], mean, windows.scale[bad])
         earlier.append(_score(request, windows, bad, zoo, f_mase))
-    release_memory()
     all_tests = _joined(tests)
     return WindowEvidence(
         names=names,
@@ -180,7 +176,6 @@ def _learn_zoo(
 ) -> ForecasterZoo:
     asks = {}
     for candidate in candidates:
-        release_memory()
         try:
             ask = candidate.learn(request)
         except ModelError as error:

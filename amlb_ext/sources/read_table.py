@@ -403,7 +403,6 @@ def read_parquet(
             read_dictionary=[name for name in dictionaries if is_text.get(name)],
             # a file read ahead is in memory twice
             pre_buffer=False,
-            use_threads=False,
         )
     except _DAMAGED as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]

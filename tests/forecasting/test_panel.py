@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frequency import old_spelling, parse_frequency
+from amlb_ext.forecasting.long_table import read_long_table
 from amlb_ext.forecasting.origins import cut_windows, plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 
@@ -151,3 +153,25 @@ def test_a_horizon_longer_than_every_series_is_refused():
     roles = PanelRoles(series="id", time="when", target="y", horizon=30, season=4)
     with pytest.raises(DataError, match="longest series 's0' has 20"):
         plan_origins(read_panel(long_table(), roles))
+
+
+def test_a_parquet_file_is_read_by_its_roles_alone(tmp_path):
+    roles = PanelRoles(series="id", time="time", target="y", horizon=6)
+    times = pd.date_range("2020-01-01", periods=30, freq="MS").astype(str)
+    frame = pd.concat(
+        pd.DataFrame({"id": name, "time": times, "y": range(30), "other": 1.0})
+        for name in ("b", "a", "10", "9")
+    )
+    path = tmp_path / "long.parquet"
+    frame.to_parquet(path, index=False)
+    read = read_long_table(path, roles, SourceConfig(), only_roles=True)
+    assert set(read.columns) == {"id", "time", "y"}
+    # texts that recur in every row are in memory once
+    assert isinstance(read["id"].dtype, pd.CategoricalDtype)
+    short, whole = read_panel(read, roles), read_panel(frame, roles)
+    assert short.names == whole.names == ("10", "9", "a", "b")
+    assert short.calendar.equals(whole.calendar)
+    assert all(map(np.array_equal, short.values, whole.values))
+    missing = PanelRoles(series="id", time="time", target="z", horizon=6)
+    everything = read_long_table(path, missing, SourceConfig(), only_roles=True)
+    assert "other" in everything
