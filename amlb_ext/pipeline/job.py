@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError, ModelError
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.progress import begin_stage
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold
@@ -45,6 +46,8 @@ def write_job(
     except (ModelError, ConfigError, DataError) as error:
         return error
     begin_stage("writing its files")
+    # its models are gone, and tables are written in one piece
+    release_memory()
     layout = Layout(Path(root))
     records = []
     for task, hard, key in zip(group, hard_folds, keys, strict=True):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import Execution, available_cores, run_jobs
 from amlb_ext.core.progress import begin_stage, listening
 from amlb_ext.suite import SuiteFiles
@@ -164,6 +165,8 @@ def certify_job(
     """Certify one task; see :func:`certify`."""
     # the worker reads the files itself: a task's rows are costly to send
     rows = read_task(SuiteFiles.load(directory), task)
+    # reading takes several times the memory of what was read
+    release_memory()
     return certify_with_null(rows, settings, unlabelled=unlabelled, workers=workers)
 
 

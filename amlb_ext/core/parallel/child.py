@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.progress import listening, write_stages_to
 
 #: Environment of a process: numerical libraries read these variables when they are loaded.
@@ -30,8 +31,12 @@ def run_single_threaded(
     """Return ``function(*arguments)`` with numerical libraries held to one thread."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
-        return function(*arguments)
+    try:
+        with threadpool_limits(1):
+            return function(*arguments)
+    finally:
+        # what a unit freed is in pieces, and the next unit may need it in one
+        release_memory()
 
 
 def exit_with_parent(parent: int) -> None:
