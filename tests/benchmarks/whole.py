@@ -39,6 +39,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from memory_peak import peak_mb
 
 #: What a run imports as it goes along, beside what ``generate`` imports at once: the interpreter's
 #: share of time and memory, not the table's.
@@ -53,11 +54,6 @@ IMPORTED_LATE = (
 )
 #: Stages that are F's and the synthesizer's own: the floor.
 FLOOR = ("fit F", "train synthesizer")
-
-
-def peak_mb() -> float:
-    """Return the most memory that this process held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def children_seconds() -> float:
