@@ -16,6 +16,7 @@ from amlb_ext.comparison.labelled import as_frame, free_target_name
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.files import write_file
+from amlb_ext.core.frames import with_columns
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.report.notebook import Suite
@@ -195,5 +196,5 @@ def _write_table(frame: pd.DataFrame, y: Any, target: str, path: Path) -> Path:
             f"{len(frame)} rows of features and a target of the shape {values.shape}",
             "give one target for each row",
         )
-    frame.assign(**{target: values}).to_parquet(path, index=False)
+    with_columns(frame, {target: values}).to_parquet(path, index=False)
     return path

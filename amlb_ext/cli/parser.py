@@ -120,8 +120,10 @@ class Parser(argparse.ArgumentParser):
 
     def _flag_hint(self, flag: str) -> str:
         """Return which flag was probably meant."""
-        similar = difflib.get_close_matches(flag, sorted(all_flags(self)), n=1)
-        return f"; did you mean {similar[0]}?" if similar else ""
+        # without their dashes, which would make all flags alike
+        flags = {known.lstrip("-"): known for known in sorted(all_flags(self))}
+        similar = difflib.get_close_matches(flag.lstrip("-"), flags, n=1)
+        return f"; did you mean {flags[similar[0]]}?" if similar else ""
 
     def _position_hint(self) -> str:
         """Return where an argument that may be given several times belongs."""

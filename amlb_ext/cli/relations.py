@@ -65,6 +65,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 def _list_relations(arguments: argparse.Namespace) -> int:
     """Mine the relations of every task of a source."""
     from amlb_ext.core.files import write_text
+    from amlb_ext.core.frames import with_columns
     from amlb_ext.relations.listing import relations_as_yaml
     from amlb_ext.relations.mining import mine_relations
     from amlb_ext.sources import open_specs
@@ -74,7 +75,7 @@ def _list_relations(arguments: argparse.Namespace) -> int:
     for reference in open_specs([arguments.source], config.source):
         task = reference.load()
         # The target takes part: a feature may bound it, or follow from it.
-        rows = task.features.assign(**{task.target_name: task.target})
+        rows = with_columns(task.features, {task.target_name: task.target})
         mined = mine_relations(rows, arguments.evidence)
         texts.append(relations_as_yaml(mined, task.name, [task.target_name]))
     # several tasks are several YAML documents

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.equal_rows import number_rows
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.frames import with_columns
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Task
@@ -126,7 +127,7 @@ def read_labelled_rows(
     if hasattr(model, "classes_"):
         known_labels[target_name] = [_as_label(label) for label in model.classes_]
     task = make_task(
-        frame.assign(**{target_name: values}),
+        with_columns(frame, {target_name: values}),
         target_name,
         name="table",
         kind=_kind_of(model, kind),

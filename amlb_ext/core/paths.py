@@ -106,10 +106,16 @@ def check_model_file(path: Path) -> None:
     ------
     ModelError
     """
-    if not path.is_file():
-        raise ModelError(
-            f"there is no model file {path}", "check the path of the model"
+    if path.is_file():
+        return
+    remedy = "check the path of the model"
+    if not has_model_ending(str(path)):
+        # a short name, as other commands take it, or an import path
+        remedy = (
+            "give a file: predictions (.csv or .parquet), or a fitted model (.skops, or .joblib "
+            "and .pkl with --trust-pickle)"
         )
+    raise ModelError(f"there is no model file {path}", remedy)
 
 
 def check_predictions_file(path: Path) -> None:

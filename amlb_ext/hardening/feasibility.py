@@ -15,6 +15,7 @@ import pandas as pd
 
 from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.frames import with_columns
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.relations.declared import declared_relations, settle_relations
@@ -96,7 +97,7 @@ class FoldRelations:
         """
         names = tuple(task.target_name for task in tasks)
         columns = {task.target_name: task.target for task in tasks}
-        table = tasks[0].features.assign(**columns)
+        table = with_columns(tasks[0].features, columns)
         relations, mined = settle_relations(config, table.iloc[rows], names, seed)
         return cls(
             relations=relations,
@@ -257,7 +258,7 @@ class FoldRelations:
         ):
             target = scale.inverse(y[:, position], name)
             columns[name] = target.set_axis(features.index)
-        return features.assign(**columns)
+        return with_columns(features, columns)
 
 
 def _joined_names(cells: np.ndarray, names: list[str]) -> np.ndarray:
@@ -286,7 +287,7 @@ def check_declared_relations(tasks: Sequence[Task], config: RelationsConfig) -> 
         groups.setdefault(task.group or f"\x00{task.name}", []).append(task)
     for members in groups.values():
         targets = {task.target_name: task.target for task in members}
-        table = members[0].features.assign(**targets)
+        table = with_columns(members[0].features, targets)
         try:
             declared_relations(config, table, tuple(targets))
         except ConfigError as error:

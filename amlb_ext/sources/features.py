@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.frames import with_columns
 from amlb_ext.core.tables import MIN_ROWS, make_task
 from amlb_ext.core.task import Column, ColumnType
 from amlb_ext.sources.read_table import read_table
@@ -88,7 +89,7 @@ def _to_canonical_form(
     # A task needs a target, and these rows have none: any column of two values will do.
     placeholder = np.arange(len(frame)) % 2
     task = make_task(
-        frame.assign(**{target: placeholder}),
+        with_columns(frame, {target: placeholder}),
         target,
         name=name,
         kind="binary",

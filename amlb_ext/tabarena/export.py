@@ -20,6 +20,7 @@ import pandas as pd
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.frames import with_columns
 from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
 from amlb_ext.suite import SuiteFiles
 
@@ -154,6 +155,6 @@ def _write_task(folder: Path, task: str, folds: list[SuiteFold]) -> dict:
 
 def _parts_of_fold(fold: SuiteFold) -> Iterator[tuple[str, int, pd.DataFrame]]:
     """Yield training rows, under no name, and the test rows of each part with AMLB's fold."""
-    yield "", -1, fold.X.assign(**{fold.target: fold.y})
+    yield "", -1, with_columns(fold.X, {fold.target: fold.y})
     for (part, index), test in fold.tests.items():
         yield part, index, test

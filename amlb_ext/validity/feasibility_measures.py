@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.frames import with_columns
 from amlb_ext.core.rng import random_stream
 from amlb_ext.relations.kinds import Relation
 from amlb_ext.relations.mining import mine_relations
@@ -205,7 +206,7 @@ def _infeasible_text(found: Feasibility, worst: str) -> str:
 
 def _with_target(rows: Rows) -> pd.DataFrame:
     target = pd.Series(rows.target.array, index=rows.features.index)
-    return rows.features.assign(**{TARGET: target})
+    return with_columns(rows.features, {TARGET: target})
 
 
 def _breaks_any(

@@ -75,7 +75,8 @@ def test_predictions_in_a_file(files, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--candidate", "nowhere.skops"], "no model file"),
+        (["--candidate", "nowhere.skops"], "check the path of the model"),
+        (["--candidate", "f=random_forest"], "give a file: predictions"),
         (["--candidate", "=x.skops"], "is empty or given twice"),
         (["--candidate", "F.joblib", "--target", "lable"], "did you mean 'label'"),
         (["--candidate", "F.joblib", "--drop", "c"], "has no such column"),

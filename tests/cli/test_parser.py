@@ -57,6 +57,8 @@ def test_the_short_help_counts_what_it_hides(capsys):
             "values of a series are not; use 'hardsynth comp",
         ),
         ("publish DIR --server test nope", "unknown argument nope (see"),
+        # the dashes alone make no two flags alike
+        ("estimate m.csv d.csv --baseline f", "unknown argument --baseline (see"),
     ],
 )
 def test_a_wrong_word_gets_a_hint(words, message, capsys):
