@@ -10,9 +10,13 @@ import pytest
 import yaml
 
 import amlb_ext
-from amlb_ext.cli.flags import list_settings
+from amlb_ext.cli.flags import layer_from, list_settings
 from amlb_ext.cli.main import build_parser
+from amlb_ext.core.config import build_config
+from amlb_ext.core.kind import Kind
 from amlb_ext.core.version import __version__
+from amlb_ext.hardening.baseline.registry import parse_model
+from amlb_ext.synthesizers import make_synthesizer
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -95,9 +99,20 @@ def test_commands_on_the_pages_parse():
                 if not line.startswith("$ hardsynth ") or re.search(r"\[|--help", line):
                     continue
                 words = shlex.split(re.split(" -- | > ", line[2:])[0], comments=True)
-                parser.parse_args(words[1:])
+                found = parser.parse_args(words[1:])
+                # of series F is a forecaster
+                if words[1] == "generate" and not found.series:
+                    check_settings(build_config(layer_from(found)))
                 tried += 1
     assert tried > 30
+
+
+def check_settings(config):
+    """Raise where a suite names an F or a synthesizer that there is not."""
+    make_synthesizer(config.synthesizer)
+    # paths, addresses and import paths are the reader's own
+    if config.baseline.model.isidentifier():
+        parse_model(config.baseline, Kind.BINARY)
 
 
 def test_the_reference_has_every_command_name_and_stage():

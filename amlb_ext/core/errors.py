@@ -108,8 +108,12 @@ def suggest_nearest(word: str, known: Iterable[str]) -> str:
     --------
     >>> suggest_nearest("rigde", ["ridge", "knn"])
     "did you mean 'ridge'? known: knn, ridge"
+    >>> suggest_nearest("boosting", ["gradient_boosting", "xgboost"])
+    "did you mean 'gradient_boosting'? known: gradient_boosting, xgboost"
     """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    # a word of a name is nearer to it than letters in common
+    close = [name for name in names if word in name.split("_")]
+    close = close or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}known: {', '.join(names)}"
