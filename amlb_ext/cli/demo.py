@@ -91,7 +91,8 @@ def run_command(arguments: argparse.Namespace) -> int:
             ["certify", suite, *zoo, "--refits", "3"],
         )
         steps.run(
-            "score F, F once more as a control, and two candidates",
+            "score F, F once more as a control, and two candidates: HardsynthCandidate "
+            "(boosting) and forest",
             ["score", suite, "-r", results],
         )
         if not arguments.no_amlb:
