@@ -223,7 +223,7 @@ class FoldRelations:
     def _target_read_off(self, relation: Any) -> str | None:
         if isinstance(relation, Dependency):
             return relation.target if relation.target in self.target_names else None
-        if relation.kind == "sum":
+        if relation.kind in ("sum", "linear"):
             targets = [name for name in relation.columns if name in self.target_names]
             return targets[0] if len(targets) == 1 else None
         return None

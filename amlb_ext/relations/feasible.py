@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
-from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.kinds import Dependency, LinearRule, Relation
 from amlb_ext.relations.values import ColumnReader, holds_numbers, read_numbers
 from amlb_ext.relations.written_forms import MOST_DECIMALS, WrittenForm
 
@@ -117,6 +117,8 @@ class Relations:
         """Return a column as a relation of :attr:`derivations` computes it from the others."""
         if isinstance(relation, Dependency):
             return relation.derive(rows)
+        if isinstance(relation, LinearRule):
+            return self._derive_linear(column, relation, rows)
         # the summand or the total that makes a + b == c true
         *summands, total = relation.columns
         if column == total:
@@ -128,6 +130,16 @@ class Relations:
         decimals = self._decimals_of(column)
         rounded = np.round(solved, decimals)
         return pd.Series(rounded, index=rows.index, name=column)
+
+    def _derive_linear(
+        self, column: str, relation: LinearRule, rows: pd.DataFrame
+    ) -> pd.Series:
+        solved = relation.derive(column, rows)
+        form = self.forms.get(column)
+        # a measurement is not rounded: the rule holds of all its digits
+        if form is not None and form.decimals is not None:
+            solved = np.round(solved, form.decimals)
+        return pd.Series(solved, index=rows.index, name=column)
 
     def _decimals_of(self, column: str) -> int:
         """Return to how many decimals a computed number is rounded."""
@@ -173,6 +185,12 @@ class Relations:
     def _derivation_candidates(self) -> list[Derivation]:
         """Return columns that may be computed, each with a relation; the preferred ones first."""
         candidates: list[Derivation] = []
+        # one column settles the other here: of net + tax == gross, with net and tax as multiples
+        # of gross, a sum of two that were made apart would break both
+        for relation in self.relations:
+            if isinstance(relation, LinearRule):
+                candidates.append((relation.target, relation))
+                candidates.append((relation.source, relation))
         for relation in self.relations:
             if isinstance(relation, Dependency):
                 candidates.append((relation.target, relation))

@@ -11,6 +11,7 @@ from amlb_ext.relations.mining import MinedRelations
 
 _HEADINGS = {
     "sum": "sums",
+    "linear": "a multiple of another column, and a constant",
     "determines": "one column follows from others",
     "order": "order of two numbers; between codes it is often an accident",
     "exclusive": "one of two numbers always has its usual value",

@@ -9,6 +9,7 @@ rows (the rule of three; Hanley and Lippman-Hand, JAMA 249, 1983), so no relatio
 All candidates are first tried on few rows; only what survives is verified on all.
 
 The searches: :mod:`~amlb_ext.relations.number_rules` (sums, orders and exclusions of numbers),
+:mod:`~amlb_ext.relations.linear_rules` (multiples),
 :mod:`~amlb_ext.relations.dependency_search` and :mod:`~amlb_ext.relations.value_rules`.
 """
 
@@ -21,6 +22,7 @@ import pandas as pd
 
 from amlb_ext.relations.dependency_search import mine_dependencies
 from amlb_ext.relations.kinds import Relation
+from amlb_ext.relations.linear_rules import mine_linear
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.number_rules import mine_exclusions, mine_orders, mine_sums
 from amlb_ext.relations.value_rules import mine_value_rules
@@ -122,6 +124,8 @@ def _mine_kinds(
     value_rules = mine_value_rules(table, least_evidence, settled)
     return {
         "sum": list(mine_sums(table, least_evidence)),
+        # before dependencies: a computed value may be one that was never seen
+        "linear": list(mine_linear(table, least_evidence)),
         "determines": dependencies,
         "order": list(mine_orders(table, least_evidence)),
         "exclusive": list(mine_exclusions(table, least_evidence)),

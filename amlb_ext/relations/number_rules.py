@@ -101,7 +101,7 @@ def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     varying = [name for name in table.numeric_names if n_values[name] > 1]
     if len(varying) < 2:
         return
-    screened = _complete_rows(table.screened_rows(varying))
+    screened = complete_rows(table.screened_rows(varying))
     n_rows, n_columns = screened.shape
     if n_columns < 2 or not n_rows:
         return
@@ -111,7 +111,7 @@ def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
             yield rule
 
 
-def _complete_rows(sample: pd.DataFrame) -> pd.DataFrame:
+def complete_rows(sample: pd.DataFrame) -> pd.DataFrame:
     """Return rows without gaps: all columns but the emptiest, where enough rows remain."""
     half = len(sample) // 2
     complete = sample.dropna(axis=1, thresh=half).dropna(axis=0)

@@ -1,0 +1,92 @@
+"""Numbers on a line: found with their rounding, kept by made rows, and not taken from codes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.relations.feasible import Relations
+from amlb_ext.relations.mining import mine_relations
+
+
+def linear_texts(rows):
+    mined = mine_relations(rows)
+    return [found.text for found in mined.relations if found.kind == "linear"]
+
+
+def mined_relations(rows, targets=()):
+    mined = mine_relations(rows)
+    forms = {form.column: form for form in mined.forms}
+    return Relations(relations=mined.relations, forms=forms, targets=targets)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def test_the_shortest_line_that_fits_is_written(rng):
+    x = rng.normal(15, 8, 300).round(2)
+    rows = pd.DataFrame({"x": x, "exact": 3 - 2 * x, "rounded": (1.0832 * x).round(2)})
+    assert linear_texts(rows[["x", "exact"]]) == ["exact == -2 * x + 3"]
+    assert linear_texts(rows[["x", "rounded"]]) == [
+        "rounded - (1.0832 * x) >= -0.005 and rounded - (1.0832 * x) <= 0.005"
+    ]
+
+
+def test_the_column_with_fewer_digits_follows_from_the_other(rng):
+    fine = rng.uniform(0, 900, 400).round(2)
+    [text] = linear_texts(pd.DataFrame({"coarse": (fine / 10).round(), "fine": fine}))
+    assert text.startswith("coarse - (0.1 * fine) >= -0.5")
+
+
+def test_what_is_no_line_is_not_taken_for_one(rng):
+    x = rng.normal(size=300).round(3)
+    off = x * 2
+    off[7] += 0.01
+    rows = pd.DataFrame({"x": x, "off": off, "noisy": x + rng.normal(0, 0.01, 300)})
+    assert linear_texts(rows) == []
+    # two codes of two values always lie on a line
+    codes = pd.DataFrame({"a": rng.integers(0, 2, 300) * 1.0})
+    assert linear_texts(codes.assign(b=5 - 3 * codes["a"])) == []
+    # equal columns are a sum of one summand
+    assert linear_texts(pd.DataFrame({"a": x, "b": x})) == []
+
+
+def test_made_rows_stay_on_the_line_and_move_along_it(rng):
+    gross = rng.gamma(3, 20, 500).round(2)
+    net = (0.81 * gross).round(2)
+    real = pd.DataFrame({"net": net, "gross": gross, "tax": (gross - net).round(2)})
+    relations = mined_relations(real)
+    parents = real.iloc[:200].reset_index(drop=True)
+    made = parents.assign(gross=parents["gross"] + rng.normal(0, 5, 200))
+    corrected = relations.correct(made, parents)
+    assert (corrected["gross"] != parents["gross"]).mean() > 0.9
+    assert np.abs(corrected["net"] - 0.81 * corrected["gross"]).max() <= 0.005 + 1e-9
+    # a sum of two rounded multiples may be off by a unit, and then all three are put back
+    kept = relations.put_back(corrected, parents)
+    assert not relations.broken(kept.rows, parents).any()
+    assert (kept.rows["gross"] != parents["gross"]).mean() > 0.5
+
+
+def test_a_target_is_never_computed(rng):
+    x = rng.normal(size=200).round(2)
+    rows = pd.DataFrame({"x": x, "y": 4 * x + 1})
+    assert mined_relations(rows, targets=("y",)).derived == ("x",)
+
+
+@pytest.mark.parametrize("shares_gaps", [True, False])
+def test_gaps_are_those_of_real_rows(rng, shares_gaps):
+    x = rng.normal(size=300).round(2)
+    y = 4 * x + 1
+    x[:20] = np.nan
+    y[:20] = np.nan
+    if not shares_gaps:
+        y[20:40] = np.nan
+    real = pd.DataFrame({"x": x, "y": y})
+    # a number beyond all real ones becomes the largest, as everywhere
+    made = pd.DataFrame({"x": [0.5, 0.5, np.nan], "y": [90.0, np.nan, 90.0]})
+    corrected = mined_relations(real).correct(made, made)
+    expected = [3.0, 3.0, np.nan] if shares_gaps else [3.0, np.nan, real["y"].max()]
+    np.testing.assert_array_equal(corrected["y"], expected)
