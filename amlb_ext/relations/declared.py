@@ -25,6 +25,7 @@ from amlb_ext.relations.kinds import (
     parse_relation,
     reach_columns,
 )
+from amlb_ext.relations.linear_rules import read_line
 from amlb_ext.relations.mining import MinedRelations, mine_relations
 from amlb_ext.relations.values import holds_numbers, numeric_columns
 
@@ -70,7 +71,10 @@ def declared_relations(
             )
     relations: list[Relation] = []
     for text in config.rules:
-        relations.append(parse_relation(text, rows))
+        relation = parse_relation(text, rows)
+        if isinstance(relation, Rule):
+            relation = read_line(relation, rows)
+        relations.append(relation)
     for group in config.one_hot:
         relations.append(_one_hot_rule(group, rows))
     for group in config.combinations:

@@ -7,16 +7,19 @@ source: what has fewer digits follows from what has more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.grammar import quote_name, quote_value
-from amlb_ext.relations.kinds import LinearRule
+from amlb_ext.relations.kinds import LinearRule, Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.number_rules import complete_rows
+from amlb_ext.relations.values import holds_numbers, read_numbers
 from amlb_ext.relations.written_forms import count_decimals
 
 #: A column of fewer values is a code, and any two codes of two values lie on a line.
@@ -25,6 +28,15 @@ LEAST_VALUES = 10
 LEAST_CORRELATION = 0.999
 #: Digits of a slope, and decimals of a constant, that are tried: the shortest that fit are taken.
 MOST_DIGITS = 12
+
+_NAME = r"(?:`(?:[^`]|``)*`|\w+)"
+_NUMBER = r"\d[\d.]*(?:e[+-]?\d+)?"
+_LINE = rf"(?:(?P<slope>-?{_NUMBER}) \* )?{_NAME}(?: (?P<sign>[+-]) (?P<constant>{_NUMBER}))?"
+#: The two ways in which :func:`_write_line` writes a rule.
+_EXACT = re.compile(rf"{_NAME} == {_LINE}")
+_ROUNDED = re.compile(
+    rf"(?P<miss>{_NAME} - \({_LINE}\)) >= -(?P<room>{_NUMBER}) and (?P=miss) <= (?P=room)"
+)
 
 
 @dataclass(frozen=True)
@@ -168,3 +180,47 @@ def _write_line(line: _Line, source: str, target: str) -> str:
     miss = f"{quote_name(target)} - ({number})"
     room = quote_value(line.room)
     return f"{miss} >= -{room} and {miss} <= {room}"
+
+
+def read_line(rule: Rule, rows: pd.DataFrame) -> Rule:
+    """Return a declared rule so that one of its columns is computed, where it is a line.
+
+    It must be written as :func:`mine_linear` writes it; any other rule is returned as it is.
+
+    Parameters
+    ----------
+    rule : Rule
+    rows : DataFrame
+        Real rows, which say whether both columns have the same gaps.
+
+    Examples
+    --------
+    >>> from amlb_ext.relations.kinds import parse_relation
+    >>> rows = pd.DataFrame({"a": [1.0, 2.0], "b": [4.0, 6.0]})
+    >>> line = read_line(parse_relation("b == 2 * a + 2", rows), rows)
+    >>> line.derive("b", pd.DataFrame({"a": [3.0]})).tolist()
+    [8.0]
+    >>> read_line(parse_relation("b >= 2 * a", rows), rows).kind
+    'declared'
+    """
+    found = _EXACT.fullmatch(rule.text) or _ROUNDED.fullmatch(rule.text)
+    # a text or a number in place of a column leaves one column, or none
+    if found is None or len(rule.columns) != 2:
+        return rule
+    target, source = rule.columns
+    slope = float(found["slope"] or 1)
+    are_numbers = holds_numbers(rows[target]) and holds_numbers(rows[source])
+    if not slope or not are_numbers:
+        return rule
+    constant = float(found["constant"] or 0)
+    gaps = [np.isnan(read_numbers(rows, name)) for name in (source, target)]
+    return LinearRule(
+        kind=rule.kind,
+        condition=rule.condition,
+        evidence=rule.evidence,
+        source=source,
+        target=target,
+        slope=slope,
+        intercept=-constant if found["sign"] == "-" else constant,
+        shares_gaps=bool((gaps[0] == gaps[1]).all()),
+    )

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.relations.feasible import Relations
+from amlb_ext.relations.kinds import Rule, parse_relation
+from amlb_ext.relations.linear_rules import read_line
 from amlb_ext.relations.mining import mine_relations
 
 
@@ -74,6 +76,32 @@ def test_a_target_is_never_computed(rng):
     x = rng.normal(size=200).round(2)
     rows = pd.DataFrame({"x": x, "y": 4 * x + 1})
     assert mined_relations(rows, targets=("y",)).derived == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("scale", "decimals"), [(2.0, 1), (-1.0832, 2), (1e-07, None), (1.0, 3)]
+)
+def test_a_mined_line_that_is_declared_is_computed_as_well(rng, scale, decimals):
+    x = rng.normal(30, 200, 300).round(1)
+    y = scale * x - 7
+    if decimals is not None:
+        y = y.round(decimals)
+    rows = pd.DataFrame({"x": x, "two words": y})
+    [text] = linear_texts(rows)
+    mined = mine_relations(rows).relations[0]
+    declared = read_line(parse_relation(text, rows), rows)
+    assert (declared.source, declared.target) == (mined.source, mined.target)
+    assert (declared.slope, declared.intercept) == (mined.slope, mined.intercept)
+
+
+@pytest.mark.parametrize(
+    "text", ["a == b + c", "a == 2 * 3", "t == u", "a == 0 * b", "a == b or b == 2"]
+)
+def test_a_declared_rule_that_is_no_line_stays_a_rule(text):
+    numbers = {name: [1.0, 2.0] for name in "abc"}
+    texts = {name: pd.Categorical(["x", "y"]) for name in "tu"}
+    rows = pd.DataFrame({**numbers, **texts})
+    assert type(read_line(parse_relation(text, rows), rows)) is Rule
 
 
 @pytest.mark.parametrize("shares_gaps", [True, False])
