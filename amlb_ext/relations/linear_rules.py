@@ -26,6 +26,10 @@ from amlb_ext.relations.written_forms import count_decimals
 LEAST_VALUES = 10
 #: Columns that correlate less are not looked at: rounding would say more than the line.
 LEAST_CORRELATION = 0.999
+#: By what factor the line of least squares may miss rows by more than the line of a rule.
+SLACK = 1.5
+#: What a squared correlation of one may lose when it is computed.
+CORRELATION_ERROR = 1e-12
 #: Digits of a slope, and decimals of a constant, that are tried: the shortest that fit are taken.
 MOST_DIGITS = 12
 
@@ -50,7 +54,8 @@ class _Line:
 def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[LinearRule]:
     """Find pairs of numbers that lie on a line in every row.
 
-    Equal columns are left to :func:`amlb_ext.relations.number_rules.mine_sums`.
+    Of several columns on one line each is tied to one other: what follows from those is not said
+    again. Equal columns are left to :func:`amlb_ext.relations.number_rules.mine_sums`.
 
     Examples
     --------
@@ -67,34 +72,68 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[LinearRul
         return
     screened = complete_rows(table.screened_rows(spread))
     names = list(screened.columns)
-    for i, j in _correlated_pairs(screened.to_numpy(dtype=float)):
-        first, second = names[i], names[j]
-        source, target = first, second
-        if n_values[second] > n_values[first]:
-            source, target = second, first
-        rule = _verify_line(table, source, target, least_evidence=least_evidence)
+    numbers = screened.to_numpy(dtype=float)
+    rooms = np.array([_rounding_of(table.numbers(name)) for name in names])
+    # columns that lines tie together, directly or through others, have one number
+    tied = np.arange(len(names))
+    for i, j in _correlated_pairs(numbers, rooms):
+        if tied[i] == tied[j]:
+            continue
+        source, target = i, j
+        if n_values[names[j]] > n_values[names[i]]:
+            source, target = j, i
+        rule = _verify_line(
+            table,
+            names[source],
+            names[target],
+            room=float(rooms[target]),
+            least_evidence=least_evidence,
+        )
         if rule is not None:
+            tied[tied == tied[j]] = tied[i]
             yield rule
 
 
-def _correlated_pairs(numbers: np.ndarray) -> list[tuple[int, int]]:
-    """Return pairs of columns that correlate as those on a line do, each once."""
+def _rounding_of(numbers: np.ndarray) -> float:
+    """Return half a unit of the last decimal; 0 for measurements of more than six."""
+    decimals = count_decimals(np.unique(numbers[~np.isnan(numbers)]))
+    return 0.0 if decimals is None else 0.5 * 10.0**-decimals
+
+
+def _correlated_pairs(numbers: np.ndarray, rooms: np.ndarray) -> list[tuple[int, int]]:
+    """Return pairs of columns that correlate as those on a line do, each once.
+
+    ``rooms`` is by how much each column is rounded. Most pairs that correlate lie on no line, and
+    their correlation shows it: what is left of a line is at most the rounding.
+    """
     if len(numbers) < LEAST_ROWS:
         return []
     # scaled first: the square of a large number may be none
     with np.errstate(all="ignore"):
-        scaled = numbers / np.abs(numbers).max(axis=0)
-        centred = scaled - scaled.mean(axis=0)
-        centred /= np.sqrt(np.square(centred).sum(axis=0))
-        correlation = np.abs(centred.T @ centred)
-    pairs = np.argwhere(np.triu(correlation >= LEAST_CORRELATION, k=1))
-    return [(int(i), int(j)) for i, j in pairs]
+        largest = np.abs(numbers).max(axis=0)
+        centred = numbers / largest
+        centred -= centred.mean(axis=0)
+        length = np.sqrt(np.square(centred).sum(axis=0))
+        unexplained = 1 - np.square((centred / length).T @ (centred / length))
+        misses = (rooms + tolerance_at(largest)) / largest
+        most = len(numbers) * np.square(SLACK * misses / length) + CORRELATION_ERROR
+        may_be_line = unexplained <= np.maximum.outer(most, most)
+    may_be_line &= unexplained <= 1 - LEAST_CORRELATION**2
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(may_be_line, k=1))]
 
 
 def _verify_line(
-    table: MiningTable, source: str, target: str, *, least_evidence: float
+    table: MiningTable,
+    source: str,
+    target: str,
+    *,
+    room: float,
+    least_evidence: float,
 ) -> LinearRule | None:
-    """Return the rule where it holds in every row and could have failed."""
+    """Return the rule where it holds in every row and could have failed.
+
+    ``room`` is by how much the rounded target may miss the line.
+    """
     x = table.numbers(source)
     y = table.numbers(target)
     x_is_missing = np.isnan(x)
@@ -106,7 +145,7 @@ def _verify_line(
         return None
     if (np.abs(known_x - known_y) <= tolerance_at(known_y)).all():
         return None
-    line = _fit_line(known_x, known_y)
+    line = _fit_line(known_x, known_y, room)
     if line is None:
         return None
     # a row that draws its target from any row stays on the line where it draws the value it had
@@ -131,14 +170,17 @@ def _verify_line(
     )
 
 
-def _fit_line(x: np.ndarray, y: np.ndarray) -> _Line | None:
+def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
     """Return the line of the shortest numbers on which all rows lie, up to rounding."""
-    decimals = count_decimals(np.unique(y))
-    rooms = [0.0] if decimals is None else [0.0, 0.5 * 10.0**-decimals]
     least_squares = _slope_of(x, y)
     if not np.isfinite(least_squares) or least_squares == 0:
         return None
-    for room in rooms:
+    # the line of a rule misses each row by its room at most, that of least squares by little more
+    span = float(np.ptp(y - least_squares * x))
+    if span > 2 * SLACK * (rounding + float(tolerance_at(y).max())):
+        return None
+    # without any room first: exact rules are shorter
+    for room in dict.fromkeys((0.0, rounding)):
         for digits in range(MOST_DIGITS):
             slope = float(f"{least_squares:.{digits}e}")
             intercept = _fit_intercept(y - slope * x, room + tolerance_at(y))

@@ -56,6 +56,17 @@ def test_what_is_no_line_is_not_taken_for_one(rng):
     assert linear_texts(pd.DataFrame({"a": x, "b": x})) == []
 
 
+def test_of_many_columns_on_one_line_each_is_tied_to_one_other(rng):
+    x = rng.normal(0, 50, 200).round(2)
+    # as exact as x is, so that each lies on a line with each other one
+    rows = pd.DataFrame({f"x{k}": (k + 1) * x + k for k in range(12)})
+    relations = mined_relations(rows)
+    assert len(linear_texts(rows)) == 11
+    assert len(relations.derived) == 11
+    made = rows + rng.normal(0, 5, rows.shape)
+    assert not relations.broken(relations.correct(made, rows)).any()
+
+
 def test_made_rows_stay_on_the_line_and_move_along_it(rng):
     gross = rng.gamma(3, 20, 500).round(2)
     net = (0.81 * gross).round(2)
