@@ -15,7 +15,7 @@ from amlb_ext.cli.main import build_parser
 from amlb_ext.core.config import build_config
 from amlb_ext.core.kind import Kind
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.baseline.registry import parse_model
+from amlb_ext.models.registry import parse_model
 from amlb_ext.synthesizers import make_synthesizer
 
 ROOT = Path(__file__).parents[1]

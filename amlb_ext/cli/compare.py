@@ -169,13 +169,16 @@ def compare_files(
         # a file of predictions is no model
         if has_model_ending(file):
             check_pickle_trusted(Path(file), arguments.trust_pickle)
-    from amlb_ext.comparison import compare
+    from amlb_ext.comparison.compare import compare_labelled
     from amlb_ext.comparison.files import (
         describe_table,
+        join_predictions,
         read_labelled_table,
-        read_model,
         with_order,
     )
+    from amlb_ext.core.config import HardnessConfig
+    from amlb_ext.models.columns import columns_of_model
+    from amlb_ext.models.files import read_model
     from amlb_ext.sources.reading import reading_text
 
     table = read_labelled_table(Path(arguments.table), arguments.target, options)
@@ -184,10 +187,14 @@ def compare_files(
         kind = "classification"
     trust_pickle = arguments.trust_pickle
     baseline = read_model(arguments.baseline, trust_pickle)
-    candidates = {name: read_model(file, trust_pickle) for name, file in files.items()}
+    baseline = join_predictions(baseline, table, Path(arguments.baseline).name)
+    candidates = {
+        name: join_predictions(read_model(file, trust_pickle), table, Path(file).name)
+        for name, file in files.items()
+    }
     needed: set[str] = set()
     for model in (baseline, *candidates.values()):
-        needed.update(map(str, getattr(model, "feature_names_in_", ())))
+        needed.update(columns_of_model(model)[0] or ())
     table, order = with_order(table, config.split, needed)
     train, train_order = None, None
     if arguments.train:
@@ -198,18 +205,19 @@ def compare_files(
         reading = describe_table(table, model=baseline, kind=kind)
         lines = [reading_text([reading]), *(f"note: {note}" for note in table.notes)]
         print(*lines, sep="\n", file=sys.stderr)
-    return compare(
+    return compare_labelled(
         baseline,
         candidates,
         table.features,
         table.target,
         train=train,
         kind=kind,
-        rule=arguments.rule,
-        alpha=arguments.alpha,
+        config=HardnessConfig(rule=arguments.rule, alpha=arguments.alpha),
+        null="auto",
         refits=arguments.refits,
         level=level,
         seed=arguments.seed,
         order=order,
         train_order=train_order,
+        declared=table.declared,
     )

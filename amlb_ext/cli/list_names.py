@@ -40,12 +40,12 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 def _collect_names() -> dict[str, dict[str, str]]:
     """Return every name with its description, grouped by what it names."""
-    from amlb_ext.hardening.baseline.registry import (
+    from amlb_ext.hardening.rules import RULES
+    from amlb_ext.models.registry import (
         BASELINES,
         READERS,
         is_installed,
     )
-    from amlb_ext.hardening.rules import RULES
     from amlb_ext.sources import describe_sources
     from amlb_ext.synthesizers import describe_synthesizers
 

@@ -40,6 +40,8 @@ class ComparisonAnswer:
         Beyond which size errors count no more; empty where all count as they are.
     unit : str
         What a row is called: ``rows`` of a table, ``windows`` of series.
+    failing : str
+        What F does on bad rows: ``fails``, or ``is unsure`` under the rule ``band``.
     n_rows, n_bad : int
         Rows, and those that the rule calls bad.
     rule : str
@@ -67,11 +69,17 @@ class ComparisonAnswer:
     notes: tuple[str, ...] = ()
     capping: str = ""
     unit: str = "rows"
+    failing: str = "fails"
 
     @property
     def advice(self) -> str:
         """How the answer is to be used."""
-        return ADVICE.replace("rows", self.unit)
+        return ADVICE.replace("rows", self.unit).replace("where F fails", self.place)
+
+    @property
+    def place(self) -> str:
+        """The bad rows' place, in words: ``where F fails``, or where it is unsure."""
+        return f"where F {self.failing}"
 
     @property
     def loss_text(self) -> str:
@@ -141,18 +149,18 @@ class ComparisonAnswer:
                 [
                     "model",
                     f"change of F's loss, all {self.unit} ({interval})",
-                    f"where F fails ({interval})",
+                    f"{self.place} ({interval})",
                     "gain there",
                 ],
                 rows,
             ),
             "",
-            f"{self.loss_text}; {self.n_rows} {self.unit}, F fails on {self.n_bad} ({self.rule})",
+            f"{self.loss_text}; {self.n_rows} {self.unit}, F {self.failing} on {self.n_bad} ({self.rule})",
             self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]
         if len(self.slices):
-            lines += ["", *_slice_lines(self.slices)]
+            lines += ["", *_slice_lines(self.slices, self.failing)]
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
@@ -167,9 +175,9 @@ def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     region = answer.row(model, REGION)
     said = f"{model} is {_verdict_phrase(overall)} over all {answer.unit}"
     if region["verdict"] == "no claim":
-        return f"{said}. Nothing is claimed where F fails: {region['reason']}."
+        return f"{said}. Nothing is claimed {answer.place}: {region['reason']}."
     joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
-    sentence = f"{said}{joint} {_verdict_phrase(region)} where F fails"
+    sentence = f"{said}{joint} {_verdict_phrase(region)} {answer.place}"
     concentration = answer.row(model, CONCENTRATED).get("verdict")
     if concentration in ("larger", "smaller"):
         sentence += f"; its gain is {concentration} there than elsewhere"
@@ -211,7 +219,7 @@ def _signed_percent(share: float) -> str:
     return format_percent(share, sign=True).replace("−", "-")
 
 
-def _slice_lines(slices: pd.DataFrame) -> list[str]:
+def _slice_lines(slices: pd.DataFrame, failing: str) -> list[str]:
     lines = []
     for text, part in slices.groupby("slice", sort=False):
         first = part.iloc[0]
@@ -221,7 +229,7 @@ def _slice_lines(slices: pd.DataFrame) -> list[str]:
             mends = f"better there: {', '.join(mending)}"
         lift = first["share"] / first["base"]
         lines.append(
-            f"where {text}: F fails on {format_percent(first['share'])} of {first['rows']} rows, "
+            f"where {text}: F {failing} on {format_percent(first['share'])} of {first['rows']} rows, "
             f"{lift:.1f} times as often as on all; {mends}"
         )
     return lines

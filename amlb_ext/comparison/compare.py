@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,26 +11,32 @@ import pandas as pd
 from amlb_ext.comparison import models
 from amlb_ext.comparison.labelled import (
     LabelledRows,
-    as_frame,
     read_labelled_rows,
+    read_row_order,
     refuse_seen_rows,
 )
 from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
-from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
-from amlb_ext.hardening.baseline.clones import can_clone
 from amlb_ext.hardening.ordered_split import OLDEST
+from amlb_ext.hardening.rules import failing_text
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align, check_align
+from amlb_ext.models.columns import columns_of_model
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.kind import check_kind
 from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
 #: Where F is fitted again for the null control.
 Null = Literal["auto", "train", "rows", "none"]
+#: What is lost without a null control.
+_NO_CONTROL = "without this null control no model is called better where F fails"
 
 
 def compare(
@@ -47,8 +53,11 @@ def compare(
     refits: int = 5,
     level: float = 0.95,
     seed: int = 0,
-    order: RowOrder | None = None,
-    train_order: RowOrder | None = None,
+    groups: Any = None,
+    time: Any = None,
+    train_groups: Any = None,
+    train_time: Any = None,
+    align: Align = "auto",
 ) -> ModelComparison:
     """Compare models with F on rows that none of them was fitted on.
 
@@ -58,12 +67,14 @@ def compare(
 
     Parameters
     ----------
-    F : estimator or predictions
-        Today's model: fitted, with ``predict`` (and ``predict_proba`` for classes); or its
-        predictions of the rows, see :func:`amlb_ext.comparison.models.predict_rows`.
+    F : estimator, function or predictions
+        Today's model: fitted, with ``predict`` (and ``predict_proba`` for classes), of any library
+        (see :mod:`amlb_ext.models`); a function of the rows; or its predictions of the rows, see
+        :func:`amlb_ext.models.predictions.interpret_predictions`. A bare array has one column for
+        each class in the order of ``sklearn.utils.multiclass.unique_labels``.
     candidates : mapping of str to estimator or predictions
         The models that might replace it, by name.
-    X : DataFrame or array of shape (n, d)
+    X : DataFrame of pandas or polars, or array, of shape (n, d)
         At least 50 rows. No model may have been fitted on them.
     y : array-like of shape (n,)
         Their true targets.
@@ -73,7 +84,8 @@ def compare(
     kind : {'classification', 'regression'}, optional
         Where F does not tell.
     rule, alpha : str, float, optional
-        The rule that calls a row of F bad, and its threshold, as in ``hardsynth generate``.
+        The rule that calls a row of F bad, and its threshold, as in ``hardsynth generate``: by
+        default what F decides wrongly, or of numbers the tenth of the rows with the largest loss.
     null : {'auto', 'train', 'rows', 'none'}
         Where F is fitted again: on ``train``; cross-fitted on ``X`` where there is no ``train``;
         or not at all. Without a null control no model is called better where F fails.
@@ -83,10 +95,16 @@ def compare(
         Coverage of the intervals.
     seed : int
         Same input and seed, same numbers.
-    order, train_order : RowOrder, optional
-        Groups and times of the rows of ``X``, and of ``train``. Where F fails is then learnt from
-        other groups, or from earlier rows; re-fits leave out whole groups or blocks of time; and
-        intervals are clustered by group.
+    groups, time : str or array-like of shape (n,), optional
+        Rows of one group belong together; times order the rows. A column of ``X``, or values.
+        Where F fails is then learnt from other groups, or from earlier rows; re-fits leave out
+        whole groups or blocks of time; and intervals are clustered by group.
+    train_groups, train_time : array-like of shape (m,), optional
+        The same of the rows of ``train``; a column that ``groups`` or ``time`` names is found there.
+    align : {'auto', 'index', 'position'}
+        How rows of ``y``, of ``groups`` and of predictions belong to those of ``X``. By default
+        what has no index is meant by position, and an index by its labels; where both readings
+        make sense, they are refused. See :mod:`amlb_ext.models.alignment`.
 
     Returns
     -------
@@ -104,8 +122,8 @@ def compare(
 
     Notes
     -----
-    Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``, no
-    larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
+    Losses are the Brier loss (where a model names labels alone: wrong decisions), or the squared
+    error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the
     correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
@@ -122,32 +140,127 @@ def compare(
     >>> result.table["overall"].tolist()
     ['better']
     """
+    check_align(align)
     _check_settings(candidates, null=null, refits=refits, level=level, train=train)
-    rows = read_labelled_rows(X, y, model=F, kind=kind, order=order)
+    orders: list[RowOrder | None] = [None, None]
+    columns: set[str] = set()
+    if groups is not None or time is not None:
+        table = GivenTable.of(X)
+        orders[0], columns = read_row_order(table, groups, time, align=align)
+        X = _without_order_columns(X, table, columns, [F, *candidates.values()])
     if train is not None:
-        refuse_seen_rows(rows, as_frame(train[0]))
-    f = models.predict_rows(F, rows, "F")
-    loss_f = row_losses.row_loss(rows.y, f)
-    losses = pd.DataFrame(
-        {
-            str(name): row_losses.row_loss(
-                rows.y, models.predict_rows(model, rows, str(name))
-            )
-            for name, model in candidates.items()
-        }
+        named = [value if isinstance(value, str) else None for value in (groups, time)]
+        old = GivenTable.of(train[0], "train")
+        here = [name if name in old.frame.columns else None for name in named]
+        own_groups = train_groups if train_groups is not None else here[0]
+        own_time = train_time if train_time is not None else here[1]
+        orders[1], _ = read_row_order(
+            old, own_groups, own_time, align=align, what="train"
+        )
+        train = (_without_order_columns(train[0], old, columns, [F]), train[1])
+    return compare_labelled(
+        F,
+        candidates,
+        X,
+        y,
+        train=train,
+        kind=kind,
+        config=HardnessConfig(rule=rule, alpha=alpha),
+        null=null,
+        refits=refits,
+        level=level,
+        seed=seed,
+        order=orders[0],
+        train_order=orders[1],
+        align=align,
+        left_out=columns,
     )
+
+
+def _without_order_columns(
+    X: Any, table: GivenTable, columns: Collection[str], given: Sequence[Any]
+) -> Any:
+    """Return the rows without what orders them, unless a model was fitted on it."""
+    needed: set[str] = set()
+    for model in given:
+        needed.update(columns_of_model(model)[0] or ())
+    dropped = [name for name in columns if name not in needed]
+    if not dropped:
+        return X
+    return table.frame.drop(columns=[name for name in dropped if name in table.frame])
+
+
+def compare_labelled(
+    F: Any,
+    candidates: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    train: tuple[Any, Any] | None,
+    kind: str | None,
+    config: HardnessConfig,
+    null: Null,
+    refits: int,
+    level: float,
+    seed: int,
+    order: RowOrder | None,
+    train_order: RowOrder | None,
+    align: Align = "auto",
+    left_out: Collection[str] = (),
+    declared: Sequence[str] = (),
+) -> ModelComparison:
+    """Compare models where groups and times are read already; see :func:`compare`.
+
+    Parameters
+    ----------
+    left_out : collection of str
+        Columns that tell nothing of where F fails.
+    declared : sequence of str
+        Classes in the order in which the source lists them.
+    """
+    _check_settings(candidates, null=null, refits=refits, level=level, train=train)
+    baseline = ModelAdapter(F, "F", align=align)
+    others = [ModelAdapter(m, str(name), align=align) for name, m in candidates.items()]
+    rows = read_labelled_rows(
+        X,
+        y,
+        models=[baseline, *others],
+        kind=kind,
+        order=order,
+        align=align,
+        left_out=left_out,
+        declared=declared,
+    )
+    for model in (baseline, *others):
+        check_kind(
+            model.model,
+            model.name,
+            target=repr(rows.task.target_name),
+            is_classification=rows.is_classification,
+        )
+    old = None
+    if train is not None:
+        old = models.read_training_rows(train, align=align)
+        refuse_seen_rows(rows, old[0])
+    f = models.predict_rows(baseline, rows)
+    answers = {model.name: models.predict_rows(model, rows) for model in others}
+    loss_name, row_loss = models.choose_loss(rows, [f, *answers.values()])
+    loss_f = row_loss(f)
+    losses = pd.DataFrame({name: row_loss(said) for name, said in answers.items()})
     cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
     losses, loss_f = cap.apply(losses), cap.apply(loss_f)
-    config = HardnessConfig(rule=rule, alpha=alpha)
     region = find_region(rows, f, config, seed)
-    notes = list(rows.notes)
+    notes = [*rows.notes, *f.notes]
+    for said in answers.values():
+        notes += said.notes
+    notes += _class_order_notes(rows, baseline, others)
     if rows.task.order is not None:
         notes += _order_notes(rows.task.order)
     refit_losses, null_note = _refit_losses(
-        F,
+        baseline,
         rows,
-        y,
-        train=train,
+        row_loss,
+        train=old,
         null=null,
         refits=refits,
         seed=seed,
@@ -161,17 +274,37 @@ def compare(
     return ModelComparison(
         contrasts=contrasts,
         slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
-        loss_name=rows.loss_name,
+        loss_name=loss_name,
         capping=cap.sentence(rows.scale.span),
         n_rows=len(rows),
         n_bad=int(region.is_bad.sum()),
         rule=region.text,
+        failing=failing_text(region.rule.rule),
         weighting=_weighting_text(region),
         level=level,
         refits=0 if refit_losses is None else refit_losses.shape[1],
         seed=seed,
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _class_order_notes(
+    rows: LabelledRows, baseline: ModelAdapter, others: Sequence[ModelAdapter]
+) -> list[str]:
+    """Return how arrays without names are read, where F has its classes in another order."""
+    own = rows.labels.codes(baseline.classes or []).tolist()
+    bare = [
+        model.name
+        for model in (baseline, *others)
+        if model.is_predictions and not hasattr(model.model, "columns")
+    ]
+    if not bare or own == sorted(own):
+        return []
+    order = ", ".join(rows.labels.names)
+    return [
+        f"F has its classes in the order {', '.join(map(str, baseline.classes or ()))}; the "
+        f"probabilities of {', '.join(bare)} are read in sorted order, {order}"
+    ]
 
 
 def _check_settings(
@@ -200,11 +333,11 @@ def _check_settings(
 
 
 def _refit_losses(
-    F: Any,
+    F: ModelAdapter,
     rows: LabelledRows,
-    y: Any,
+    row_loss: models.RowLoss,
     *,
-    train: tuple[Any, Any] | None,
+    train: tuple[GivenTable, np.ndarray] | None,
     null: str,
     refits: int,
     seed: int,
@@ -212,43 +345,39 @@ def _refit_losses(
 ) -> tuple[pd.DataFrame | None, str]:
     """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
     if null == "none":
-        return None, (
-            "F was not fitted again: without this null control no model is called better where F "
-            "fails"
-        )
-    if not can_clone(F):
-        return None, (
-            "F cannot be cloned, so it was not fitted again: without this null control no model is "
-            "called better where F fails"
-        )
-    if train is not None and null != "rows":
-        predictions = models.refit_on_training_rows(
-            F, train, rows, refits=refits, seed=seed, order=train_order
-        )
-        what = "80 % of its training rows"
-        if train_order is not None and train_order.splits:
-            by_time = train_order.time is not None
-            what = "all but one block of time" if by_time else "80 % of its groups"
-        note = f"null control: F was fitted again {len(predictions)} times on {what}"
-    elif rows.task.order is not None and rows.task.order.time is not None:
-        return None, (
-            "F's training rows are not given, and it cannot be fitted again on rows that come "
-            "later: without this null control no model is called better where F fails; give "
-            "train=(X0, y0)"
-        )
-    else:
-        own_y = np.asarray(y)[rows.task.row_ids]
-        predictions = models.refit_across_rows(F, rows, own_y, refits=refits, seed=seed)
-        note = (
-            f"null control: for lack of F's training rows, F was fitted again {refits} times on "
-            "halves of X, each row predicted by the half that it is not in, so it includes the "
-            "difference between F's training rows and these; give train=(X0, y0) for a better "
-            "control"
-        )
-    by_refit = {
-        number: row_losses.row_loss(rows.y, predicted)
-        for number, predicted in enumerate(predictions)
-    }
+        return None, f"F was not fitted again: {_NO_CONTROL}"
+    if not F.can_fit_again:
+        return None, f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}"
+    has_time = rows.task.order is not None and rows.task.order.time is not None
+    try:
+        if train is not None and null != "rows":
+            answers = models.refit_on_training_rows(
+                F, train, rows, refits=refits, seed=seed, order=train_order
+            )
+            what = "80 % of its training rows"
+            if train_order is not None and train_order.splits:
+                by_time = train_order.time is not None
+                what = "all but one block of time" if by_time else "80 % of its groups"
+            note = f"null control: F was fitted again {len(answers)} times on {what}"
+        elif has_time:
+            return None, (
+                "F's training rows are not given, and it cannot be fitted again on rows that come "
+                f"later: {_NO_CONTROL}; give train=(X0, y0)"
+            )
+        else:
+            answers = models.refit_across_rows(F, rows, refits=refits, seed=seed)
+            note = (
+                f"null control: for lack of F's training rows, F was fitted again {refits} times "
+                "on halves of X, each row predicted by the half that it is not in, so it includes "
+                "the difference between F's training rows and these; give train=(X0, y0) for a "
+                "better control"
+            )
+    except ModelError as error:
+        # what F cannot do again is no reason to say nothing of the candidates
+        if null in ("train", "rows"):
+            raise
+        return None, f"{error.message}: {_NO_CONTROL}"
+    by_refit = {number: row_loss(said) for number, said in enumerate(answers)}
     return pd.DataFrame(by_refit), note
 
 
@@ -269,7 +398,7 @@ def _contrasts(
         level=level,
         clusters=None if order is None else order.clusters,
     )
-    table = answer_questions(losses, rows)
+    table = answer_questions(losses, rows, no_claim=region.problem)
     table["relative"] = table["difference"] / table["loss_f"]
     return table.rename(columns={"candidate": "model"})
 
@@ -290,7 +419,7 @@ def _order_notes(order: RowOrder) -> list[str]:
 def _weighting_text(region: FailureRegion) -> str:
     """Return how rows count where F fails, or why nothing is said there."""
     weighting = choose_weighting(region.weights)
-    return why_no_region(weighting) or weighting.reason
+    return region.problem or why_no_region(weighting) or weighting.reason
 
 
 def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.comparison.models import predict_rows
+from amlb_ext.comparison.labelled import read_labelled_rows, read_row_order
+from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.region import find_region
-from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
+from amlb_ext.hardening.rules import failing_text
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align, check_align
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.kind import check_kind
 from amlb_ext.report.slices import search_and_judge
+from amlb_ext.stats.claims import NO_REGION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +36,25 @@ class FailureReport:
         See :func:`amlb_ext.report.slices.find_slices`.
     rule : str
         The rule that calls a row bad, with its threshold and why.
+    failing : {'fails', 'is unsure'}
+        What F does on bad rows, by the rule.
+    problem : str
+        Why nothing foretells where F fails; empty where features do.
+    notes : tuple of str
     """
 
     rows: pd.DataFrame
     slices: pd.DataFrame
     rule: str
+    failing: str = "fails"
+    problem: str = ""
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         n_bad = int(self.rows["is_bad"].sum())
-        lines = [f"F fails on {n_bad} of {len(self.rows)} rows ({self.rule})"]
+        lines = [f"F {self.failing} on {n_bad} of {len(self.rows)} rows ({self.rule})"]
+        if self.problem:
+            lines.append(f"  {self.problem}")
         for row in self.slices.to_dict("records"):
             lines.append(
                 f"  where {row['slice']}: on {format_percent(row['share'])} of {row['rows']} rows, "
@@ -47,8 +62,9 @@ class FailureReport:
             )
         if not len(self.slices):
             lines.append(
-                "  no slice was found in which F fails more often than elsewhere"
+                f"  no slice was found in which F {self.failing} more often than elsewhere"
             )
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
 
@@ -61,6 +77,9 @@ def failures(
     rule: str = "auto",
     alpha: float | None = None,
     seed: int = 0,
+    groups: Any = None,
+    time: Any = None,
+    align: Align = "auto",
 ) -> FailureReport:
     """Find the rows on which a model fails, and slices of the features in which it fails often.
 
@@ -71,7 +90,8 @@ def failures(
     X : DataFrame or array of shape (n, d)
         Rows that F was not fitted on.
     y : array-like of shape (n,)
-    kind, rule, alpha : optional
+    kind, rule, alpha, groups, time, align : optional
+        As of :func:`amlb_ext.comparison.compare.compare`.
     seed : int
 
     Returns
@@ -90,16 +110,28 @@ def failures(
     >>> X = pd.DataFrame({"age": rng.integers(18, 90, 600)})
     >>> y = np.where(X["age"] > 70, "ill", "well")
     >>> F = DummyClassifier().fit(X, y)
-    >>> failures(F, X, y, rule="wrong", alpha=0.5).slices["slice"].tolist()
+    >>> failures(F, X, y).slices["slice"].tolist()
     ['age > 70']
     """
-    rows = read_labelled_rows(X, y, model=F, kind=kind)
-    f = predict_rows(F, rows, "F")
+    check_align(align)
+    order, columns = read_row_order(GivenTable.of(X), groups, time, align=align)
+    model = ModelAdapter(F, "F", align=align)
+    rows = read_labelled_rows(
+        X, y, models=[model], kind=kind, order=order, align=align, left_out=columns
+    )
+    check_kind(
+        F,
+        "F",
+        target=repr(rows.task.target_name),
+        is_classification=rows.is_classification,
+    )
+    answers = predict_rows(model, rows)
+    _, row_loss = choose_loss(rows, [answers])
     config = HardnessConfig(rule=rule, alpha=alpha)
-    region = find_region(rows, f, config, seed, with_jackknife=False)
+    region = find_region(rows, answers, config, seed, with_jackknife=False)
     by_row = pd.DataFrame(
         {
-            "loss": row_losses.row_loss(rows.y, f),
+            "loss": row_loss(answers),
             "is_bad": region.is_bad,
             "weight": np.nan if region.weights is None else region.weights,
         },
@@ -109,11 +141,19 @@ def failures(
         rows.task.features,
         rows.task.columns,
         region.is_bad,
-        np.arange(len(rows)),
+        np.arange(len(rows))
+        if order is None or order.clusters is None
+        else order.clusters,
         random_stream(seed, "compare", "slices"),
     )
+    problem = region.problem
+    if region.weights is None and not problem:
+        problem = NO_REGION
     return FailureReport(
         rows=by_row,
         slices=found.table,
         rule=region.text,
+        failing=failing_text(region.rule.rule),
+        problem=problem,
+        notes=(*rows.notes, *answers.notes),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.core.config import BaselineConfig, SourceConfig, SplitConfig
+from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.row_order import (
     OrderedTable,
@@ -21,10 +21,9 @@ from amlb_ext.core.row_order import (
     read_order,
 )
 from amlb_ext.core.task import Reading
-from amlb_ext.hardening.baseline.from_file import is_predictions_file, load_fitted_model
-from amlb_ext.hardening.baseline.predictions_file import read_predictions_table
-from amlb_ext.hardening.baseline.service import connect_service, is_service
 from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.predictions import join_by_shared_columns
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.reading import ColumnReading, TableReading, describe_reading
@@ -41,6 +40,8 @@ class LabelledTable:
     target : Series of shape (n,)
     left_out : DataFrame of shape (n, c)
         Columns that the user leaves out.
+    declared : tuple of str
+        Classes in the order in which the source lists them; empty where it lists none.
     reading : Reading
     notes : tuple of str
     """
@@ -49,6 +50,7 @@ class LabelledTable:
     features: pd.DataFrame
     target: pd.Series
     left_out: pd.DataFrame
+    declared: tuple[str, ...]
     reading: Reading
     notes: tuple[str, ...]
 
@@ -98,6 +100,7 @@ def read_labelled_table(
         features=table.frame.drop(columns=[target, *left_out], errors="ignore"),
         target=table.frame[target],
         left_out=left_out_columns,
+        declared=tuple(table.categories.get(target, ())),
         reading=Reading("given", table.named, table.dates),
         notes=table.notes,
     )
@@ -140,11 +143,27 @@ def with_order(
     return dataclasses.replace(table, features=features), order
 
 
+def join_predictions(model: Any, table: LabelledTable, name: str) -> Any:
+    """Return predictions in the order of a table that carries the same id; a model as it is.
+
+    Raises
+    ------
+    ModelError
+        See :func:`amlb_ext.models.predictions.join_by_shared_columns`.
+    """
+    if not isinstance(model, pd.DataFrame):
+        return model
+    beside = pd.concat([table.features, table.left_out], axis=1)
+    return join_by_shared_columns(model, beside, name)
+
+
 def describe_table(
     table: LabelledTable, *, model: Any, kind: str | None
 ) -> TableReading:
     """Describe how a table was read; see :mod:`amlb_ext.sources.reading`."""
-    rows = read_labelled_rows(table.features, table.target, model=model, kind=kind)
+    rows = read_labelled_rows(
+        table.features, table.target, models=[ModelAdapter(model, "F")], kind=kind
+    )
     task = dataclasses.replace(rows.task, reading=table.reading).renamed(table.name)
     reading = describe_reading(task)
     ignored = []
@@ -159,23 +178,3 @@ def describe_table(
         )
         ignored.append(column)
     return dataclasses.replace(reading, columns=(*reading.columns, *ignored))
-
-
-def read_model(file: str, trust_pickle: bool) -> Any:
-    """Return a fitted model, or predictions, from a file, or the model behind an address.
-
-    Predictions are a table with one row for each row of the data, in its order, see
-    :mod:`amlb_ext.hardening.baseline.predictions_file`.
-
-    Raises
-    ------
-    ModelError
-        The file cannot be read, holds no model, or is a pickle that nobody trusts; or what stands
-        there is no address of a service.
-    """
-    if is_service(file):
-        return connect_service(BaselineConfig(model=file))
-    path = Path(file)
-    if is_predictions_file(path.name):
-        return read_predictions_table(path)
-    return load_fitted_model(path, trust_pickle)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.equal_rows import number_rows
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.frames import with_columns
-from amlb_ext.core.row_order import RowOrder
+from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.labels import Labels, label_text, order_labels
 
 #: Fewer rows hold no answer.
 LEAST_ROWS = 50
 #: Where more rows of X than this share are training rows of F, beyond what chance repeats.
 MOST_SEEN = 0.02
+#: Significant digits that survive single precision and a text file.
+_DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,30 +36,36 @@ class LabelledRows:
 
     Attributes
     ----------
-    frame : DataFrame of shape (n, d)
-        The features as the user gave them, for the user's models.
+    table : GivenTable of N rows
+        The features as the user gave them, for the user's models: rows without a target, too.
     task : Task
-        The same in canonical form.
+        The n labelled rows in canonical form.
     encoder : Encoder
     scale : TargetEncoder
         The range of a numeric target is that of these rows.
+    labels : Labels
+        The classes of the target, and those that only a model knows; empty for a regression.
+    present : tuple of int
+        Codes of the classes that a row has.
     Z : ndarray of shape (n, d)
         Encoded features.
     y : ndarray of shape (n,)
         Scaled targets, or class codes.
+    y_given : ndarray of shape (n,)
+        Targets as the user gave them.
     notes : tuple of str
-    n_given : int
-        Rows that the user gave, those without a target included.
     """
 
-    frame: pd.DataFrame
+    table: GivenTable
     task: Task
     encoder: Encoder
     scale: TargetEncoder
+    labels: Labels
+    present: tuple[int, ...]
     Z: np.ndarray
     y: np.ndarray
+    y_given: np.ndarray
     notes: tuple[str, ...]
-    n_given: int
 
     def __len__(self) -> int:
         return len(self.y)
@@ -64,21 +75,17 @@ class LabelledRows:
         """Whether the target is a class."""
         return self.task.kind.is_classification
 
-    @property
-    def loss_name(self) -> str:
-        """What the models are compared by."""
-        if self.is_classification:
-            return "Brier loss"
-        return f"squared error of {self.task.target_name}, scaled to [0, 1]"
-
 
 def read_labelled_rows(
     X: Any,
     y: Any,
     *,
-    model: Any,
+    models: Sequence[ModelAdapter] = (),
     kind: str | None = None,
     order: RowOrder | None = None,
+    align: Align = "auto",
+    left_out: Collection[str] = (),
+    declared: Sequence[str] = (),
 ) -> LabelledRows:
     """Check a table and its target, and encode them.
 
@@ -86,12 +93,19 @@ def read_labelled_rows(
     ----------
     X : DataFrame or array of shape (n, d)
     y : array-like of shape (n,)
-    model : object
-        F: a scikit-learn classifier or regressor settles the kind, and its classes are the labels.
+    models : sequence of ModelAdapter
+        F first: the first that says what it predicts settles the kind, and the classes of all are
+        classes of the target.
     kind : {'classification', 'regression'}, optional
-        Where F does not tell.
+        Where the models do not tell.
     order : RowOrder, optional
         Groups and times of the rows of X.
+    align : {'auto', 'index', 'position'}
+        How the rows of y belong to those of X, see :mod:`amlb_ext.models.alignment`.
+    left_out : collection of str
+        Columns that models may read, and that tell nothing of where F fails.
+    declared : sequence of str
+        Classes in the order in which the source lists them.
 
     Returns
     -------
@@ -106,118 +120,67 @@ def read_labelled_rows(
     Examples
     --------
     >>> X = pd.DataFrame({"age": np.arange(60.0)})
-    >>> rows = read_labelled_rows(X, np.arange(60) % 2, model=None, kind="classification")
-    >>> len(rows), rows.task.labels, rows.loss_name
-    (60, ('0', '1'), 'Brier loss')
+    >>> rows = read_labelled_rows(X, np.arange(60) % 2, kind="classification")
+    >>> len(rows), rows.labels.names
+    (60, ('0', '1'))
     """
-    frame = as_frame(X)
-    values = np.asarray(y)
-    if values.shape != (len(frame),):
+    table = GivenTable.of(X)
+    values = target_values(align_rows(y, table.given, what="y", align=align))
+    if len(table) < LEAST_ROWS:
         raise DataError(
-            f"X has {len(frame)} rows and y has the shape {values.shape}",
-            "give one target for each row",
-        )
-    if len(frame) < LEAST_ROWS:
-        raise DataError(
-            f"{len(frame)} rows are too few to compare models on",
+            f"{len(table)} rows are too few to compare models on",
             f"give at least {LEAST_ROWS} rows that no model was fitted on",
         )
-    target_name = free_target_name(y, frame)
-    known_labels = {}
-    if hasattr(model, "classes_"):
-        known_labels[target_name] = [_as_label(label) for label in model.classes_]
+    target_name = free_target_name(y, table.frame)
+    frame = table.frame.reset_index(drop=True)
+    told = (model.kind for model in models)
     task = make_task(
-        with_columns(frame, {target_name: values}),
+        with_columns(frame, {target_name: values.array}),
         target_name,
         name="table",
-        kind=_kind_of(model, kind),
-        categories=known_labels,
+        kind=kind or next((known for known in told if known is not None), None),
     )
+    labels = Labels(())
+    present: tuple[int, ...] = ()
+    if task.kind.is_classification:
+        task, labels, present = _with_all_classes(task, values, models, declared)
     if order is not None:
         task = dataclasses.replace(task, order=order.take(task.row_ids))
+    task, more_notes = _without_columns(task, left_out)
     encoder = Encoder(task.columns, known="table").fit(task.features)
     scale = TargetEncoder(task.kind, task.labels, task.target)
     return LabelledRows(
-        frame=frame.iloc[task.row_ids].reset_index(drop=True),
+        table=table,
         task=task,
         encoder=encoder,
         scale=scale,
+        labels=labels,
+        present=present,
         Z=encoder.transform(task.features),
         y=scale.transform(task.target),
-        notes=task.notes,
-        n_given=len(frame),
+        y_given=values.to_numpy(dtype=object)[task.row_ids],
+        notes=(*task.notes, *more_notes),
     )
 
 
-def as_frame(X: Any) -> pd.DataFrame:
-    """Return features as a table; columns of an array are called ``x0``, ``x1``, ...
+def target_values(y: Any) -> pd.Series:
+    """Return targets as a Series that counts from 0.
 
     Raises
     ------
     DataError
-        Neither a table nor an array with two dimensions.
+        More than one value for each row.
     """
-    if isinstance(X, pd.DataFrame):
-        return X.set_axis([str(name) for name in X.columns], axis=1)
-    values = np.asarray(X)
-    if values.ndim != 2:
+    if isinstance(y, pd.Series):
+        return y.reset_index(drop=True)
+    values = y if isinstance(y, pd.Categorical | pd.Index) else np.asarray(y)
+    if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if getattr(values, "ndim", 1) != 1:
         raise DataError(
-            f"X has the shape {values.shape}",
-            "give a DataFrame, or an array of (rows, columns)",
+            f"y has the shape {np.shape(values)}", "give one target for each row"
         )
-    return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
-
-
-def refuse_seen_rows(rows: LabelledRows, seen: pd.DataFrame) -> None:
-    """Refuse a table that holds rows on which F was fitted.
-
-    Some rows repeat by chance where columns are coarse. How often the training rows repeat among
-    themselves says how many.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    seen : DataFrame of shape (m, d)
-        Features of the training rows.
-
-    Raises
-    ------
-    DataError
-    """
-    common = [name for name in rows.frame.columns if name in seen.columns]
-    if not common or len(seen) < 2:
-        return
-    given = rows.frame[common]
-    # halves of the training rows repeat each other as often as other rows repeat them
-    half = len(seen) // 2
-    by_chance = _share_repeated(seen[common].iloc[:half], seen[common].iloc[half:])
-    share = _share_repeated(given, seen[common])
-    if share > 2 * by_chance + MOST_SEEN:
-        raise DataError(
-            f"{round(share * len(given))} of {len(given)} rows of X are training rows of F",
-            "give rows that F was not fitted on",
-        )
-
-
-def _share_repeated(asked: pd.DataFrame, others: pd.DataFrame) -> float:
-    """Return the share of rows that have the features of one of the others."""
-    asked = asked.reset_index(drop=True)
-    others = others.reset_index(drop=True)[asked.columns]
-    numbers, other_numbers = number_rows(asked, others)
-    return float(np.isin(numbers, other_numbers[other_numbers >= 0]).mean())
-
-
-def _kind_of(model: Any, kind: str | None) -> str | None:
-    """Return the kind that was asked for, else the model's own, else None."""
-    if kind is not None:
-        return kind
-    if not hasattr(model, "predict"):
-        # predictions: a column for each class says so; the targets tell of one column
-        is_matrix = np.ndim(model) == 2 and np.shape(model)[1] > 1
-        return "classification" if is_matrix else None
-    if is_classifier(model) or hasattr(model, "classes_"):
-        return "classification"
-    return Kind.REGRESSION.value if is_regressor(model) else None
+    return pd.Series(values)
 
 
 def free_target_name(y: Any, frame: pd.DataFrame) -> str:
@@ -228,13 +191,190 @@ def free_target_name(y: Any, frame: pd.DataFrame) -> str:
     return name
 
 
-def _as_label(value: Any) -> str:
-    """Return a class as a table has it: 1.0 and 1 are one class."""
-    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if is_whole else str(value)
+def read_row_order(
+    table: GivenTable,
+    groups: Any,
+    time: Any,
+    *,
+    align: Align = "auto",
+    what: str = "X",
+) -> tuple[RowOrder | None, set[str]]:
+    """Return groups and times of the rows of a table, and the columns that hold them.
+
+    Parameters
+    ----------
+    table : GivenTable of n rows
+    groups, time : str or array-like of shape (n,), optional
+        A column of the table, or values.
+    align : {'auto', 'index', 'position'}
+    what : str
+        What the table is called in errors.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As :func:`amlb_ext.core.row_order.read_order`.
+
+    Examples
+    --------
+    >>> table = GivenTable.of(pd.DataFrame({"shop": [1, 1, 2], "x": [0.1, 0.2, 0.3]}))
+    >>> order, columns = read_row_order(table, "shop", None)
+    >>> order.group.tolist(), columns
+    ([0, 0, 1], {'shop'})
+    """
+    frame = table.frame.reset_index(drop=True)
+    names: dict[str, str | None] = {"groups": None, "time": None}
+    columns = set()
+    for word, given in (("groups", groups), ("time", time)):
+        if given is None:
+            continue
+        if isinstance(given, str):
+            names[word] = given
+            columns |= {given} & set(frame.columns)
+            continue
+        aligned = align_rows(given, table.given, what=word, of=what, align=align)
+        names[word] = word
+        frame = with_columns(frame, {word: target_values(aligned).array})
+    order = read_order(
+        OrderedTable(
+            name=what, frame=frame, target="", row_ids=np.arange(len(frame)), dates={}
+        ),
+        time=names["time"],
+        group=names["groups"],
+    )
+    return order, columns
 
 
-def count_classes(rows: LabelledRows) -> Mapping[str, int]:
-    """Return how many rows each class has."""
-    counts = rows.task.target.value_counts()
-    return {label: int(counts[label]) for label in rows.task.labels}
+def refuse_seen_rows(rows: LabelledRows, seen: GivenTable) -> None:
+    """Refuse a table that holds rows on which F was fitted.
+
+    Rows are compared by their values, to five digits: single precision and a text file change no
+    more. Some repeat by chance where columns are coarse. How often the training rows repeat among
+    themselves says how many.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    seen : GivenTable of m rows
+        Features of the training rows.
+
+    Raises
+    ------
+    DataError
+    """
+    given, others = rows.table.frame, seen.frame
+    if rows.table.is_unnamed or seen.is_unnamed:
+        # one of them has nothing but the place of its columns
+        if given.shape[1] != others.shape[1]:
+            return
+        others = others.set_axis(given.columns, axis=1)
+    common = [name for name in given.columns if name in others.columns]
+    if not common or len(others) < 2:
+        return
+    numeric = {
+        name
+        for name in common
+        if pd.api.types.is_numeric_dtype(given[name])
+        and pd.api.types.is_numeric_dtype(others[name])
+    }
+    given = _comparable(given[common], numeric)
+    others = _comparable(others[common], numeric)
+    # halves of the training rows repeat each other as often as other rows repeat them
+    half = len(others) // 2
+    by_chance = _share_repeated(others.iloc[:half], others.iloc[half:])
+    share = _share_repeated(given, others)
+    if share > 2 * by_chance + MOST_SEEN:
+        raise DataError(
+            f"{round(share * len(given))} of {len(given)} rows of X are training rows of F",
+            "give rows that F was not fitted on",
+        )
+
+
+def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
+    """Return values that are equal where they were before they were written or rounded."""
+    columns = {}
+    for name, values in frame.items():
+        if name in numeric:
+            numbers = values.to_numpy(dtype=float, na_value=np.nan)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                size = np.floor(np.log10(np.abs(numbers)))
+            unit = 10.0 ** (np.where(np.isfinite(size), size, 0.0) - _DIGITS + 1)
+            columns[name] = np.round(numbers / unit) * unit
+        else:
+            columns[name] = values.astype(object).map(label_text, na_action="ignore")
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _share_repeated(asked: pd.DataFrame, others: pd.DataFrame) -> float:
+    """Return the share of rows that have the features of one of the others."""
+    asked = asked.reset_index(drop=True)
+    others = others.reset_index(drop=True)[asked.columns]
+    numbers, other_numbers = number_rows(asked, others)
+    return float(np.isin(numbers, other_numbers[other_numbers >= 0]).mean())
+
+
+def _with_all_classes(
+    task: Task,
+    values: pd.Series,
+    models: Sequence[ModelAdapter],
+    declared: Sequence[str],
+) -> tuple[Task, Labels, tuple[int, ...]]:
+    """Return the task with the classes that only a model knows, in one order for all doors."""
+    known = Labels(task.labels)
+    names = list(task.labels)
+    for model in models:
+        for value in model.classes or ():
+            if known.code(value) < 0:
+                names.append(label_text(value))
+                known = Labels(names)
+    ordered = order_labels(names, values.dropna())
+    own_order = [label for label in declared if label in names]
+    labels = Labels(ordered, own_order if len(own_order) == len(ordered) else ())
+    task = dataclasses.replace(
+        task,
+        labels=ordered,
+        target=task.target.cat.set_categories(list(ordered)),
+        kind=Kind.BINARY if len(ordered) == 2 else Kind.MULTICLASS,
+    )
+    return task, labels, tuple(np.unique(task.target.cat.codes).tolist())
+
+
+def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[str]]:
+    """Return the task without columns that tell nothing, or the target itself, and notes."""
+    telling = [
+        column.name
+        for column in task.columns
+        if column.name not in left_out and _tells_target(task, column.name)
+    ]
+    dropped = {*left_out, *telling}
+    kept = tuple(column for column in task.columns if column.name not in dropped)
+    if not kept:
+        return task, []
+    notes = [
+        f"column {name!r} tells the target of every row: it is left out of where F fails"
+        for name in telling
+    ]
+    names = [column.name for column in kept]
+    return dataclasses.replace(task, columns=kept, features=task.features[names]), notes
+
+
+def _tells_target(task: Task, name: str) -> bool:
+    """Whether a column is the target, a code of it, or a line through it."""
+    values = task.features[name]
+    if values.isna().any():
+        return False
+    if task.kind.is_classification:
+        codes, distinct = pd.factorize(values)
+        n_classes = task.target.nunique()
+        if len(distinct) != n_classes:
+            return False
+        pairs = codes * (len(task.labels) + 1) + task.target.cat.codes.to_numpy()
+        return len(np.unique(pairs)) == n_classes
+    if not pd.api.types.is_numeric_dtype(values):
+        return False
+    x, y = values.to_numpy(dtype=float), task.target.to_numpy(dtype=float)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return False
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    # either sign: a target may be turned around
+    return bool(min(np.abs(x - y).max(), np.abs(x + y).max()) < 1e-6)

@@ -1,85 +1,133 @@
-"""What a model predicts on labelled rows: from a fitted model, or from predictions."""
+"""What models answer on labelled rows, and what F answers when it is fitted again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from amlb_ext.comparison.labelled import LabelledRows, as_frame
-from amlb_ext.core.errors import DataError, ModelError
-from amlb_ext.core.numbers import count_not_finite
+from amlb_ext.comparison.labelled import LabelledRows, target_values
+from amlb_ext.core import row_losses
+from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
-from amlb_ext.hardening.baseline.clones import fit_clone
-from amlb_ext.hardening.baseline.from_file import FittedBaseline
-from amlb_ext.hardening.baseline.model_columns import select_features
-from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
 from amlb_ext.hardening.ordered_split import blocks_left_out
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.answers import Answers
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.invariants import (
+    check_brier,
+    check_error_rate,
+    check_squared_error,
+)
+
+#: From what a model answers to the loss of each row, ``(n,)``.
+RowLoss = Callable[[Answers], np.ndarray]
 
 
-def predict_rows(model: Any, rows: LabelledRows, name: str) -> np.ndarray:
-    """Return predictions of the labelled rows, scaled or as class probabilities.
+def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
+    """Return what a model answers on the labelled rows, scaled or as class probabilities.
 
-    Parameters
-    ----------
-    model : object
-        With ``predict``, for classes with ``predict_proba``; or its predictions: an array of
-        shape (n,) in the target's unit, or (n, C) probabilities in the order of the labels, or a
-        DataFrame with one column for each label; for two classes also (n,), the probability of
-        the second label.
-    rows : LabelledRows
-    name : str
-        Of the model, for errors.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, C)
+    The model is given the table whole, as it is: it may read the index, or look at other rows.
 
     Raises
     ------
     ModelError
-        The model fails, lacks a column, or predicts something that is no number.
+        The model fails, lacks a column, or answers what is no prediction; or what is made of its
+        answers contradicts them.
     """
-    if _are_predictions(model):
-        predictions = _read_predictions(model, rows, name)
-    elif hasattr(model, "predict"):
-        fitted = FittedBaseline(model, name, rows.encoder, rows.scale)
-        predictions = fitted.predict_frame(rows.frame)
-    else:
-        raise ModelError(
-            f"{name} is a {type(model).__name__}, which has no predict",
-            "give a fitted model, or an array of predictions",
+    whole = model.answer(rows.table, rows.labels, present=rows.present)
+    answers = whole.take(rows.task.row_ids)
+    _check_invariants(model, rows, answers)
+    if rows.is_classification:
+        return answers
+    scaled = (answers.f - rows.scale.low) / rows.scale.span
+    return Answers(f=scaled, raw=answers.raw, notes=answers.notes)
+
+
+def _check_invariants(
+    model: ModelAdapter, rows: LabelledRows, answers: Answers
+) -> None:
+    if answers.decided is None:
+        y = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
+        with np.errstate(over="ignore"):
+            loss = float(row_losses.squared_error(y, answers.f).mean())
+        check_squared_error(answers.raw, rows.y_given, loss, model.name)
+        return
+    rate = float((answers.decided != rows.y).mean())
+    check_error_rate(answers.raw, rows.y_given, rate, model.name)
+    brier = float(row_losses.brier_loss(rows.y, answers.f).mean())
+    check_brier(answers.raw, rows.y_given, brier, model.name)
+
+
+def choose_loss(rows: LabelledRows, answers: Sequence[Answers]) -> tuple[str, RowLoss]:
+    """Return the loss that all models can be compared by, its name and its values.
+
+    The Brier loss of probabilities; where a model names labels alone, what each model decides.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    answers : sequence of Answers
+        Of F and of all candidates.
+    """
+    if not rows.is_classification:
+        name = f"squared error of {rows.task.target_name}, scaled to [0, 1]"
+        return name, lambda said: row_losses.row_loss(rows.y, said.f)
+    if any(said.only_labels for said in answers):
+        return (
+            "share of wrong decisions",
+            lambda said: (said.decided != rows.y).astype(float),
         )
-    n_not_finite = count_not_finite(predictions)
-    if n_not_finite:
-        raise ModelError(
-            f"{name} predicts no finite number for {n_not_finite} of {len(rows)} rows",
-            "mend the model, or leave those rows out for all models",
+    return "Brier loss", lambda said: row_losses.brier_loss(rows.y, said.f)
+
+
+def read_training_rows(
+    train: Any, *, align: Align = "auto"
+) -> tuple[GivenTable, np.ndarray]:
+    """Return the training rows that have a target: features, and targets as given.
+
+    Raises
+    ------
+    DataError
+        Other lengths, or rows that cannot be matched.
+    """
+    table = GivenTable.of(train[0], "train")
+    y = align_rows(
+        train[1], table.given, what="the targets of train", of="train", align=align
+    )
+    values = target_values(y)
+    known = np.flatnonzero(values.notna().to_numpy())
+    if len(known) < len(values):
+        table = table.take(known)
+    if not len(known):
+        raise DataError(
+            "train has no row with a target", "give the rows F was fitted on"
         )
-    return predictions
+    return table, values.iloc[known].to_numpy()
 
 
 def refit_on_training_rows(
-    model: Any,
-    train: tuple[Any, Any],
+    model: ModelAdapter,
+    train: tuple[GivenTable, np.ndarray],
     rows: LabelledRows,
     *,
     refits: int,
     seed: int,
     order: RowOrder | None = None,
-) -> list[np.ndarray]:
-    """Return predictions of F fitted again on parts of its training rows.
+) -> list[Answers]:
+    """Return answers of F fitted again on parts of its training rows.
 
     Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`); of
     rows with an order, random 80 % of the groups, or all but one block of time.
 
     Parameters
     ----------
-    model : estimator
+    model : ModelAdapter
         F; it is cloned, never changed.
-    train : tuple of (X, y)
+    train : tuple of (GivenTable, ndarray)
     rows : LabelledRows
     refits : int
     seed : int
@@ -91,18 +139,12 @@ def refit_on_training_rows(
     ModelError
         F cannot be cloned or fitted.
     """
-    X = select_features(model, as_frame(train[0]), "F", table="train")
-    y = np.asarray(train[1])
-    if len(X) != len(y):
-        raise DataError(
-            f"train has {len(X)} rows of features and {len(y)} targets",
-            "give one target for each training row",
-        )
-    predictions = []
+    table, y = train
+    answers = []
     for number, part in enumerate(_parts_of_training(len(y), refits, seed, order)):
-        twin = _fit_again(model, _take(X, part), y[part], seed + number)
-        predictions.append(predict_rows(twin, rows, "F fitted again"))
-    return predictions
+        twin = model.fit_again(table.take(part), y[part], seed + number)
+        answers.append(predict_rows(twin, rows))
+    return answers
 
 
 def _parts_of_training(
@@ -127,23 +169,22 @@ def _parts_of_training(
 
 
 def refit_across_rows(
-    model: Any, rows: LabelledRows, y: Any, *, refits: int, seed: int
-) -> list[np.ndarray]:
-    """Return cross-fitted predictions of F fitted again on the labelled rows themselves.
+    model: ModelAdapter, rows: LabelledRows, *, refits: int, seed: int
+) -> list[Answers]:
+    """Return cross-fitted answers of F fitted again on the labelled rows themselves.
 
     For lack of training rows: each row is predicted by a clone that was fitted on the other half,
     which holds other groups where rows have any.
 
     Parameters
     ----------
-    model : estimator
+    model : ModelAdapter
     rows : LabelledRows
-    y : ndarray of shape (n,)
-        Targets as the model knows them.
     refits : int
     seed : int
     """
-    features = select_features(model, rows.frame, "F", table="X")
+    labelled = rows.task.row_ids
+    y = target_values(rows.y_given.tolist()).to_numpy()
     predictions = []
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
@@ -152,50 +193,24 @@ def refit_across_rows(
             _, unit = np.unique(rows.task.order.group, return_inverse=True)
         n_units = int(unit.max()) + 1
         is_first = (rng.permutation(n_units) < n_units // 2)[unit]
-        filled: np.ndarray | None = None
+        by_half = []
         for fitted_on in (is_first, ~is_first):
             part = np.flatnonzero(fitted_on)
-            twin = _fit_again(model, _take(features, part), y[part], seed + number)
-            predicted = predict_rows(twin, rows, "F fitted again")
-            filled = np.empty_like(predicted) if filled is None else filled
-            filled[~fitted_on] = predicted[~fitted_on]
-        assert filled is not None
-        predictions.append(filled)
+            table = rows.table.take(labelled[part])
+            twin = model.fit_again(table, y[part], seed + number)
+            by_half.append(predict_rows(twin, rows))
+        predictions.append(_join_halves(by_half[1], by_half[0], is_first))
     return predictions
 
 
-def _fit_again(model: Any, X: Any, y: np.ndarray, seed: int) -> Any:
-    try:
-        return fit_clone(model, X, y, seed)
-    except ModelError as error:
-        raise ModelError(
-            error.message,
-            "give null='none' to compare without re-fits of F; then no model is called better "
-            "where F fails",
-        ) from error
-
-
-def _take(X: Any, positions: np.ndarray) -> Any:
-    return X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]
-
-
-def _are_predictions(model: Any) -> bool:
-    return isinstance(model, (np.ndarray, pd.Series, pd.DataFrame, list, tuple))
-
-
-def _read_predictions(given: Any, rows: LabelledRows, name: str) -> np.ndarray:
-    if len(given) != rows.n_given:
-        raise ModelError(
-            f"{name} has {len(given)} predictions for {rows.n_given} rows",
-            "give one prediction for each row of X",
-        )
-    # rows of X without a target have predictions, too
-    labelled = rows.task.row_ids
-    if hasattr(given, "iloc"):
-        picked = given.iloc[labelled]
-    else:
-        picked = [given[row] for row in labelled]
-    values = interpret_predictions(picked, rows.task.labels, name)
-    if rows.is_classification:
-        return values
-    return (values - rows.scale.low) / rows.scale.span
+def _join_halves(first: Answers, second: Answers, is_first: np.ndarray) -> Answers:
+    """Return the answers of one model on some rows, and of the other on the rest."""
+    f = first.f.copy()
+    f[~is_first] = second.f[~is_first]
+    if first.decided is None or second.decided is None:
+        return Answers(f=f)
+    return Answers(
+        f=f,
+        decided=np.where(is_first, first.decided, second.decided),
+        only_labels=first.only_labels,
+    )

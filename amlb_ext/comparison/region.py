@@ -21,6 +21,7 @@ from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.rules import RULES
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.models.answers import Answers
 
 #: Parts of the rows; the weights of each come from the others.
 PARTS = 5
@@ -41,24 +42,30 @@ class FailureRegion:
         oldest rows where the order is that of time: nothing before them tells of their region.
     reweighted : ndarray of shape (PARTS, n) or None
         The same, learnt without each of the parts.
+    problem : str
+        Why there is no region; empty where there is one, or where features do not foresee it.
     """
 
     rule: BadRule
     is_bad: np.ndarray
     weights: np.ndarray | None
     reweighted: np.ndarray | None = None
+    problem: str = ""
 
     @property
     def text(self) -> str:
         """The rule in words, with its threshold."""
-        return (
-            f"{self.rule.rule}: {RULES[self.rule.rule][1]}, alpha {self.rule.alpha:.3g}"
-        )
+        rule = self.rule
+        if rule.by_decision:
+            return f"{rule.rule}: {rule.reason}"
+        if rule.rule == "quantile":
+            return f"{rule.rule}: {rule.reason}"
+        return f"{rule.rule}: {RULES[rule.rule][1]}, alpha {rule.alpha:.3g}"
 
 
 def find_region(
     rows: LabelledRows,
-    f: np.ndarray,
+    answers: Answers,
     config: HardnessConfig,
     seed: int,
     *,
@@ -69,37 +76,53 @@ def find_region(
     Parameters
     ----------
     rows : LabelledRows
-    f : ndarray of shape (n,) or (n, C)
-        F's predictions.
+    answers : Answers
+        Of F, scaled.
     config : HardnessConfig
         The rule that calls a row bad.
     seed : int
     with_jackknife : bool
         Whether the weights are learnt without each part, too; ten more forests.
 
-    Raises
-    ------
-    DataError
-        No row is bad under the rule, or every row is.
+    Returns
+    -------
+    FailureRegion
+        Without weights where no row is bad, or every row: ``problem`` says so.
     """
-    y, predictions = rows.y[:, None], f[:, None]
-    rule = settle_rule(config, rows.task.kind, rows.task.labels, y=y, f=predictions)
-    hardness = rule.hardness(y, predictions)
+    y, f = rows.y[:, None], answers.f[:, None]
+    rule = settle_rule(
+        config, rows.task.kind, rows.task.labels, y=y, f=f, decided=answers.decided
+    )
+    hardness = rule.hardness(y, f, decided=answers.decided)
     is_bad = rule.select(hardness)
     if not is_bad.any() or is_bad.all():
-        how_many = "every row" if is_bad.all() else "no row"
-        wanted = max(10, len(rows) // 20)
-        raise DataError(
-            f"F fails on {how_many} of {len(rows)} under the rule {rule.rule!r} with alpha "
-            f"{rule.alpha:.3g}",
-            f"alpha={rule.alpha_for(hardness, wanted):.4g} would give {wanted} rows",
-        )
+        problem = _problem_text(rule, hardness, is_bad)
+        return FailureRegion(rule=rule, is_bad=is_bad, weights=None, problem=problem)
     learnt = _learn_weights(rows, is_bad, seed, with_jackknife=with_jackknife)
     return FailureRegion(
         rule=rule,
         is_bad=is_bad,
         weights=learnt.weights,
         reweighted=learnt.reweighted,
+    )
+
+
+def _problem_text(rule: BadRule, hardness: np.ndarray, is_bad: np.ndarray) -> str:
+    """Return why there is no region, and what would give one."""
+    n = len(hardness)
+    if rule.by_decision:
+        how_many = "none" if not is_bad.any() else "all"
+        return f"F decides {how_many} of {n} rows wrongly, so there is no place where it fails"
+    how_many = "every row" if is_bad.all() else "no row"
+    wanted = max(10, n // 20)
+    alpha = rule.alpha_for(hardness, wanted)
+    told = int(
+        (hardness >= 1 - alpha if rule.rule == "band" else hardness >= alpha).sum()
+    )
+    advice = f"; alpha={alpha:.4g} would give {told} rows" if 0 < told < n / 2 else ""
+    return (
+        f"F fails on {how_many} of {n} under the rule {rule.rule!r} with alpha {rule.alpha:.3g}: "
+        f"nothing tells rows apart by it{advice}"
     )
 
 

@@ -27,7 +27,9 @@ from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.yaml_reader import read_yaml
 
-Rule = Literal["auto", "absolute", "squared", "band", "wrong", "quantile", "reducible"]
+Rule = Literal[
+    "auto", "paper", "absolute", "squared", "band", "wrong", "quantile", "reducible"
+]
 
 
 class Stage(BaseModel):
@@ -237,8 +239,8 @@ class HardnessConfig(Stage):
 
     rule: Rule = Field(
         "auto",
-        description="rule that calls a row bad; auto is absolute for regression and band for "
-        "classification",
+        description="rule that calls a row bad; auto: what F decides wrongly, or for regression "
+        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression",
     )
     alpha: float | None = Field(
         None,
@@ -261,6 +263,12 @@ class HardnessConfig(Stage):
         gt=0,
         le=1,
         description="share of the rows that the rules quantile and reducible call bad",
+    )
+    most: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="largest share of rows that may be bad, whatever the rule and its threshold",
     )
     floor: float = Field(
         0.05,

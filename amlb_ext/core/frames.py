@@ -27,3 +27,22 @@ def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFram
     """
     kept = frame.drop(columns=[name for name in columns if name in frame.columns])
     return pd.concat([kept, pd.DataFrame(dict(columns), index=frame.index)], axis=1)
+
+
+def to_pandas(table: Any, *, what: str = "X") -> pd.DataFrame:
+    """Return a table as a frame of pandas."""
+    if isinstance(table, pd.DataFrame):
+        return table.set_axis([str(name) for name in table.columns], axis=1)
+    if hasattr(table, "to_pandas"):
+        return table.to_pandas()
+    import numpy as np
+
+    from amlb_ext.core.errors import DataError
+
+    values = np.asarray(table)
+    if values.ndim != 2:
+        raise DataError(
+            f"{what} has the shape {values.shape}",
+            "give a DataFrame, or an array of (rows, columns)",
+        )
+    return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])

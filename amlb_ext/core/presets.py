@@ -45,6 +45,8 @@ PRESETS: dict[str, Layer] = {
             "strength": 0.1,  # Algorithm 1, s_m; not printed
             "jitter": 0.0,
         },
+        # the rows of which F is unsure, section 5.4; the paper knows no largest share
+        "hardness": {"rule": "paper", "most": 1.0},
         "agreement": {"filter": False},
         "relations": {"mine": False},  # the paper keeps none
         "synthesizer": {

@@ -165,6 +165,7 @@ def make_task(
         origin=origin or Origin(spec=name),
         notes=(*notes, *drop_notes, *target_notes, *feature_notes),
         reading=reading or Reading(),
+        dtypes={column.name: frame[column.name].dtype for column in columns},
     )
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -142,6 +143,9 @@ class Task:
     order : RowOrder or None
         Groups and times of the rows, which every split keeps to; see
         :mod:`amlb_ext.core.row_order`. None where rows are split at random.
+    dtypes : mapping of str to dtype
+        Types of the features in the table as it was read, for models that were fitted on such a
+        table; no part of what a task is, nor of its hashes.
     """
 
     name: str
@@ -158,6 +162,7 @@ class Task:
     group: str = ""
     reading: Reading = field(default_factory=Reading)
     order: RowOrder | None = None
+    dtypes: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.features)

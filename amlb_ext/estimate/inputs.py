@@ -23,7 +23,7 @@ from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.tables import natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
-from amlb_ext.hardening.baseline.from_file import (
+from amlb_ext.hardening.baseline.fitted import (
     FittedBaseline,
     PredictionsBaseline,
     is_model_file,
@@ -31,8 +31,8 @@ from amlb_ext.hardening.baseline.from_file import (
     load_fitted_model,
     make_baseline,
 )
-from amlb_ext.hardening.baseline.predictions_file import read_predictions
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.predictions import read_predictions
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_table

@@ -13,7 +13,7 @@ A fold has k >= 1 targets; only ``assemble`` writes one file for each.
 
 Public names: :func:`~amlb_ext.hardening.split.split_task`,
 :class:`~amlb_ext.hardening.encode.Encoder`,
-:func:`~amlb_ext.hardening.baseline.from_file.make_baseline`,
+:func:`~amlb_ext.hardening.baseline.fitted.make_baseline`,
 :func:`~amlb_ext.hardening.fold.harden_fold`,
 :func:`~amlb_ext.hardening.fold.harden_group`.
 """

@@ -9,15 +9,26 @@ rule         hardness h                                  threshold         custo
 absolute     :math:`|F(x) - y|`                          alpha             .1
 squared      :math:`(F(x) - y)^2`                        alpha             .01
 band         :math:`1 - \max_c p_c(x)`                   1 - alpha         .505
-wrong        :math:`1 - p_y(x)`                          1 - alpha         .5
+wrong        1 where F decides wrongly, and              1                 none
+             :math:`(1 - p_y(x)) / 2` beside
+wrong, with  :math:`1 - p_y(x)`                          1 - alpha         .5
+alpha
 quantile     squared error or Brier loss                 worst ``share``   none
 reducible    :math:`\sum (T(x) - F(x))^2`, T an oracle   alpha             worst ``share``
 ===========  ==========================================  ================  ==============
 
+By default a row is bad where F fails: ``wrong``, by what F's ``predict`` decides, or for numbers
+``quantile``, where its loss is largest. ``paper`` is what the paper reads: ``band`` or
+``absolute``, by the kind of the target; under ``band`` F is unsure, and most often right.
+
 Targets of a regression are min–max scaled by the training rows. ``absolute`` is the reading of
 the paper's threshold that gives its shares of bad points; ``squared`` is the printed formula,
-``wrong`` the printed one for classes, ``band`` the one under which its scores are possible.
-``reducible`` is not in the paper: its rows are chosen by features alone.
+``wrong`` with an alpha the printed one for classes, ``band`` the one under which its scores are
+possible. ``reducible`` is not in the paper: its rows are chosen by features alone.
+
+No rule calls more than a stated share of the rows bad: that of ``share`` where this sets the
+threshold, else ``most``. Where rows tie, those with the larger loss come first, and rows that
+nothing tells apart are all good.
 
 A row has k >= 1 targets, and one hardness (section 6). Over several targets it is
 
@@ -44,11 +55,15 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.kind import Kind
-from amlb_ext.hardening.rules import RULES
+from amlb_ext.hardening.rules import BY_KIND, RULES
 
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 #: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.
 _FALLING = ("band", "wrong")
+#: The largest alpha-free threshold of ``wrong``: F decides wrongly.
+_DECIDED_WRONGLY = 1.0
+#: Weight of the loss in the hardness where this alone tells rows apart.
+_TIE_WEIGHT = 1e-6
 _COMBINE: dict[str, Callable[..., np.ndarray]] = {
     "mean": np.mean,
     "intersection": np.min,
@@ -75,6 +90,13 @@ class BadRule:
         How the targets become one hardness: ``mean``, ``intersection`` or ``union``.
     shifts : tuple of float
         Per target, what brings its own threshold to the common one; zeros under ``mean``.
+    by_decision : bool
+        Whether ``wrong`` asks what F decides, and no probability.
+    cut : float or None
+        Of two classes, the probability of the second from which F decides for it; None where F
+        decides for the most probable class.
+    breaks_ties : bool
+        Whether the loss tells rows apart that the rule does not.
     """
 
     rule: str
@@ -84,9 +106,16 @@ class BadRule:
     class_alpha: tuple[float, ...] = ()
     over: str = "mean"
     shifts: tuple[float, ...] = (0.0,)
+    by_decision: bool = False
+    cut: float | None = None
+    breaks_ties: bool = False
 
     def hardness(
-        self, y: np.ndarray, f: np.ndarray, t: np.ndarray | None = None
+        self,
+        y: np.ndarray,
+        f: np.ndarray,
+        t: np.ndarray | None = None,
+        decided: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the hardness of each row, ``(n,)``; larger is worse.
 
@@ -96,8 +125,10 @@ class BadRule:
             Targets and F's predictions, see the module's notation.
         t : ndarray, optional
             The oracle's predictions, for ``reducible``.
+        decided : ndarray of shape (n,), optional
+            Codes of the classes that F decides for, where it was asked; else what ``cut`` says.
         """
-        by_target = hardness_by_target(self.rule, y, f, t)
+        by_target = self._hardness_by_target(y, f, t, decided)
         shifted = []
         for target_hardness, shift in zip(by_target, self.shifts, strict=True):
             shifted.append(target_hardness + shift)
@@ -108,6 +139,24 @@ class BadRule:
             class_threshold = 1 - np.asarray(self.class_alpha)[classes]
             hardness = hardness + self.threshold - class_threshold
         return hardness
+
+    def _hardness_by_target(
+        self,
+        y: np.ndarray,
+        f: np.ndarray,
+        t: np.ndarray | None,
+        decided: np.ndarray | None,
+    ) -> list[np.ndarray]:
+        if self.by_decision:
+            if decided is None:
+                decided = decide(f[:, 0], self.cut)
+            return [_decision_hardness(y[:, 0], f[:, 0], decided)]
+        by_target = hardness_by_target(self.rule, y, f, t)
+        if self.breaks_ties:
+            losses = hardness_by_target("quantile", y, f)
+            pairs = zip(by_target, losses, strict=True)
+            return [hardness + _TIE_WEIGHT * loss for hardness, loss in pairs]
+        return by_target
 
     def select(self, hardness: np.ndarray) -> np.ndarray:
         """Return which rows are bad, ``(n,)`` bool."""
@@ -126,10 +175,28 @@ class BadRule:
             n_bad = int(np.ceil(share * len(hardness)))
             n_bad = max(1, n_bad)
             worst = _nth_largest(hardness, n_bad)
+            # rows that tie with the last one are none of the worst
+            worst = _threshold_within(hardness, worst, n_bad)
             thresholds.append(_Threshold(worst, worst, reason))
         rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
         # one threshold for the mean of the targets: its reason says nothing of any target
         return replace(rule, reason=reason) if self.over == "mean" else rule
+
+    def at_most(self, most: float, hardness: np.ndarray) -> BadRule:
+        """Return the rule with a threshold that no more than a share of these rows reaches.
+
+        Parameters
+        ----------
+        most : float
+        hardness : ndarray of shape (n,)
+            By this rule, of the rows that it judges.
+        """
+        allowed = int(np.ceil(most * len(hardness)))
+        if int(self.select(hardness).sum()) <= allowed:
+            return self
+        threshold = _threshold_within(hardness, self.threshold, allowed)
+        reason = f"{self.reason}, and no more than {most:.0%} of the rows"
+        return replace(self, threshold=threshold, reason=reason)
 
     def alpha_for(self, hardness: np.ndarray, rows: int) -> float:
         """Return an alpha of four digits that would call at least ``rows`` of these rows bad."""
@@ -151,9 +218,83 @@ def _nth_largest(hardness: np.ndarray, n: int) -> float:
     return float(falling[n - 1])
 
 
+def _threshold_within(hardness: np.ndarray, threshold: float, allowed: int) -> float:
+    """Return the smallest threshold from there on that no more than so many rows reach.
+
+    Infinite where the hardest rows tie and are too many.
+    """
+    if int((hardness >= threshold).sum()) <= allowed:
+        return threshold
+    falling = np.sort(hardness)[::-1]
+    larger = falling[:allowed][falling[:allowed] > falling[allowed]]
+    return float(larger[-1]) if len(larger) else float("inf")
+
+
+def decide(p: np.ndarray, cut: float | None = None) -> np.ndarray:
+    """Return the code of the class that probabilities decide for, ``(n,)``.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, C)
+    cut : float, optional
+        Of two classes: decide for the second from this probability on; for the most probable
+        class when omitted.
+
+    Examples
+    --------
+    >>> p = np.array([[0.8, 0.2], [0.4, 0.6]])
+    >>> decide(p).tolist(), decide(p, 0.1).tolist()
+    ([0, 1], [1, 1])
+    """
+    if cut is None:
+        return p.argmax(axis=1)
+    return (p[:, 1] >= cut).astype(int)
+
+
+def find_cut(p: np.ndarray, decided: np.ndarray) -> float | None:
+    """Return the probability of the second class from which a model decides for it.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n, C)
+    decided : ndarray of shape (n,), int
+        What its ``predict`` says of the same rows.
+
+    Returns
+    -------
+    float or None
+        None where the model decides for the most probable class, and where no cut tells: more
+        than two classes, or decisions that do not follow the probability.
+
+    Examples
+    --------
+    >>> p = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6]])
+    >>> find_cut(p, np.array([0, 1, 1])), find_cut(p, np.array([0, 0, 1]))
+    (0.2, None)
+    """
+    if p.shape[1] != 2 or np.array_equal(p.argmax(axis=1), decided):
+        return None
+    above = p[decided == 1, 1]
+    below = p[decided == 0, 1]
+    low = below.max(initial=0.0)
+    high = above.min(initial=np.nextafter(1.0, 2.0))
+    return float((low + high) / 2) if low < high else None
+
+
+def _decision_hardness(y: np.ndarray, p: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    """Return 1 for a wrong decision, and beside it by how much: at most a half."""
+    wrong = (decided != y).astype(float)
+    return wrong + (1 - row_losses.true_probability(y, p)) / 2
+
+
 def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
     n = len(hardness)
+    if rule.by_decision:
+        return (
+            f"F decides none of {n} rows wrongly: there are no failures to make hard rows of; "
+            "--rule band makes them of the rows of which F is least sure"
+        )
     # ten rows are the fewest that a certificate speaks of
     quarter = int(np.ceil(n / 4))
     wanted = min(10, quarter)
@@ -273,10 +414,18 @@ a row bad at a probability of at most alpha (give a number from 0 to 1; it is 0.
 
 
 def _rule_for(config: HardnessConfig, kind: Kind) -> str:
-    """Return the rule of the configuration, with ``auto`` settled by the kind."""
-    if config.rule != "auto":
+    """Return the rule of the configuration, with those for either kind settled by the kind."""
+    if config.rule not in BY_KIND:
         return config.rule
-    return "band" if kind.is_classification else "absolute"
+    of_classes, of_numbers = BY_KIND[config.rule]
+    if kind.is_classification:
+        return of_classes
+    # an alpha of a regression is a threshold of the error
+    return of_numbers if config.alpha is None else "absolute"
+
+
+def _is_by_decision(config: HardnessConfig, rule: str) -> bool:
+    return rule == "wrong" and config.alpha is None and not config.class_alpha
 
 
 def settle_rule(
@@ -287,6 +436,7 @@ def settle_rule(
     y: np.ndarray,
     f: np.ndarray,
     t: np.ndarray | None = None,
+    decided: np.ndarray | None = None,
 ) -> BadRule:
     """Choose rule and threshold for a fold from the configuration and the training rows.
 
@@ -302,6 +452,8 @@ def settle_rule(
         Targets of the training rows.
     f, t : ndarray of shape (n, k) or (n, 1, C)
         Out-of-fold predictions of F, and of the oracle for ``reducible``.
+    decided : ndarray of shape (n,), optional
+        Codes of the classes that F decides for; the most probable ones when omitted.
 
     Raises
     ------
@@ -329,14 +481,27 @@ def settle_rule(
             f"use --rule {' or '.join(fitting)}",
         )
     check_alpha(config, kind)
+    if _is_by_decision(config, rule):
+        cut = None if decided is None else find_cut(f[:, 0], decided)
+        by_decision = BadRule(
+            rule=rule,
+            threshold=_DECIDED_WRONGLY,
+            alpha=CUSTOMARY["wrong"],
+            reason="what F decides is wrong",
+            by_decision=True,
+            cut=cut,
+        )
+        return by_decision.at_most(config.most, by_decision.hardness(y, f, t, decided))
     by_target = hardness_by_target(rule, y, f, t)
     if config.class_alpha:
         return _per_class(config, rule, labels)
+    losses = hardness_by_target("quantile", y, f)
     if config.over == "mean":
         by_target = [np.mean(by_target, axis=0)]
+        losses = [np.mean(losses, axis=0)]
     thresholds = []
-    for hardness in by_target:
-        thresholds.append(_settle_threshold(config, rule, hardness))
+    for hardness, loss in zip(by_target, losses, strict=True):
+        thresholds.append(_settle_threshold(config, rule, hardness, loss))
     return _combined(rule, config.over, thresholds, n_targets=y.shape[1])
 
 
@@ -346,6 +511,7 @@ class _Threshold(NamedTuple):
     threshold: float
     alpha: float
     reason: str
+    breaks_ties: bool = False
 
 
 def _combined(
@@ -371,22 +537,42 @@ def _combined(
         reason=reason,
         over=over,
         shifts=tuple(shifts),
+        breaks_ties=any(settled.breaks_ties for settled in thresholds),
     )
 
 
 def _settle_threshold(
-    config: HardnessConfig, rule: str, hardness: np.ndarray
+    config: HardnessConfig, rule: str, hardness: np.ndarray, loss: np.ndarray
 ) -> _Threshold:
-    """Return the user's alpha, else the customary one, else the worst share's."""
+    """Return a threshold that no more than a stated share of the rows reaches."""
+    settled, most = _usual_threshold(config, rule, hardness)
+    allowed = int(np.ceil(most * len(hardness)))
+    if int((hardness >= settled.threshold).sum()) <= allowed:
+        return settled
+    # rows tie, or the rule's own threshold calls too many bad: the larger losses come first
+    told_apart = hardness + _TIE_WEIGHT * loss
+    threshold = _threshold_within(told_apart, settled.threshold, allowed)
+    alpha = 1 - threshold if rule in _FALLING else threshold
+    reason = f"{settled.reason}, and no more than {most:.0%} of the rows"
+    return _Threshold(threshold, alpha, reason, breaks_ties=True)
+
+
+def _usual_threshold(
+    config: HardnessConfig, rule: str, hardness: np.ndarray
+) -> tuple[_Threshold, float]:
+    """Return the user's alpha, else the customary one, else the worst share's.
+
+    Beside it the largest share of rows that may reach it.
+    """
     if config.alpha is not None and rule != "quantile":
-        return _from_alpha(rule, config.alpha, "given by the user")
+        return _from_alpha(rule, config.alpha, "given by the user"), config.most
     why = f"the worst {config.share:.0%} of the training rows, out of fold"
     if rule in CUSTOMARY:
         customary = _from_alpha(rule, CUSTOMARY[rule], "the rule's customary threshold")
         is_failing = hardness >= customary.threshold
         failing = float(is_failing.mean())
         if failing >= config.floor:
-            return customary
+            return customary, config.most
         why = (
             f"under the customary {customary.alpha:g} only {failing:.1%} of the training rows "
             f"fail out of fold, so their worst {config.share:.0%} set it"
@@ -394,7 +580,7 @@ def _settle_threshold(
     # "higher" takes a hardness that some row has, so that this row is bad
     threshold = float(np.quantile(hardness, 1 - config.share, method="higher"))
     alpha = 1 - threshold if rule in _FALLING else threshold
-    return _Threshold(threshold, alpha, why)
+    return _Threshold(threshold, alpha, why), max(config.share, 1 / len(hardness))
 
 
 def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:

@@ -24,6 +24,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.split import PARTS
+from amlb_ext.models.columns import are_same_column, columns_of_model
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
 MOST_NEW = 0.05
@@ -86,7 +87,7 @@ class RequiredColumns:
 
     def needs(self, name: str) -> bool:
         """Whether F may have been fitted on the column."""
-        return self.names is None or name in self.names
+        return self.names is None or are_same_column(name, self.names)
 
 
 def find_identifiers(task: Task) -> list[IdentifierColumn]:
@@ -204,11 +205,9 @@ def required_columns(file: str, model: Any) -> RequiredColumns:
     """
     if model is None:
         return RequiredColumns()
-    # scikit-learn writes the names down only where a model was fitted on a DataFrame
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return RequiredColumns(file, None)
-    return RequiredColumns(file, frozenset(str(name) for name in names))
+    # names are known only where a model was fitted on a frame
+    names, _ = columns_of_model(model)
+    return RequiredColumns(file, None if names is None else frozenset(names))
 
 
 def columns_left_out(options: SourceConfig) -> list[str]:

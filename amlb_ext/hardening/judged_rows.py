@@ -229,6 +229,7 @@ def judge_real_rows(
     row: np.ndarray,
     substituted: np.ndarray | None = None,
     weight: np.ndarray | None = None,
+    decided: np.ndarray | None = None,
 ) -> JudgedRows:
     """Let K and the oracle judge real rows, of which F and T have said f and t already.
 
@@ -239,6 +240,8 @@ def judge_real_rows(
         As in :class:`JudgedRows`.
     f, t : ndarray
         Predictions by fits that did not see the rows.
+    decided : ndarray of shape (n,), optional
+        Codes of the classes that F decides for, where its probabilities do not tell.
     """
     n = len(y)
     if substituted is None:
@@ -250,7 +253,7 @@ def judge_real_rows(
     if models.relations is not None:
         is_feasible = ~models.relations.breaks(features, y)
     support, agrees = models.support_labels(t, y)
-    hardness = models.rule.hardness(y, f, t)
+    hardness = models.rule.hardness(y, f, t, decided)
     # under every rule: real rows may be weighed by it whatever K is
     reducible = hardness_by_target("reducible", y, f, t)
     return JudgedRows(

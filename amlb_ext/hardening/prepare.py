@@ -30,7 +30,7 @@ from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
 from amlb_ext.hardening.baseline.estimator import Baseline
-from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -188,6 +188,11 @@ class CrossFit:
                 splits.append((learnt, place[held]))
         return splits
 
+    def decided_rows(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return what F decides for on some of the rows; None where its probabilities tell."""
+        decided = self.baselines[0].decided_
+        return None if decided is None else decided[rows]
+
     def unseen_predictions(self) -> np.ndarray | None:
         """Return f by fits that have not seen the row: of an F that came fitted, its clones.
 
@@ -325,6 +330,7 @@ def prepare(
         f=cross.f[judged],
         t=cross.t[judged],
         row=cross.row[judged],
+        decided=cross.decided_rows(judged),
     )
     # learnt from training rows alone, and from features alone: weights know no test label
     region = cross.learn_region(train.is_bad)
@@ -340,10 +346,13 @@ def prepare(
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
     f = np.stack(predictions, axis=1)
     t = models.predict_oracle(Z)
-    if models.rule.rule == "quantile":
+    decided = baselines[0].decide_rows(Z, written.rows)
+    test_rule = models.rule
+    if test_rule.rule == "quantile":
         # relative to the rows it judges: the worst share of this side, not of the other
-        test_rule = models.rule.worst_of(config.hardness.share, y, f, t)
-        models = replace(models, rule=test_rule)
+        test_rule = test_rule.worst_of(config.hardness.share, y, f, t)
+    hardness = test_rule.hardness(y, f, t, decided)
+    models = replace(models, rule=test_rule.at_most(config.hardness.most, hardness))
     test = judge_real_rows(
         models,
         features=written.features,
@@ -354,6 +363,7 @@ def prepare(
         row=written.rows,
         substituted=written.substituted,
         weight=region.weights(Z),
+        decided=decided,
     )
     region_rows, region_repeats = draw_region(
         test.weight, np.random.default_rng(cross.seeds.region)
@@ -512,6 +522,7 @@ def _settle_models(
         y=cross.y[judged],
         f=cross.f[judged],
         t=cross.t[judged],
+        decided=cross.decided_rows(judged),
     )
     targets = []
     for j, baseline in enumerate(baselines):

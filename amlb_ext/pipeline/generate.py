@@ -25,8 +25,6 @@ from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.baseline.from_file import comes_fitted
-from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.hardness import check_alpha
@@ -40,6 +38,8 @@ from amlb_ext.hardening.identifiers import (
     split_column_lists,
 )
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
     group_tasks,

@@ -7,8 +7,8 @@ from typing import Any
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import comes_fitted
-from amlb_ext.hardening.baseline.registry import resolve_model
+from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
 from amlb_ext.validity.refits import NULL_SHARE
 

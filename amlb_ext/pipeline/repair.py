@@ -28,7 +28,7 @@ from amlb_ext.core.files import (
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.hardening.baseline.registry import check_model_listed
+from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import (
     RepairOptions,

@@ -18,11 +18,11 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.from_file import comes_fitted, is_baseline_file
-from amlb_ext.hardening.baseline.registry import BASELINES, resolve_model
-from amlb_ext.hardening.baseline.service import is_service
 from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
+from amlb_ext.models.files import comes_fitted, is_baseline_file
+from amlb_ext.models.registry import BASELINES, resolve_model
+from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.integrations import integration_params
 from amlb_ext.sources.reading import TableReading
 from amlb_ext.suite import Layout, SuiteRequest, safe_names

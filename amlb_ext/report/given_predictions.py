@@ -24,8 +24,9 @@ from amlb_ext.core.errors import (
     suggest_nearest,
 )
 from amlb_ext.core.paths import check_predictions_file
-from amlb_ext.hardening.baseline.model_columns import list_names
-from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
+from amlb_ext.models.columns import list_names
+from amlb_ext.models.labels import Labels
+from amlb_ext.models.predictions import interpret_predictions
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.predictions import read_target
 from amlb_ext.runner import join_predictions
@@ -404,7 +405,7 @@ def _interpret(
 ) -> np.ndarray:
     """Return predictions as :func:`interpret_predictions` reads them, naming the first bad row."""
     try:
-        return interpret_predictions(given, labels, f"{file}, {place}")
+        return interpret_predictions(given, Labels(labels), f"{file}, {place}").f
     except ModelError as error:
         row = _first_refused(given, labels)
         # columns that lack are refused for every row, so the row is none to name
@@ -412,7 +413,9 @@ def _interpret(
             raise error
         try:
             one_row = given[row : row + 1]
-            interpret_predictions(one_row, labels, f"{file}, row {row} of {place},")
+            interpret_predictions(
+                one_row, Labels(labels), f"{file}, row {row} of {place},"
+            )
         except ModelError as of_row:
             raise of_row from None
         raise
@@ -432,7 +435,7 @@ def _first_refused(given: Any, labels: Sequence[str]) -> int:
 
 def _is_refused(given: Any, labels: Sequence[str], rows: slice) -> bool:
     try:
-        interpret_predictions(given[rows], labels, "")
+        interpret_predictions(given[rows], Labels(labels), "")
     except ModelError:
         return True
     return False

@@ -16,9 +16,9 @@ from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.baseline.replacements import known_classes
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.swarm.arena import Arena
 from amlb_ext.swarm.audit import Court, mendable, own_performance
 from amlb_ext.swarm.initial import InitialSettings, make_generators

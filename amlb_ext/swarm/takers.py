@@ -10,7 +10,7 @@ import numpy as np
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.swarm.labels import best_labels
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo, named_candidates
 

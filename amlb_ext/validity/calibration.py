@@ -24,9 +24,9 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.from_file import is_predictions_file
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.models.files import is_predictions_file
 from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
     CandidateOpinion,

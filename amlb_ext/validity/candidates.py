@@ -28,7 +28,7 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import (
+from amlb_ext.models.registry import (
     ModelSpec,
     build_estimator,
     resolve_model,

@@ -24,8 +24,8 @@ from amlb_ext.core.config import AgreementConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (

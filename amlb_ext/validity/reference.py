@@ -20,8 +20,8 @@ import numpy as np
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import MIN_CANDIDATES, fit_zoo
 from amlb_ext.validity.measures import MIN_ROWS, Losses, too_few_text
 from amlb_ext.validity.refits import baseline_spec

@@ -23,8 +23,8 @@ from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.from_file import comes_fitted
-from amlb_ext.hardening.baseline.registry import (
+from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.registry import (
     ModelSpec,
     check_model_listed,
     resolve_model,

@@ -29,7 +29,7 @@ from amlb_ext.core.row_losses import row_loss
 from amlb_ext.experiments.fidelity.protocol import read_protocol
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import parse_model
+from amlb_ext.models.registry import parse_model
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import cross_folds

@@ -28,7 +28,7 @@ from amlb_ext.core.display import text_table
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.split import PARTS, cross_folds, split_task
 from amlb_ext.runner.agreement import MOST_SCATTER

@@ -33,7 +33,7 @@ from amlb_ext.core.task import Fold
 from amlb_ext.experiments.fidelity.protocol import read_protocol
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening import weights
-from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.prepare import cross_fit

@@ -16,8 +16,8 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import LeadingOneHot
-from amlb_ext.hardening.baseline.from_file import load_model, make_baseline
-from amlb_ext.hardening.baseline.registry import (
+from amlb_ext.hardening.baseline.fitted import load_model, make_baseline
+from amlb_ext.models.registry import (
     BASELINES,
     build_estimator,
     is_installed,

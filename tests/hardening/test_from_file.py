@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
-from amlb_ext.hardening.baseline.from_file import (
+from amlb_ext.hardening.baseline.fitted import (
     FittedBaseline,
     is_baseline_file,
     load_fitted_model,

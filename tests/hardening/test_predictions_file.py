@@ -6,7 +6,7 @@ import pytest
 
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
-from amlb_ext.hardening.baseline.predictions_file import (
+from amlb_ext.models.predictions import (
     interpret_predictions,
     read_predictions,
 )

@@ -14,8 +14,8 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.from_file import FittedBaseline, PredictionsBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec
+from amlb_ext.hardening.baseline.fitted import FittedBaseline, PredictionsBaseline
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.hardening.baseline.replacements import (
     Chooser,
     known_classes,

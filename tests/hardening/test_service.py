@@ -6,7 +6,7 @@ from loopback_model import serving
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.hardening.baseline.service import check_service, connect_service
+from amlb_ext.models.service import check_service, connect_service
 
 FRAME = pd.DataFrame(
     {"age": [30, 41, 52, 63, 74], "city": ["Ulm", None, "Bonn"] + 2 * ["Ulm"]}

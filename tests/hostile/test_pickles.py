@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import HardsynthError, ModelError
-from amlb_ext.hardening.baseline.from_file import load_model, read_predictions
+from amlb_ext.hardening.baseline.fitted import load_model, read_predictions
 from amlb_ext.sources.archive import unpack
 from amlb_ext.sources.read_table import read_table
 

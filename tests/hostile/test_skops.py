@@ -57,9 +57,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
-from amlb_ext.hardening.baseline.from_file import load_model
-from amlb_ext.hardening.baseline.skops_files import UnpackLimits, load_skops
-from amlb_ext.hardening.baseline.skops_types import loss_classes
+from amlb_ext.hardening.baseline.fitted import load_model
+from amlb_ext.models.skops_files import UnpackLimits, load_skops
+from amlb_ext.models.skops_types import loss_classes
 
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
 

@@ -4,7 +4,7 @@ import pytest
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import (
     JUDGES,
     QUICK_ROWS,

@@ -7,7 +7,7 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import resolve_model
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.validity.ranking_measures import measure_null
 from amlb_ext.validity.refits import refit_baseline, refit_rows
 

@@ -28,8 +28,8 @@ from amlb_ext.experiments.fidelity.draw import Points, score_rows_by
 from amlb_ext.experiments.fidelity.proposals import PROPOSED, Proposal, stack_real_rows
 from amlb_ext.experiments.fidelity.sample import Sample, expected_contrasts
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.registry import ModelSpec
 from amlb_ext.hardening.split import cross_folds
+from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.ranking import kendall_tau
 from amlb_ext.swarm.initial import InitialSettings, make_generators
 from amlb_ext.swarm.particles import SwarmSettings

@@ -22,7 +22,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.experiments.paper.measures import score_predictions, wasserstein_distances
 from amlb_ext.experiments.paper.settings import Setting
 from amlb_ext.hardening.baseline.estimator import Baseline
-from amlb_ext.hardening.baseline.from_file import make_baseline
+from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.made_rows.augment import perturb_targets

@@ -13,15 +13,15 @@ import numpy as np
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import Baseline
-from amlb_ext.hardening.baseline.from_file import is_baseline_file
 from amlb_ext.hardening.baseline.ledger import AskLedger
-from amlb_ext.hardening.baseline.registry import (
+from amlb_ext.hardening.split import CvSplits
+from amlb_ext.models.files import is_baseline_file
+from amlb_ext.models.registry import (
     READERS,
     import_estimator,
     parse_model,
 )
-from amlb_ext.hardening.baseline.service import is_service
-from amlb_ext.hardening.split import CvSplits
+from amlb_ext.models.service import is_service
 
 #: Most rows of a fold where F's answers cost and the user names no limit.
 DEFAULT_LIMIT = 100_000
@@ -96,6 +96,11 @@ class AskedBaseline(Baseline):
     def refit_problem_(self) -> str:  # type: ignore[override]
         """As of the other F."""
         return self.inner.refit_problem_
+
+    @property
+    def decided_(self) -> np.ndarray | None:  # type: ignore[override]
+        """As of the other F."""
+        return self.inner.decided_
 
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> AskedBaseline:
         """Fit the other F; what it said before is forgotten, unless it came fitted."""

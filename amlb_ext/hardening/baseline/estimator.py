@@ -24,9 +24,10 @@ from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.ledger import AskLedger
-from amlb_ext.hardening.baseline.registry import ModelSpec, build_estimator
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.split import CvSplits
+from amlb_ext.models.adapter import describe_error
+from amlb_ext.models.registry import ModelSpec, build_estimator
 
 
 class Baseline(ABC):
@@ -43,12 +44,16 @@ class Baseline(ABC):
         What F was asked in this fold; None where its answers cost next to nothing.
     refit_problem_ : str
         Why :meth:`cross_fit` could not fit F again; empty where it did, or was not called.
+    decided_ : ndarray of shape (n,) or None
+        Codes of the classes that F decides for on the rows of :meth:`cross_fit`; None where these
+        are the most probable ones.
     """
 
     can_search = True
     comes_fitted = False
     ledger: AskLedger | None = None
     refit_problem_ = ""
+    decided_: np.ndarray | None = None
 
     @abstractmethod
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> Baseline:
@@ -61,6 +66,10 @@ class Baseline(ABC):
     def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Predict rows of the table, given encoded and by position."""
         return self.predict(Z)
+
+    def decide_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Return the classes that F decides for; None where its probabilities tell."""
+        return None
 
     def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
         """Predict rows in canonical form, those with values unknown to the training rows too."""
@@ -258,13 +267,6 @@ class LeadingOneHot(TransformerMixin, BaseEstimator):
         """Return the one-hot columns, then the others."""
         one_hot = self.encoder_.transform(Z[:, : self.n_leading])
         return np.hstack([one_hot, Z[:, self.n_leading :]])
-
-
-def describe_error(error: Exception) -> str:
-    """Return the type of an exception and the first line of its text."""
-    lines = str(error).strip().splitlines()
-    first_line = lines[0] if lines else ""
-    return f"{type(error).__name__}: {first_line}"
 
 
 def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:

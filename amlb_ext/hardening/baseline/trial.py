@@ -6,27 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.core.paths import check_pickle_trusted
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.from_file import (
-    FittedBaseline,
+from amlb_ext.hardening.baseline.fitted import FittedBaseline, to_source_frame
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.files import (
     is_model_file,
     is_predictions_file,
     load_fitted_model,
-    to_source_frame,
 )
-from amlb_ext.hardening.baseline.predictions_file import read_predictions
-from amlb_ext.hardening.baseline.service import (
+from amlb_ext.models.kind import check_kind
+from amlb_ext.models.predictions import read_predictions
+from amlb_ext.models.service import (
     check_service,
     connect_service,
     is_service,
 )
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
 #: Rows that a model is tried on, and how many of them are those with most missing values.
 TRIAL_ROWS = 5
@@ -58,7 +56,7 @@ def load_baseline_model(config: BaselineConfig) -> Any:
     Raises
     ------
     ModelError
-        As :func:`~amlb_ext.hardening.baseline.from_file.load_fitted_model`.
+        As :func:`~amlb_ext.hardening.baseline.fitted.load_fitted_model`.
     """
     if is_service(config.model):
         return connect_service(config)
@@ -91,33 +89,17 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
         return
     name = config.model if is_service(config.model) else path.name
     if not is_service(config.model):
-        _check_kind(model, name, task)
+        check_kind(
+            model,
+            name,
+            target=f"{task.target_name!r} of {task.name}",
+            is_classification=task.kind.is_classification,
+        )
     n_missing = task.features.isna().sum(axis=1).to_numpy()
     most_missing = np.argsort(-n_missing, kind="stable")[:_MISSING_ROWS]
     first = np.arange(len(task))[: TRIAL_ROWS - _MISSING_ROWS]
     rows = task.features.iloc[np.union1d(first, most_missing)]
     target = TargetEncoder(task.kind, task.labels, task.target)
-    baseline = FittedBaseline(model, name, Encoder(task.columns), target)
-    f = baseline.predict_frame(to_source_frame(task.columns, rows))
-    n_not_finite = count_not_finite(f)
-    if n_not_finite:
-        raise ModelError(
-            f"{name} predicts no finite number for {n_not_finite} of the "
-            f"{len(rows)} rows of {task.name} that it was tried on",
-            "give a model that predicts every row, those with missing values too",
-        )
-
-
-def _check_kind(model: Any, name: str, task: Task) -> None:
-    is_classification = task.kind.is_classification
-    if is_classification and is_regressor(model):
-        has, needs = "a regressor", "classes"
-    elif not is_classification and is_classifier(model):
-        has, needs = "a classifier", "numbers"
-    else:
-        return
-    flag = "regression" if is_classification else "classification"
-    raise ModelError(
-        f"{name} is {has}, but the target {task.target_name!r} of {task.name} has {needs}",
-        f"name the column that the model predicts with --target, or add --kind {flag}",
-    )
+    encoder = Encoder(task.columns)
+    baseline = FittedBaseline(model, name, encoder, target, task.dtypes)
+    baseline.predict_frame(to_source_frame(task.columns, rows, task.dtypes))

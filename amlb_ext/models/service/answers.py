@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.errors import ServiceError
-from amlb_ext.hardening.baseline.predictions_file import interpret_predictions
-from amlb_ext.hardening.baseline.service.options import SAME_COMMAND
+from amlb_ext.models.answers import read_numbers, read_probabilities
+from amlb_ext.models.labels import Labels
+from amlb_ext.models.service.options import SAME_COMMAND
 
 #: Most characters of an answer that an error repeats.
 LONGEST_QUOTE = 80
@@ -62,7 +63,7 @@ class AnswerReader:
                 f"the fields {_names(answer)}, without 'predictions'"
             )
         self._check_length(answer["predictions"], n_rows)
-        return interpret_predictions(answer["predictions"], (), self.name)
+        return read_numbers(answer["predictions"], n_rows, self.name)
 
     def read_probabilities(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
         """Return the probability of each of ``classes`` for each row, ``(n, C)``."""
@@ -75,7 +76,9 @@ class AnswerReader:
         if len(set(classes)) != len(classes):
             raise self._wrong_answer(f"a class twice: {', '.join(classes)}")
         self._check_length(answer["probabilities"], n_rows)
-        p = interpret_predictions(answer["probabilities"], classes, self.name)
+        p = read_probabilities(
+            answer["probabilities"], Labels(classes), n_rows, self.name
+        )
         if not self.classes:
             self.classes = classes
         if set(classes) != set(self.classes):

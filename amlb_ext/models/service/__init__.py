@@ -8,8 +8,8 @@ Whatever else comes back is one clear error.
 question, tried again → ``model`` all of it as a model of scikit-learn.
 """
 
-from amlb_ext.hardening.baseline.service.model import RemoteModel, connect_service
-from amlb_ext.hardening.baseline.service.options import (
+from amlb_ext.models.service.model import RemoteModel, connect_service
+from amlb_ext.models.service.options import (
     ServiceOptions,
     check_service,
     is_service,

@@ -2,7 +2,7 @@
 
 skops asks whether a name is trusted, and then calls whatever stands behind it. Here every node of
 the file's ``schema.json`` is held against the exact list of
-:mod:`amlb_ext.hardening.baseline.skops_types` first; a node that calls a method, or a function that
+:mod:`amlb_ext.models.skops_types` first; a node that calls a method, or a function that
 is not listed, is refused whatever its name says. What passes is copied, unpacked and within a
 limit, and only the copy is given to skops.
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from amlb_ext.core.errors import ModelError
-from amlb_ext.hardening.baseline.skops_trees import check_trees
-from amlb_ext.hardening.baseline.skops_types import (
+from amlb_ext.models.skops_trees import check_trees
+from amlb_ext.models.skops_types import (
     Name,
     array_scalars,
     is_known_function,

@@ -11,13 +11,13 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, ServiceError
-from amlb_ext.hardening.baseline.service.answers import AnswerReader
-from amlb_ext.hardening.baseline.service.options import (
+from amlb_ext.models.service.answers import AnswerReader
+from amlb_ext.models.service.options import (
     SAME_COMMAND,
     ServiceOptions,
     check_service,
 )
-from amlb_ext.hardening.baseline.service.transport import Transport
+from amlb_ext.models.service.transport import Transport
 
 
 def connect_service(

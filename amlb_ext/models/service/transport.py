@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from amlb_ext.core.errors import ServiceError
 from amlb_ext.core.redact import redact_text, redact_url
-from amlb_ext.hardening.baseline.service.answers import LONGEST_QUOTE, quote
-from amlb_ext.hardening.baseline.service.options import (
+from amlb_ext.models.service.answers import LONGEST_QUOTE, quote
+from amlb_ext.models.service.options import (
     MEDIA_TYPES,
     SAME_COMMAND,
     ServiceOptions,
@@ -63,7 +63,7 @@ class Transport:
         Parameters
         ----------
         body : bytes
-            As :func:`~amlb_ext.hardening.baseline.service.model.encode_rows` makes it.
+            As :func:`~amlb_ext.models.service.model.encode_rows` makes it.
         n_rows : int
             Rows of the question, which bound how long the answer may be.
 

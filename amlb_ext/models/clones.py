@@ -34,7 +34,7 @@ def fit_clone(
     model : estimator
     X : DataFrame or array of shape (n, d)
         The columns that the model was fitted on, see
-        :func:`~amlb_ext.hardening.baseline.model_columns.select_features`.
+        :func:`~amlb_ext.models.columns.select_features`.
     y : ndarray of shape (n,)
         Targets as the model knows them.
     seed : int

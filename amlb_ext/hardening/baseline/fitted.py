@@ -1,0 +1,319 @@
+"""F that was fitted elsewhere, within a fold: a model, or predictions of the table's rows; and the
+choice of F."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.task import Column, Task
+from amlb_ext.hardening.baseline.estimator import (
+    Baseline,
+    CvSplits,
+    EstimatorBaseline,
+)
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.hardness import decide, find_cut
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Answers
+from amlb_ext.models.files import (
+    is_model_file,
+    is_predictions_file,
+    load_fitted_model,
+)
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.labels import Labels
+from amlb_ext.models.predictions import read_predictions
+from amlb_ext.models.registry import resolve_model
+from amlb_ext.models.service import RemoteModel, connect_service, is_service
+
+
+def make_baseline(
+    config: BaselineConfig, task: Task, encoder: Encoder, target: TargetEncoder
+) -> Baseline:
+    """Return F for a fold, not yet fitted.
+
+    Parameters
+    ----------
+    config : BaselineConfig
+        A short name, an import path, a ``.skops`` model (or a pickle, when trusted), the address
+        of a service, or a file of predictions, row for row with the table.
+    task : Task
+    encoder, target : Encoder, TargetEncoder
+        Fitted on the fold's training rows.
+
+    Raises
+    ------
+    ModelError
+    """
+    path = Path(config.model)
+    model, name = None, path.name
+    if is_service(config.model):
+        model, name = connect_service(config), config.model
+    elif is_model_file(config.model):
+        model = load_fitted_model(path, config.trust_pickle)
+    if model is not None:
+        return FittedBaseline(
+            model, name, encoder=encoder, target=target, dtypes=task.dtypes
+        )
+    if is_predictions_file(config.model):
+        return PredictionsBaseline(read_predictions(path, task), target)
+    spec = resolve_model(config, task.kind)
+    return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
+
+
+class FittedBaseline(Baseline):
+    """A model that was fitted elsewhere; it gets rows as a DataFrame with the source's columns.
+
+    Its training rows may be among ours, so that it fails too rarely: the manifest says so. It is
+    fitted again by cloning it, and its clones are fitted on our training rows: where they differ
+    from it, the difference of the training rows is part of that.
+
+    Parameters
+    ----------
+    model : object
+        See :class:`~amlb_ext.models.adapter.ModelAdapter`.
+    name : str
+        Of its file, for errors.
+    encoder, target : Encoder, TargetEncoder
+        Fitted on the fold's training rows.
+    dtypes : mapping of str to dtype
+        Types of the source's columns, see :class:`~amlb_ext.core.task.Task`.
+    """
+
+    comes_fitted = True
+
+    def __init__(
+        self,
+        model: Any,
+        name: str,
+        encoder: Encoder,
+        target: TargetEncoder,
+        dtypes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.name = name
+        self.encoder = encoder
+        self.target = target
+        self.dtypes = dtypes or {}
+        self.adapter = ModelAdapter(model, name)
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> FittedBaseline:
+        """Keep the model as it came."""
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Decode the rows, ask the model, and scale its predictions or order its classes."""
+        return self.predict_frame(self._source_frame(Z))
+
+    def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
+        """Predict rows in canonical form; the model may know values that our training rows lack."""
+        return self.predict_frame(
+            to_source_frame(encoder.columns, features, self.dtypes)
+        )
+
+    def predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
+        """Predict rows with the columns of the source."""
+        return self.answer_frame(frame).f
+
+    def answer_frame(self, frame: pd.DataFrame) -> Answers:
+        """Return what the model answers to rows with the columns of the source, scaled."""
+        labels = Labels(self.target.labels)
+        answers = self.adapter.answer(GivenTable.of_rows(frame), labels)
+        if self.target.n_classes:
+            return answers
+        scaled = (answers.f - self.target.low) / self.target.span
+        return Answers(f=scaled, raw=answers.raw, notes=answers.notes)
+
+    def decide_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Ask ``predict`` where no cut of the probabilities tells what it decides."""
+        if not self._decides_apart:
+            return None
+        return self.answer_frame(self._source_frame(Z)).decided
+
+    #: Whether the model decides otherwise than its probabilities tell.
+    _decides_apart = False
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Predict the training rows with the model as it is, and fit its clones on the parts.
+
+        No clone is returned where scikit-learn cannot clone the model, where a clone cannot be
+        fitted or refuses rows that the model takes, and where the clones learn nothing (a frozen
+        model): ``refit_problem_`` says why.
+        """
+        frame = self._source_frame(Z)
+        answers = self.answer_frame(frame)
+        f = answers.f
+        self.decided_ = answers.decided
+        if answers.decided is not None:
+            told = decide(f, find_cut(f, answers.decided))
+            self._decides_apart = not np.array_equal(told, answers.decided)
+        self.refit_problem_ = ""
+        if isinstance(self.model, RemoteModel):
+            self.refit_problem_ = "it is a service, which nothing here can fit"
+            return f, []
+        if not self.adapter.can_fit_again:
+            self.refit_problem_ = f"{self.name} is no model that scikit-learn can clone"
+            return f, []
+        try:
+            twins = self._fit_clones(frame, y, parts, seed)
+            # on all training rows: one without a category of theirs may refuse them
+            by_twin = [twin.predict_frame(frame) for twin in twins]
+        except ModelError as error:
+            self.refit_problem_ = error.message
+            return f, []
+        if all(np.array_equal(f_twin, f) for f_twin in by_twin):
+            self.refit_problem_ = (
+                "fitted again, it predicts the same: it does not learn"
+            )
+            return f, []
+        fits: list[Baseline] = [*twins]
+        return f, fits
+
+    def _source_frame(self, Z: np.ndarray) -> pd.DataFrame:
+        return to_source_frame(
+            self.encoder.columns, self.encoder.inverse(Z), self.dtypes
+        )
+
+    def _fit_clones(
+        self, frame: pd.DataFrame, y: np.ndarray, parts: CvSplits, seed: int
+    ) -> list[FittedBaseline]:
+        table = GivenTable.of_rows(frame)
+        targets, is_known = self._targets_of_model(y)
+        twins = []
+        for number, (train, _) in enumerate(parts):
+            # F never predicts a class that it does not know, so its clones are not shown one
+            rows = train[is_known[train]]
+            twin = self.adapter.fit_again(
+                table.take(rows),
+                targets[rows],
+                derive_seed(seed, number),
+                n_jobs=1,  # workers fill the cores
+            )
+            twins.append(
+                FittedBaseline(
+                    twin.model, twin.name, self.encoder, self.target, self.dtypes
+                )
+            )
+        return twins
+
+    def _targets_of_model(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return targets in the model's own classes or unit, and which rows have one."""
+        if not self.target.n_classes:
+            return y * self.target.span + self.target.low, np.ones(len(y), dtype=bool)
+        labels = Labels(self.target.labels)
+        classes = np.asarray(self.adapter.classes or self.target.labels)
+        position = np.full(self.target.n_classes, -1)
+        position[labels.codes(classes)] = np.arange(len(classes))
+        numbers = position[y.astype(int)]
+        return classes[numbers], numbers >= 0
+
+
+class PredictionsBaseline(Baseline):
+    """F known only by its predictions of the table's rows; it cannot be searched with.
+
+    Parameters
+    ----------
+    answers : Answers
+        As :func:`~amlb_ext.models.predictions.read_predictions` returns it.
+    target : TargetEncoder
+        Fitted on the fold's training rows.
+    """
+
+    can_search = False
+    comes_fitted = True
+    refit_problem_ = "F is a file of predictions, and no model"
+
+    def __init__(self, answers: Answers, target: TargetEncoder) -> None:
+        self.answers = answers
+        self.target = target
+
+    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> PredictionsBaseline:
+        """Nothing to fit."""
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Refuse: only the table's rows have predictions."""
+        raise ModelError(
+            "the baseline is a file of predictions, which cannot predict new rows",
+            "give --baseline a model, so that it can be searched with",
+        )
+
+    def predict_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Look the rows up."""
+        f = self.answers.f[rows]
+        if self.target.n_classes:
+            return f
+        return (f - self.target.low) / self.target.span
+
+    def decide_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Look the decisions up, where the file names labels."""
+        return None if self.answers.decided is None else self.answers.decided[rows]
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Look the training rows up."""
+        self.decided_ = self.decide_rows(Z, rows)
+        return self.predict_rows(Z, rows), []
+
+
+def to_source_frame(
+    columns: Sequence[Column],
+    features: pd.DataFrame,
+    dtypes: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """Return rows in canonical form as a user's model knows them.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    features : DataFrame of shape (n, d)
+    dtypes : mapping of str to dtype, optional
+        Types of the source's columns; plain columns, integers as integers, when omitted.
+    """
+    frame = features.copy()
+    known = dtypes or {}
+    for column in columns:
+        values = frame[column.name]
+        frame[column.name] = _as_source(values, column, known.get(column.name))
+    return frame
+
+
+def _as_source(values: pd.Series, column: Column, dtype: Any) -> pd.Series:
+    has_missing = bool(values.isna().any())
+    if isinstance(dtype, pd.CategoricalDtype) and not column.is_numeric:
+        by_text = {str(category): category for category in dtype.categories}
+        return values.astype(object).map(by_text).astype(dtype)
+    if isinstance(dtype, pd.DatetimeTZDtype) or getattr(dtype, "kind", "") == "M":
+        times = pd.to_datetime(values.astype(object), format="ISO8601", utc=True)
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return times.dt.tz_convert(dtype.tz).astype(dtype)
+        return times.dt.tz_localize(None).astype(dtype)
+    if column.is_numeric:
+        is_nullable = pd.api.types.is_extension_array_dtype(dtype)
+        if column.type == "integer" and not has_missing:
+            values = values.astype("int64")
+        if dtype is None or not pd.api.types.is_numeric_dtype(dtype):
+            return values
+        may_cast = is_nullable or not (has_missing and dtype.kind in "iub")
+        return values.astype(dtype) if may_cast else values
+    if column.type == "boolean":
+        truths = values.astype(object).map({"True": True, "False": False})
+        if isinstance(dtype, pd.BooleanDtype):
+            return truths.astype(dtype)
+        if not has_missing:
+            return truths.astype(bool)
+    plain = values.astype(object)
+    # as pandas reads a missing text: an imputer of the model would overlook None
+    plain = plain.where(plain.notna(), np.nan)
+    return plain.astype(dtype) if isinstance(dtype, pd.StringDtype) else plain

@@ -1,0 +1,316 @@
+"""One adapter between any model and everything else.
+
+What kind is it, which columns in which order and form does it want, which classes in which order,
+what does ``predict`` decide, what are its probabilities, can it be fitted again: each question is
+answered by a module of this wing, and every door asks them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import NotFittedError
+
+from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.answers import (
+    Answers,
+    RawAnswers,
+    flat_rows,
+    read_labels,
+    read_numbers,
+    read_probabilities,
+)
+from amlb_ext.models.clones import can_clone, fit_clone
+from amlb_ext.models.columns import describe_expected, list_names, select_features
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.kind import classes_of_model, kind_of_model
+from amlb_ext.models.labels import Labels
+from amlb_ext.models.native import NativeModel, as_native
+from amlb_ext.models.native_categories import with_native_categories
+from amlb_ext.models.predictions import (
+    answers_of_labels,
+    are_predictions,
+    interpret_predictions,
+)
+
+#: A class within so much of the most probable one is a tie, which ``predict`` may break as it will.
+_TIE = 1e-9
+
+
+class ModelAdapter:
+    """A fitted model, a function, or predictions, asked in one way.
+
+    Parameters
+    ----------
+    model : object
+        Fitted, with ``predict``, for classes with ``predict_proba``; a booster of LightGBM or
+        XGBoost; results of statsmodels; a function of the rows; or predictions of them.
+    name : str
+        For errors and notes.
+    align : {'auto', 'index', 'position'}
+        How predictions with an index belong to the rows, see :mod:`amlb_ext.models.alignment`.
+
+    Raises
+    ------
+    ModelError
+        An object that answers nothing.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"age": [39, 50]})
+    >>> tree = DecisionTreeClassifier().fit(X, ["no", "yes"])
+    >>> ModelAdapter(tree, "F").answer(GivenTable.of(X), Labels(("no", "yes"))).decided
+    array([0, 1])
+    """
+
+    def __init__(self, model: Any, name: str, *, align: Align = "auto") -> None:
+        if isinstance(model, type):
+            raise ModelError(
+                f"{name} is the class {model.__name__}", "give a fitted model of it"
+            )
+        if not (callable(model) or hasattr(model, "predict") or are_predictions(model)):
+            raise ModelError(
+                f"{name} is a {type(model).__name__}, which has no predict",
+                "give a fitted model, a function of the rows, or an array of predictions",
+            )
+        self.model = model
+        self.name = name
+        self.align = align
+        self._asked = as_native(model) or model
+
+    @property
+    def is_predictions(self) -> bool:
+        """Whether it stands for its answers alone, and answers about no other row."""
+        return are_predictions(self.model)
+
+    @property
+    def kind(self) -> str | None:
+        """``classification`` or ``regression``; None where the model does not tell."""
+        if self.is_predictions:
+            # a column for each class says so; the targets tell of one column
+            is_matrix = np.ndim(self.model) == 2 and np.shape(self.model)[1] > 1
+            is_frame = isinstance(self.model, pd.DataFrame)
+            return "classification" if is_matrix and not is_frame else None
+        return kind_of_model(self.model)
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """The classes in the model's own order; None where it names none."""
+        return None if self.is_predictions else classes_of_model(self._asked)
+
+    @property
+    def can_fit_again(self) -> bool:
+        """Whether a clone of it can be fitted."""
+        return not self.is_predictions and can_clone(self.model)
+
+    def answer(
+        self,
+        table: GivenTable,
+        labels: Labels,
+        *,
+        present: Sequence[int] | None = None,
+    ) -> Answers:
+        """Return what the model answers to all rows of a table, in one call.
+
+        Parameters
+        ----------
+        table : GivenTable of n rows
+        labels : Labels
+            Empty for a regression.
+        present : sequence of int, optional
+            Codes of the classes that the table has, for answers that do not name them; all when
+            omitted.
+
+        Returns
+        -------
+        Answers
+
+        Raises
+        ------
+        ModelError
+            The model fails, lacks a column, or answers something else than was asked for.
+        """
+        if self.is_predictions:
+            return interpret_predictions(
+                self.model,
+                labels,
+                self.name,
+                beside=table.given,
+                align=self.align,
+                present=present,
+            )
+        if not hasattr(self._asked, "predict") and not isinstance(
+            self._asked, NativeModel
+        ):
+            said = self._ask(None, table)
+            return interpret_predictions(said, labels, self.name, present=present)
+        if isinstance(self._asked, NativeModel):
+            return self._answer_natively(table, labels, present)
+        if not len(labels):
+            numbers = read_numbers(self._ask("predict", table), len(table), self.name)
+            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+        return self._answer_classes(table, labels, present)
+
+    def _answer_natively(
+        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
+    ) -> Answers:
+        values = self._ask("predict_values", table)
+        if not len(labels):
+            numbers = read_numbers(values, len(table), self.name)
+            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+        f = read_probabilities(
+            values,
+            labels,
+            len(table),
+            self.name,
+            classes=self.classes,
+            present=present,
+        )
+        return Answers(f=f, decided=f.argmax(axis=1))
+
+    def _answer_classes(
+        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
+    ) -> Answers:
+        n = len(table)
+        said = self._ask("predict", table)
+        if not _has_method(self._asked, "predict_proba"):
+            flat = np.asarray(said)
+            if flat.ndim == 1 and flat.dtype.kind != "f":
+                return answers_of_labels(said, labels, n, self.name, present=present)
+            return interpret_predictions(said, labels, self.name, present=present)
+        classes = self.classes
+        p = self._ask("predict_proba", table)
+        if isinstance(p, tuple):
+            flat_rows(p, n, self.name)
+        f = read_probabilities(
+            p, labels, n, self.name, classes=classes, present=present
+        )
+        decided = read_labels(said, labels, n, self.name)
+        if classes is None and not isinstance(p, pd.DataFrame):
+            _check_order(f, decided, self.name)
+        raw_p = np.asarray(p, dtype=float)
+        raw = RawAnswers(
+            decided=flat_rows(said, n, self.name),
+            p=raw_p if raw_p.ndim == 2 and raw_p.shape[1] > 1 else None,
+            classes=classes,
+        )
+        return Answers(
+            f=f, decided=decided, raw=raw, notes=self._decision_notes(f, decided)
+        )
+
+    def _decision_notes(self, f: np.ndarray, decided: np.ndarray) -> tuple[str, ...]:
+        """Return a note where the model decides against its own largest probability."""
+        own = f[np.arange(len(f)), decided]
+        n_other = int((own < f.max(axis=1) - _TIE).sum())
+        if not n_other:
+            return ()
+        return (
+            f"{self.name} decides for another class than its most probable one on {n_other} of "
+            f"{len(f)} rows: a row is wrong where predict is",
+        )
+
+    def _ask(self, method: str | None, table: GivenTable) -> Any:
+        """Return what a method answers, in the order of the table's rows."""
+        rows = select_features(self._asked, table, self.name)
+        ask = self._asked if method is None else getattr(self._asked, method)
+        try:
+            said = self._call(ask, rows)
+        except ModelError as refusal:
+            # text where the model was fitted on categories
+            recast = with_native_categories(
+                self._asked, select_features(self._asked, table, self.name)
+            )
+            if recast is None:
+                raise refusal
+            said = self._call(ask, recast)
+        if isinstance(said, pd.Series | pd.DataFrame) and isinstance(
+            rows, pd.DataFrame
+        ):
+            index = table.frame.index
+            if set(said.index) == set(index) and not said.index.equals(
+                pd.RangeIndex(len(said))
+            ):
+                return align_rows(said, table.frame, what=f"the answer of {self.name}")
+        return said
+
+    def _call(self, ask: Any, rows: Any) -> Any:
+        try:
+            return ask(rows)
+        except NotFittedError:
+            raise ModelError(
+                f"{self.name} holds an estimator that was never fitted",
+                "fit it, and give it then",
+            ) from None
+        except HardsynthError:
+            # of a service: it says already what was wrong
+            raise
+        except Exception as error:
+            columns = list_names(getattr(rows, "columns", ()))
+            has = f"; the table has {columns}" if columns else ""
+            raise ModelError(
+                f"{self.name} failed in predict: {describe_error(error)}",
+                f"{describe_expected(self._asked)}{has}",
+            ) from error
+
+    def fit_again(
+        self, table: GivenTable, y: np.ndarray, seed: int, *, n_jobs: int | None = None
+    ) -> ModelAdapter:
+        """Return a clone that is fitted on other rows; the model is never changed.
+
+        Parameters
+        ----------
+        table : GivenTable of n rows
+        y : ndarray of shape (n,)
+            Targets as the model knows them.
+        seed : int
+        n_jobs : int, optional
+            See :func:`~amlb_ext.models.clones.fit_clone`.
+
+        Raises
+        ------
+        ModelError
+            It cannot be cloned, or its clone cannot be fitted.
+        """
+        rows = select_features(self.model, table, self.name, what="train")
+        twin = fit_clone(self.model, rows, y, seed, n_jobs=n_jobs)
+        return ModelAdapter(twin, f"{self.name}, fitted again,", align=self.align)
+
+
+def describe_error(error: Exception) -> str:
+    """Return the type of an exception and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    first_line = lines[0] if lines else ""
+    return f"{type(error).__name__}: {first_line}"
+
+
+def _has_method(model: Any, name: str) -> bool:
+    """Whether a model has a method; scikit-learn's say so only once they are asked."""
+    try:
+        return callable(getattr(model, name, None))
+    except Exception:
+        return False
+
+
+def _check_order(f: np.ndarray, decided: np.ndarray, name: str) -> None:
+    """Refuse probabilities without names whose order the decisions contradict.
+
+    Raises
+    ------
+    ModelError
+    """
+    own = f[np.arange(len(f)), decided]
+    # of the classes that the model decides for, each must be more probable where it does
+    for code in np.unique(decided):
+        chosen = decided == code
+        if chosen.all() or f[chosen, code].mean() >= f[~chosen, code].mean():
+            continue
+        raise ModelError(
+            f"{name} does not name its classes, and its probabilities in sorted order contradict "
+            f"its predict: where it predicts one class it gives that class {own[chosen].mean():.2g}",
+            "give it the attribute classes_, the classes in the order of predict_proba's columns",
+        )

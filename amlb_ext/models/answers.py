@@ -1,0 +1,351 @@
+"""What a model answers, read as numbers, probabilities or labels; or refused in one line.
+
+Notation
+--------
+n, C : rows, classes
+f : (n,) predictions in the target's unit, or (n, C) probabilities in the order of the labels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ModelError
+from amlb_ext.core.numbers import count_not_finite
+from amlb_ext.models.columns import list_names
+from amlb_ext.models.labels import Labels
+
+#: Smallest and largest sum of the probabilities of a row.
+_SUM_LOW, _SUM_HIGH = 0.99, 1.01
+#: A probability may miss [0, 1] by so much: single precision.
+_ROUNDING = 1e-5
+#: Most probabilities of a row that an error shows.
+_MOST_SHOWN = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawAnswers:
+    """What a model said, before anything is made of it.
+
+    Attributes
+    ----------
+    decided : ndarray of shape (n,) or None
+        Classes, or numbers in the target's unit.
+    p : ndarray of shape (n, c) or None
+        Probabilities under the model's own classes.
+    classes : list or None
+        These classes, in the model's order; None where they are those of the table.
+    """
+
+    decided: np.ndarray | None = None
+    p: np.ndarray | None = None
+    classes: list[Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What a model answers to some rows.
+
+    Attributes
+    ----------
+    f : ndarray of shape (n,) or (n, C)
+        See the module's notation; where a model names labels alone, 1 for the label.
+    decided : ndarray of shape (n,), int, or None
+        Codes of the classes that the model decides for: by ``predict`` where it has one. None for
+        a regression.
+    only_labels : bool
+        Whether the model names labels and gives no probabilities.
+    raw : RawAnswers
+    notes : tuple of str
+    """
+
+    f: np.ndarray
+    decided: np.ndarray | None = None
+    only_labels: bool = False
+    raw: RawAnswers = RawAnswers()
+    notes: tuple[str, ...] = ()
+
+    def take(self, rows: np.ndarray) -> Answers:
+        """Return the answers to some of the rows, by position."""
+        raw = RawAnswers(
+            decided=None if self.raw.decided is None else self.raw.decided[rows],
+            p=None if self.raw.p is None else self.raw.p[rows],
+            classes=self.raw.classes,
+        )
+        return Answers(
+            f=self.f[rows],
+            decided=None if self.decided is None else self.decided[rows],
+            only_labels=self.only_labels,
+            raw=raw,
+            notes=self.notes,
+        )
+
+
+def flat_rows(
+    values: Any, n: int, name: str, wanted: str = "one for each"
+) -> np.ndarray:
+    """Return one value for each row, ``(n,)``, from a list, an array, a column or a Series.
+
+    Raises
+    ------
+    ModelError
+        Several outputs, a tuple, or another number of rows.
+    """
+    if isinstance(values, tuple):
+        raise ModelError(
+            f"{name} answers a tuple of {len(values)} for {n} rows",
+            "let predict return one array",
+        )
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and array.shape[1] > 1:
+        raise ModelError(
+            f"{name} answers {array.shape[1]} values for each of {len(array)} rows",
+            "give a model of one target, or a function that returns one of its outputs",
+        )
+    if array.shape != (n,):
+        came = len(array) if array.ndim else 1
+        raise ModelError(
+            f"{name} answers {came} rows for {n} rows", f"wanted: {wanted}"
+        )
+    return array
+
+
+def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
+    """Return predictions of a regression, ``(n,)``.
+
+    Raises
+    ------
+    ModelError
+        No finite number for a row, or another shape.
+
+    Examples
+    --------
+    >>> read_numbers([[1], [2]], 2, "F")
+    array([1., 2.])
+    """
+    flat = flat_rows(values, n, name)
+    try:
+        numbers = flat.astype(float)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"the predictions of {name} are not numbers",
+            "give numbers in the target's unit; if the target has classes, "
+            "add --kind classification (in Python kind='classification')",
+        ) from None
+    _check_finite(numbers, name)
+    return numbers
+
+
+def read_labels(values: Any, labels: Labels, n: int, name: str) -> np.ndarray:
+    """Return the codes of classes that a model names, ``(n,)``.
+
+    Raises
+    ------
+    ModelError
+        A value that is none of the classes.
+
+    Examples
+    --------
+    >>> read_labels(["yes", "no"], Labels(("no", "yes")), 2, "F")
+    array([1, 0])
+    """
+    flat = flat_rows(values, n, name)
+    codes = labels.codes(flat)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise ModelError(
+            f"{name} predicts the class {flat[row]!s} in row {row}, but the classes are "
+            f"{list_names(labels.names)}",
+            "give the model that was fitted on this target; let predict return its classes and no "
+            "codes of them",
+        )
+    return codes
+
+
+def read_probabilities(
+    values: Any,
+    labels: Labels,
+    n: int,
+    name: str,
+    *,
+    classes: Sequence[Any] | None = None,
+    present: Sequence[int] | None = None,
+) -> np.ndarray:
+    """Return probabilities in the order of the labels, ``(n, C)``.
+
+    Parameters
+    ----------
+    values : array or DataFrame
+        One column for each class; or of two classes the probability of the second.
+    labels : Labels
+    n : int
+    name : str
+        For errors.
+    classes : sequence, optional
+        What the columns are; the table's classes, in the order of the labels, when omitted.
+    present : sequence of int, optional
+        Codes of the classes that the table has; all when omitted.
+
+    Raises
+    ------
+    ModelError
+        Another shape, a class that the table lacks, or values that are no probabilities.
+
+    Examples
+    --------
+    >>> read_probabilities([[0.2, 0.8]], Labels(("no", "yes")), 1, "F", classes=["yes", "no"])
+    array([[0.8, 0.2]])
+    """
+    if isinstance(values, list) and values and getattr(values[0], "ndim", 0) == 2:
+        raise ModelError(
+            f"{name} answers {len(values)} outputs for each of {n} rows",
+            "give a model of one target",
+        )
+    if isinstance(values, pd.DataFrame) and classes is None:
+        classes = list(values.columns)
+    try:
+        p = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"the predictions of {name} are not numbers", wanted_text(labels.names)
+        ) from None
+    if p.ndim == 0 or len(p) != n:
+        came = len(p) if p.ndim else 1
+        raise ModelError(
+            f"{name} answers {came} rows for {n} rows", "wanted: one for each row"
+        )
+    _check_finite(p, name)
+    if p.ndim == 2 and p.shape[1] == 1:
+        p = p[:, 0]
+    known = range(len(labels)) if present is None else present
+    of_two = len(classes) if classes is not None else len(known)
+    if p.ndim == 1 and of_two == 2:
+        _check_scale(p, name)
+        p = np.column_stack([1 - p, p])
+    codes = _codes_of_columns(p, labels, known, classes, name)
+    _check_rows(p, name)
+    f = np.zeros((n, len(labels)))
+    f[:, codes] = np.clip(p, 0, 1)
+    return f
+
+
+def _codes_of_columns(
+    p: np.ndarray,
+    labels: Labels,
+    known: Sequence[int],
+    classes: Sequence[Any] | None,
+    name: str,
+) -> np.ndarray:
+    """Return the code of each column."""
+    if p.ndim != 2:
+        raise ModelError(
+            f"the predictions of {name} have the shape {p.shape}",
+            wanted_text(labels.names),
+        )
+    if classes is None:
+        if p.shape[1] == len(labels):
+            return np.arange(len(labels))
+        if p.shape[1] == len(known):
+            return np.asarray(known)
+        raise ModelError(
+            f"the predictions of {name} have the shape {p.shape}",
+            wanted_text(labels.names),
+        )
+    if len(classes) != p.shape[1]:
+        raise ModelError(
+            f"{name} has {len(classes)} classes and answers {p.shape[1]} probabilities a row",
+            "give one probability for each of its classes",
+        )
+    codes = labels.codes(list(classes))
+    if (codes < 0).any():
+        unknown = classes[int(np.argmax(codes < 0))]
+        raise ModelError(
+            f"{name} predicts the class {str(unknown)!r}, but the task's classes are "
+            f"{list_names(labels.names)}",
+            "give the model that was fitted on this target",
+        )
+    if len(set(codes.tolist())) < len(codes):
+        raise ModelError(
+            f"{name} has two columns for one class: {list_names(classes)}",
+            "name each class once",
+        )
+    return codes
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    n_not_finite = count_not_finite(values)
+    if n_not_finite:
+        raise ModelError(
+            f"{name} predicts no finite number for {n_not_finite} of {len(values)} rows",
+            "mend the model, or leave those rows out for all models",
+        )
+
+
+def _check_scale(p: np.ndarray, name: str) -> None:
+    """Refuse values outside [0, 1], and say what they look like."""
+    low, high = float(p.min(initial=0)), float(p.max(initial=0))
+    if low >= -_ROUNDING and high <= 1 + _ROUNDING:
+        return
+    row = int(np.argmax((p < -_ROUNDING) | (p > 1 + _ROUNDING)) // (p.size // len(p)))
+    text = f"the predictions of {name} are no probabilities: {_row_text(p[row])} in row {row}"
+    if low < -_ROUNDING and high <= _ROUNDING:
+        raise ModelError(f"{text}, which look like logarithms", "give np.exp of them")
+    if (
+        low >= -_ROUNDING
+        and high <= 100 + _ROUNDING
+        and (p.ndim == 1 or _sum_to(p, 100))
+    ):
+        raise ModelError(f"{text}, which look like per cent", "divide them by 100")
+    if p.ndim == 2 and _sum_to(p, 1):
+        raise ModelError(
+            f"{text}: they sum to 1, but some are below 0 or above 1",
+            "give probabilities; margins are none",
+        )
+    raise ModelError(
+        f"{text}, which look like raw scores",
+        "give probabilities, e.g. of a CalibratedClassifierCV",
+    )
+
+
+def _check_rows(p: np.ndarray, name: str) -> None:
+    """Refuse rows that do not sum to 1."""
+    _check_scale(p, name)
+    sums = p.sum(axis=1)
+    is_wrong = (sums < _SUM_LOW) | (sums > _SUM_HIGH)
+    if is_wrong.any():
+        first = int(is_wrong.argmax())
+        extent = f" in {is_wrong.sum()} of {len(p)} rows, first in row {first}"
+        raise ModelError(
+            f"the predictions of {name} are no probabilities"
+            f"{extent if len(p) > 1 else ''}: {_row_text(p[first])} sum to {sums[first]:.3g}",
+            "give probabilities between 0 and 1 that sum to 1 in each row",
+        )
+
+
+def _sum_to(p: np.ndarray, total: float) -> bool:
+    return bool(np.allclose(p.sum(axis=1), total, rtol=0.01))
+
+
+def _row_text(row: np.ndarray) -> str:
+    values = np.atleast_1d(row)
+    shown = ", ".join(f"{value:.3g}" for value in values[:_MOST_SHOWN])
+    return f"{shown}, ..." if len(values) > _MOST_SHOWN else shown
+
+
+def wanted_text(labels: Sequence[str]) -> str:
+    """Return what predictions must be, for an error."""
+    if not labels:
+        return "write one column 'prediction', numbers in the target's unit"
+    columns = f"write one column of probabilities for each class: {list_names(labels)}"
+    if len(labels) == 2:
+        columns += (
+            f"; or one column 'score:{labels[1]}', the probability of {labels[1]}"
+        )
+    return columns

@@ -1,0 +1,86 @@
+"""A table of features as the user gave it, beside the same as a frame of pandas."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.frames import to_pandas
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenTable:
+    """Rows of features, for models that each look for their own columns.
+
+    Attributes
+    ----------
+    given : object
+        What the user gave: a frame of pandas or polars, an array, ...
+    frame : DataFrame of shape (n, d)
+        The same, with the user's types and index; names of columns are texts, of an array
+        ``x0``, ``x1``, ...
+    is_unnamed : bool
+        Whether the columns have no names: those of an array, or whole numbers.
+    """
+
+    given: Any
+    frame: pd.DataFrame
+    is_unnamed: bool
+
+    @classmethod
+    def of(cls, given: Any, what: str = "X") -> GivenTable:
+        """Read what the user gave.
+
+        Parameters
+        ----------
+        given : DataFrame, array of shape (n, d), or another table
+        what : str
+            For errors.
+
+        Raises
+        ------
+        DataError
+            Neither a table nor an array with two dimensions.
+
+        Examples
+        --------
+        >>> GivenTable.of(np.zeros((2, 2))).frame.columns.tolist()
+        ['x0', 'x1']
+        """
+        frame = to_pandas(given, what=what)
+        is_unnamed = not hasattr(given, "columns")
+        if not is_unnamed:
+            is_unnamed = all(
+                isinstance(name, int | np.integer) for name in given.columns
+            )
+        return cls(given=given, frame=frame, is_unnamed=is_unnamed)
+
+    @classmethod
+    def of_rows(cls, frame: pd.DataFrame) -> GivenTable:
+        """Return rows that were made here, which nobody gave."""
+        return cls(given=frame, frame=frame, is_unnamed=False)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def copy_as_given(self) -> Any:
+        """Return a copy of what the user gave: some models change the rows they are given."""
+        if isinstance(self.given, list | tuple | dict):
+            return self.frame.copy()
+        if hasattr(self.given, "clone"):
+            return self.given.clone()
+        return copy.copy(self.given)
+
+    def take(self, rows: np.ndarray) -> GivenTable:
+        """Return some of the rows, by position."""
+        picked = self.frame.iloc[rows]
+        given: Any = picked
+        if isinstance(self.given, np.ndarray):
+            given = self.given[rows]
+        elif isinstance(self.given, pd.DataFrame):
+            given = self.given.iloc[rows]
+        return GivenTable(given=given, frame=picked, is_unnamed=self.is_unnamed)

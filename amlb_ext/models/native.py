@@ -1,0 +1,184 @@
+"""Boosters and results that are no scikit-learn models: their kind, columns and probabilities.
+
+LightGBM's and XGBoost's ``Booster``, CatBoost's base class and the results of statsmodels have a
+``predict`` of one meaning each: a probability, a margin, a number. The object itself says which.
+None of the libraries is imported here before one of its models comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, softmax
+
+from amlb_ext.core.errors import ModelError
+
+#: Losses of CatBoost whose models predict classes.
+_CATBOOST_CLASSES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
+#: Models of statsmodels whose results predict the probability of a class.
+_STATSMODELS_CLASSES = (
+    "Logit",
+    "Probit",
+    "ConditionalLogit",
+    "MNLogit",
+    "OrderedModel",
+)
+
+
+class NativeModel:
+    """A fitted model of a library that scikit-learn does not know, asked like one that it does.
+
+    Attributes
+    ----------
+    kind : {'classification', 'regression'}
+    feature_names_in_ : list of str or None
+        None where it was fitted on an array, or finds its columns itself.
+    n_features_in_ : int or None
+    """
+
+    def __init__(
+        self, model: Any, kind: str, names: list[str] | None, count: int | None
+    ) -> None:
+        self.model = model
+        self.kind = kind
+        self.feature_names_in_ = names
+        self.n_features_in_ = count
+
+    def predict_values(self, features: Any) -> np.ndarray:
+        """Return numbers, ``(n,)``, or probabilities, ``(n,)`` of the second class or ``(n, C)``."""
+        return np.asarray(self.model.predict(features), dtype=float)
+
+
+class LightgbmBooster(NativeModel):
+    """A ``lightgbm.Booster``; its objective is in the text of the model, also after loading."""
+
+    def __init__(self, model: Any) -> None:
+        found = re.search(
+            r"^objective=(\S+)", model.model_to_string(num_iteration=1), re.M
+        )
+        objective = found.group(1) if found else ""
+        if not objective:
+            raise ModelError(
+                "a lightgbm.Booster with an objective of its own predicts margins",
+                "give a function that returns probabilities, or numbers: "
+                "lambda X: expit(booster.predict(X))",
+            )
+        is_class = objective in (
+            "binary",
+            "cross_entropy",
+            "multiclass",
+            "multiclassova",
+        )
+        names = model.feature_name()
+        super().__init__(
+            model, "classification" if is_class else "regression", names, len(names)
+        )
+
+
+class XgboostBooster(NativeModel):
+    """An ``xgboost.Booster``; margins become probabilities."""
+
+    def __init__(self, model: Any) -> None:
+        self.objective = json.loads(model.save_config())["learner"]["objective"]["name"]
+        family, _, _ = self.objective.partition(":")
+        kind = "classification" if family in ("binary", "multi") else "regression"
+        super().__init__(model, kind, model.feature_names, model.num_features())
+
+    def predict_values(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict_values`."""
+        import xgboost
+
+        rows = xgboost.DMatrix(
+            features, feature_names=self.feature_names_in_, enable_categorical=True
+        )
+        if self.kind == "regression":
+            return np.asarray(self.model.predict(rows), dtype=float)
+        # whatever the objective prints, hinge and softmax only a label
+        margins = np.asarray(self.model.predict(rows, output_margin=True), dtype=float)
+        return expit(margins) if margins.ndim == 1 else softmax(margins, axis=1)
+
+
+class CatboostModel(NativeModel):
+    """A model of CatBoost's base class, whose ``predict`` gives margins."""
+
+    def __init__(self, model: Any) -> None:
+        loss, _, _ = str(model.get_all_params().get("loss_function", "")).partition(":")
+        kind = "classification" if loss in _CATBOOST_CLASSES else "regression"
+        names = [str(name) for name in model.feature_names_]
+        super().__init__(model, kind, names, len(names))
+        if kind == "classification" and len(model.classes_):
+            self.classes_ = list(model.classes_)
+
+    def predict_values(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict_values`."""
+        if self.kind == "regression":
+            return super().predict_values(features)
+        p = self.model.predict(features, prediction_type="Probability")
+        return np.asarray(p, dtype=float)
+
+
+class StatsmodelsResults(NativeModel):
+    """The results of a fit of statsmodels; a constant that was added by hand is added again."""
+
+    def __init__(self, model: Any) -> None:
+        fitted = model.model
+        kind = "regression"
+        family = type(getattr(fitted, "family", None)).__name__
+        if type(fitted).__name__ in _STATSMODELS_CLASSES or family == "Binomial":
+            kind = "classification"
+        # a formula takes its columns from the frame by itself
+        has_formula = getattr(fitted, "formula", None) is not None
+        self.names = [] if has_formula else [str(name) for name in fitted.exog_names]
+        wanted = [name for name in self.names if name != "const"]
+        is_named = not all(re.fullmatch(r"x\d+", name) for name in wanted)
+        super().__init__(
+            model,
+            kind,
+            wanted if wanted and is_named else None,
+            len(wanted) if wanted else None,
+        )
+
+    def predict_values(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict_values`."""
+        if "const" in self.names:
+            place = self.names.index("const")
+            if isinstance(features, pd.DataFrame):
+                features.insert(place, "const", 1.0)
+            else:
+                features = np.insert(
+                    np.asarray(features, dtype=float), place, 1.0, axis=1
+                )
+        return np.asarray(self.model.predict(features), dtype=float)
+
+
+def as_native(model: Any) -> NativeModel | None:
+    """Return a library's own model behind one interface; None for any other object.
+
+    Raises
+    ------
+    ModelError
+        A booster whose answers are margins of an unknown meaning.
+    """
+    if isinstance(model, type):
+        return None
+    package, _, _ = type(model).__module__.partition(".")
+    name = type(model).__name__
+    if package == "lightgbm" and name == "Booster":
+        return LightgbmBooster(model)
+    if package == "xgboost" and name == "Booster":
+        return XgboostBooster(model)
+    if package == "catboost" and name == "CatBoost":
+        return CatboostModel(model)
+    if package == "statsmodels" and hasattr(model, "model"):
+        return StatsmodelsResults(model)
+    return None
+
+
+def native_kind(model: Any) -> str | None:
+    """Return the kind of a library's own model; None for any other object."""
+    native = as_native(model)
+    return None if native is None else native.kind

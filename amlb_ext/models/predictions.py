@@ -1,0 +1,372 @@
+"""The format of predictions, in a file or in memory; every door reads it here.
+
+One row for each row of the table. What its columns are is told in ``docs/how-to/models.md``,
+section "The predictions file".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ModelError, SourceError
+from amlb_ext.core.task import Task
+from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.answers import (
+    Answers,
+    RawAnswers,
+    flat_rows,
+    read_labels,
+    read_numbers,
+    read_probabilities,
+    wanted_text,
+)
+from amlb_ext.models.columns import list_names
+from amlb_ext.models.labels import Labels, order_labels
+from amlb_ext.sources.read_table import read_table
+
+#: Names of the column of a regression, or of the labels that are named; the first is documented.
+PREDICTION_COLUMNS = ("prediction", "predictions")
+#: Name of the one column of two classes, the probability of the second; ``score:yes`` names it.
+SCORE_COLUMN = "score"
+
+
+def are_predictions(model: Any) -> bool:
+    """Whether something stands for the answers of a model, and is no model."""
+    if hasattr(model, "predict"):
+        return False
+    return isinstance(
+        model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple
+    ) or type(model).__module__.partition(".")[0] in ("polars", "pyarrow")
+
+
+def read_predictions_table(path: Path) -> pd.DataFrame:
+    """Read a file of predictions as it stands.
+
+    Raises
+    ------
+    ModelError
+        Missing or unreadable file.
+    """
+    if not path.is_file():
+        raise ModelError(
+            f"there is no file of predictions {path}", "check the path of the model"
+        )
+    try:
+        return read_table(path).frame
+    except SourceError as error:
+        raise ModelError(error.message, error.remedy) from error
+
+
+def read_predictions(path: Path, task: Task) -> Answers:
+    """Read predictions for every row of the source's table from a file.
+
+    Parameters
+    ----------
+    path : Path
+        A file of any table that can be read.
+    task : Task
+
+    Returns
+    -------
+    Answers
+        For the task's rows.
+
+    Raises
+    ------
+    ModelError
+        Missing file or column, wrong number of rows, values that are no numbers or no
+        probabilities.
+    """
+    table = read_predictions_table(path)
+    # rows without a target are no rows of the task, but the file has predictions for them too
+    n_rows = int(task.row_ids.max()) + 1
+    if len(table) < n_rows:
+        raise ModelError(
+            f"{path.name} has {len(table)} rows, but the table of {task.name} has {n_rows}",
+            "give one prediction per row of the table, in its order",
+        )
+    picked = table.iloc[task.row_ids].reset_index(drop=True)
+    picked = join_by_shared_columns(picked, task.features, path.name)
+    return interpret_predictions(picked, Labels(task.labels), path.name)
+
+
+def interpret_predictions(
+    given: Any,
+    labels: Labels,
+    name: str,
+    *,
+    beside: Any = None,
+    align: Align = "auto",
+    present: Sequence[int] | None = None,
+) -> Answers:
+    """Return predictions as numbers: in the target's unit, or probabilities of the labels.
+
+    Parameters
+    ----------
+    given : DataFrame, Series, array or sequence of n rows
+        A frame has the columns of a predictions file. Without column names it is one number
+        per row, the prediction or the probability of the second of two labels; one column for
+        each label, in the order of scikit-learn's ``unique_labels``; or one label per row.
+    labels : Labels
+        Empty for a regression.
+    name : str
+        For errors.
+    beside : object of n rows, optional
+        The rows that are predicted, whose index may tell which is which.
+    align : {'auto', 'index', 'position'}
+        See :mod:`amlb_ext.models.alignment`.
+    present : sequence of int, optional
+        Codes of the classes that the table has, for bare arrays; all when omitted.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> given = pd.DataFrame({"score": [0.2, 1.0]})
+    >>> interpret_predictions(given, Labels(("no", "yes")), "p.csv").f
+    array([[0.8, 0.2],
+           [0. , 1. ]])
+    """
+    if hasattr(given, "to_pandas"):
+        given = given.to_pandas()
+    if beside is not None:
+        given = align_rows(
+            given, beside, what=f"the predictions of {name}", align=align
+        )
+    n = len(given)
+    named: Any = None
+    classes: list[Any] | None = None
+    if isinstance(given, pd.DataFrame):
+        given, named, classes = _pick_columns(given, labels, name)
+    elif isinstance(given, pd.Series) and str(given.name).startswith(SCORE_COLUMN):
+        given, _, classes = _pick_columns(given.to_frame(), labels, name)
+    if not len(labels):
+        numbers = read_numbers(given, n, name)
+        return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+    if given is None or (classes is None and _are_labels(given, labels, present)):
+        given = named if given is None else given
+        return answers_of_labels(given, labels, n, name, present=present)
+    f = read_probabilities(given, labels, n, name, classes=classes, present=present)
+    decided = f.argmax(axis=1)
+    if named is not None:
+        decided = read_labels(named, labels, n, name)
+    notes = []
+    if np.isin(f, (0.0, 1.0)).all():
+        notes.append(
+            f"every probability of {name} is 0 or 1: if they are labels, a model with "
+            "probabilities has the advantage in the Brier loss"
+        )
+    return Answers(f=f, decided=decided, notes=tuple(notes))
+
+
+def answers_of_labels(
+    values: Any,
+    labels: Labels,
+    n: int,
+    name: str,
+    *,
+    present: Sequence[int] | None = None,
+) -> Answers:
+    """Return answers of a model that names labels and gives no probabilities."""
+    flat = flat_rows(values, n, name)
+    known = list(range(len(labels)) if present is None else present)
+    if len(known) == 2 and (labels.codes(flat) < 0).any() and _are_truths(flat):
+        # probabilities of the second class that are all 0 or 1
+        codes = np.where(flat.astype(float) > 0, known[1], known[0])
+    else:
+        codes = read_labels(flat, labels, n, name)
+    return Answers(
+        f=np.eye(len(labels))[codes],
+        decided=codes,
+        only_labels=True,
+        raw=RawAnswers(decided=np.asarray(labels.names, dtype=object)[codes]),
+        notes=(f"{name} names labels and gives no probabilities",),
+    )
+
+
+def join_by_shared_columns(
+    predictions: pd.DataFrame, table: pd.DataFrame, name: str
+) -> pd.DataFrame:
+    """Return predictions in the order of a table that shares columns with them.
+
+    Where the shared columns are alike row by row, the order is the table's. Else one of them must
+    tell the rows apart: an id.
+
+    Parameters
+    ----------
+    predictions, table : DataFrame of n rows
+    name : str
+        Of the file of predictions, for errors.
+
+    Raises
+    ------
+    ModelError
+        The shared columns tell of another order, and none of them is an id of the same rows.
+
+    Examples
+    --------
+    >>> predictions = pd.DataFrame({"id": [2, 1], "prediction": [0.5, 0.1]})
+    >>> table = pd.DataFrame({"id": [1, 2], "age": [39, 50]})
+    >>> join_by_shared_columns(predictions, table, "p.csv")["prediction"].tolist()
+    [0.1, 0.5]
+    """
+    shared = [column for column in predictions.columns if column in table.columns]
+    meant = (*PREDICTION_COLUMNS, SCORE_COLUMN)
+    shared = [column for column in shared if column not in meant]
+    if not shared:
+        return predictions
+    keys = {
+        column: (_keys(predictions[column]), _keys(table[column])) for column in shared
+    }
+    if len(predictions) == len(table):
+        if all(ours.equals(theirs) for ours, theirs in keys.values()):
+            return predictions
+    for column, (ours, theirs) in keys.items():
+        if not (ours.is_unique and theirs.is_unique):
+            continue
+        place = pd.Index(ours).get_indexer(pd.Index(theirs))
+        if (place >= 0).all():
+            return predictions.iloc[place].reset_index(drop=True)
+        missing = table[column].iloc[int(np.argmax(place < 0))]
+        raise ModelError(
+            f"{name} has no row whose {column} is {missing}, which the table has",
+            f"give one prediction for each {column} of the table",
+        )
+    raise ModelError(
+        f"{name} shares the column {shared[0]!r} with the table, and its rows are in another order",
+        "add a column that tells the rows apart to both, e.g. id, or leave out of the predictions "
+        "what the table has too",
+    )
+
+
+def _keys(values: pd.Series) -> pd.Series:
+    """Return values as texts that are equal where the values are: 1 and 1.0."""
+    numbers = pd.to_numeric(values.astype(object), errors="coerce")
+    texts = values.astype(str).where(numbers.isna(), numbers.astype(float).astype(str))
+    return texts.reset_index(drop=True)
+
+
+def _are_labels(given: Any, labels: Labels, present: Sequence[int] | None) -> bool:
+    """Whether one value for each row is a label rather than a probability."""
+    array = np.asarray(given)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        return False
+    n_present = len(labels) if present is None else len(present)
+    if _are_truths(array):
+        # of two classes 0 and 1 are the labels, or probabilities that say as much
+        return n_present == 2 or bool((labels.codes(array) >= 0).all())
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(float)
+        except (TypeError, ValueError):
+            return True
+    return bool((labels.codes(array) >= 0).all())
+
+
+def _are_truths(array: np.ndarray) -> bool:
+    """Whether all values are 0 or 1."""
+    if array.dtype.kind not in "fiub":
+        return False
+    return bool(np.isin(array, (0, 1)).all())
+
+
+def _pick_columns(
+    table: pd.DataFrame, labels: Labels, name: str
+) -> tuple[Any, Any, list[Any] | None]:
+    """Return probabilities or numbers, the labels that are named beside them, and the classes.
+
+    The first is None where labels are named alone.
+    """
+    columns = [str(column) for column in table.columns]
+    by_name = dict(zip(columns, table.columns, strict=True))
+    predicted = next((c for c in PREDICTION_COLUMNS if c in by_name), None)
+    if not len(labels):
+        if predicted is None and len(columns) == 1:
+            predicted = columns[0]
+        if predicted is not None:
+            return table[by_name[predicted]], None, None
+        raise ModelError(
+            f"{name} lacks the column {PREDICTION_COLUMNS[0]!r} (it has {list_names(columns)})",
+            wanted_text(()),
+        )
+    codes = labels.codes(columns)
+    found = dict(zip(codes.tolist(), table.columns, strict=True))
+    named = (
+        None if predicted is None or labels.code(predicted) >= 0 else table[predicted]
+    )
+    if all(code in found for code in range(len(labels))):
+        ordered = [found[code] for code in range(len(labels))]
+        return table[ordered].to_numpy(), named, list(labels.names)
+    scores = [column for column in columns if column.partition(":")[0] == SCORE_COLUMN]
+    if scores and len(labels) == 2:
+        classes = _classes_of_score(scores[0], labels, name)
+        return table[by_name[scores[0]]], named, classes
+    if scores:
+        raise ModelError(
+            f"{name} has one column {scores[0]!r}, which is not enough for {len(labels)} classes",
+            wanted_text(labels.names),
+        )
+    of_classes = [code for code in found if code >= 0]
+    if named is None and not of_classes:
+        column = _column_of_labels(table, labels)
+        named = table[column] if column is not None else None
+    if named is not None and not of_classes:
+        return None, named, None
+    missing = next(
+        label for code, label in enumerate(labels.names) if code not in found
+    )
+    raise ModelError(
+        f"{name} lacks the column {missing!r} (it has {list_names(columns)})",
+        wanted_text(labels.names),
+    )
+
+
+def _classes_of_score(column: str, labels: Labels, name: str) -> list[str]:
+    """Return the two classes with the one last whose probability a column has.
+
+    A source may list its classes in another order than scikit-learn's, and then "the second" is
+    one or the other.
+    """
+    _, _, label = column.partition(":")
+    if label:
+        code = labels.code(label)
+        if code < 0:
+            raise ModelError(
+                f"{name} has the column {column!r}, and the classes are "
+                f"{list_names(labels.names)}",
+                f"write score:{labels.names[1]}",
+            )
+        return [labels.names[1 - code], labels.names[code]]
+    sorted_names = order_labels(labels.names)
+    if sorted_names != labels.declared:
+        first, second = labels.declared[1], sorted_names[1]
+        raise ModelError(
+            f"the column {SCORE_COLUMN!r} of {name} can be read in two ways: the source lists its "
+            f"classes as {', '.join(labels.declared)}, so the second is {first}; in sorted order "
+            f"it is {second}",
+            f"call the column score:{first} or score:{second}",
+        )
+    return list(labels.names)
+
+
+def _column_of_labels(table: pd.DataFrame, labels: Labels) -> Any:
+    """Return a column that holds nothing but labels; None where there is none, or several."""
+    found = []
+    for column in table.columns:
+        values = table[column].head(1000)
+        if len(values) and (labels.codes(values) >= 0).all():
+            found.append(column)
+    return found[0] if len(found) == 1 else None
