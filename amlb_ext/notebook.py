@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import joblib
-import numpy as np
+import cloudpickle
 import pandas as pd
 
-from amlb_ext.comparison.labelled import as_frame, free_target_name
+from amlb_ext.comparison.labelled import free_target_name
 from amlb_ext.core.config import build_config
-from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
+from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
-from amlb_ext.core.frames import with_columns
+from amlb_ext.core.frames import to_pandas, with_columns
 from amlb_ext.estimate import EstimateReport, estimate
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align, align_rows, check_align
+from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.report.notebook import Suite
+from amlb_ext.sources.table import Table
 
 
 def harden(
@@ -81,15 +84,17 @@ def harden(
     if isinstance(model, str):
         layers.append({"baseline": {"model": model}})
     elif model is not None:
-        if not hasattr(model, "predict"):
+        adapter = ModelAdapter(model, "model")
+        if adapter.is_predictions:
             raise ConfigError(
-                f"model is a {type(model).__name__}, which has no predict",
+                f"model is a {type(model).__name__} of predictions, which predict no new rows",
                 "give a fitted model, or the name of one",
             )
         path = inputs / "model.joblib"
-        write_file(path, lambda part: joblib.dump(model, part))
+        write_file(path, lambda part: part.write_bytes(cloudpickle.dumps(model)))
         layers.append({"baseline": {"model": str(path), "trust_pickle": True}})
-    if isinstance(table, pd.DataFrame):
+    if not isinstance(table, str | Path):
+        table = to_pandas(table, what="table")
         path = inputs / "table.parquet"
         write_file(path, lambda part: table.to_parquet(part, index=False))
         source = str(path)
@@ -123,14 +128,15 @@ def estimate_error(
     *,
     train: tuple[Any, Any] | None = None,
     unlabelled: Any = None,
+    align: Align = "auto",
     **settings: Any,
 ) -> EstimateReport:
     """Estimate the true error of a fitted model from few labelled rows.
 
     Parameters
     ----------
-    F : estimator
-        Fitted, with ``predict`` (and ``predict_proba`` for classes).
+    F : estimator, function or predictions
+        As of :func:`amlb_ext.comparison.compare.compare`.
     X : DataFrame or array of shape (n, d)
         Labelled rows that F was not fitted on.
     y : array-like of shape (n,)
@@ -138,6 +144,9 @@ def estimate_error(
         The rows that F was fitted on: they bound a numeric target, and X is compared with them.
     unlabelled : DataFrame or array of shape (m, d), optional
         Real rows without labels of the same population.
+    align : {'auto', 'index', 'position'}
+        How rows of ``y`` and of predictions belong to those of ``X``, see
+        :func:`amlb_ext.comparison.compare.compare`.
     **settings
         Keyword arguments of :func:`amlb_ext.estimate.estimate.estimate`: ``loss``, ``level``,
         ``class_prior``, ...
@@ -153,6 +162,7 @@ def estimate_error(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})
@@ -163,38 +173,38 @@ def estimate_error(
     >>> bool(quoted.low < np.mean(F.predict(X[400:]) != y[400:]) < quoted.high)
     True
     """
-    frame = as_frame(X)
-    target = free_target_name(y, frame)
-    # the estimators read files: what is in memory is lent to them as files
-    with TemporaryDirectory(prefix="hardsynth-") as folder:
-        model = Path(folder) / "F.joblib"
-        joblib.dump(F, model)
-        data = _write_table(frame, y, target, Path(folder) / "labelled.parquet")
-        train_file, unlabelled_file = None, None
-        if train is not None:
-            train_file = _write_table(
-                as_frame(train[0]), train[1], target, Path(folder) / "train.parquet"
+    check_align(align)
+    table = GivenTable.of(X)
+    target = free_target_name(y, table.frame)
+    tables: dict[str, Any] = {}
+    if train is not None:
+        old = GivenTable.of(train[0], "train")
+        if (old.is_unnamed or table.is_unnamed) and old.frame.shape[
+            1
+        ] == table.frame.shape[1]:
+            # an array has nothing but the place of its columns
+            old = dataclasses.replace(
+                old, frame=old.frame.set_axis(table.frame.columns, axis=1)
             )
-        if unlabelled is not None:
-            unlabelled_file = Path(folder) / "unlabelled.parquet"
-            as_frame(unlabelled).to_parquet(unlabelled_file, index=False)
-        return estimate(
-            str(model),
-            data,
-            target=target,
-            train=train_file,
-            unlabelled=unlabelled_file,
-            trust_pickle=True,
-            **settings,
-        )
+        tables["train"] = _with_target(old, train[1], target, "train", align)
+    if unlabelled is not None:
+        rows = to_pandas(unlabelled, what="unlabelled").reset_index(drop=True)
+        tables["unlabelled"] = Table("unlabelled", rows)
+    return estimate(
+        F,
+        _with_target(table, y, target, "X", align),
+        target=target,
+        given=table,
+        align=align,
+        **tables,
+        **settings,
+    )
 
 
-def _write_table(frame: pd.DataFrame, y: Any, target: str, path: Path) -> Path:
-    values = np.asarray(y)
-    if values.shape != (len(frame),):
-        raise DataError(
-            f"{len(frame)} rows of features and a target of the shape {values.shape}",
-            "give one target for each row",
-        )
-    with_columns(frame, {target: values}).to_parquet(path, index=False)
-    return path
+def _with_target(
+    table: GivenTable, y: Any, target: str, name: str, align: Align
+) -> Table:
+    """Return rows with their targets as a table that was read."""
+    aligned = align_rows(y, table.given, what="y", of=name, align=align)
+    frame = table.frame.reset_index(drop=True)
+    return Table(name, with_columns(frame, {target: target_values(aligned).array}))

@@ -69,7 +69,7 @@ HEAVY = {
     "loky": {"core/parallel/execution", "core/parallel/processes"},
     "psutil": {"core/parallel/processes"},
     "ctgan": set(),
-    "xgboost": set(),
+    "xgboost": {"models/native"},
     "amlb": set(),
 }
 

@@ -40,7 +40,7 @@ class ComparisonAnswer:
         Beyond which size errors count no more; empty where all count as they are.
     unit : str
         What a row is called: ``rows`` of a table, ``windows`` of series.
-    failing : str
+    verb : str
         What F does on bad rows: ``fails``, or ``is unsure`` under the rule ``band``.
     n_rows, n_bad : int
         Rows, and those that the rule calls bad.
@@ -69,7 +69,7 @@ class ComparisonAnswer:
     notes: tuple[str, ...] = ()
     capping: str = ""
     unit: str = "rows"
-    failing: str = "fails"
+    verb: str = "fails"
 
     @property
     def advice(self) -> str:
@@ -79,7 +79,7 @@ class ComparisonAnswer:
     @property
     def place(self) -> str:
         """The bad rows' place, in words: ``where F fails``, or where it is unsure."""
-        return f"where F {self.failing}"
+        return f"where F {self.verb}"
 
     @property
     def loss_text(self) -> str:
@@ -155,12 +155,13 @@ class ComparisonAnswer:
                 rows,
             ),
             "",
-            f"{self.loss_text}; {self.n_rows} {self.unit}, F {self.failing} on {self.n_bad} ({self.rule})",
+            f"{self.loss_text}; {self.n_rows} {self.unit}, "
+            f"F {self.verb} on {self.n_bad} ({self.rule})",
             self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]
         if len(self.slices):
-            lines += ["", *_slice_lines(self.slices, self.failing)]
+            lines += ["", *_slice_lines(self.slices, self.verb)]
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
@@ -219,7 +220,7 @@ def _signed_percent(share: float) -> str:
     return format_percent(share, sign=True).replace("−", "-")
 
 
-def _slice_lines(slices: pd.DataFrame, failing: str) -> list[str]:
+def _slice_lines(slices: pd.DataFrame, verb: str) -> list[str]:
     lines = []
     for text, part in slices.groupby("slice", sort=False):
         first = part.iloc[0]
@@ -229,7 +230,7 @@ def _slice_lines(slices: pd.DataFrame, failing: str) -> list[str]:
             mends = f"better there: {', '.join(mending)}"
         lift = first["share"] / first["base"]
         lines.append(
-            f"where {text}: F {failing} on {format_percent(first['share'])} of {first['rows']} rows, "
-            f"{lift:.1f} times as often as on all; {mends}"
+            f"where {text}: F {verb} on {format_percent(first['share'])} of {first['rows']} "
+            f"rows, {lift:.1f} times as often as on all; {mends}"
         )
     return lines

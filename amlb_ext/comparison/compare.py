@@ -13,7 +13,6 @@ from amlb_ext.comparison.labelled import (
     LabelledRows,
     read_labelled_rows,
     read_row_order,
-    refuse_seen_rows,
 )
 from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
@@ -29,6 +28,7 @@ from amlb_ext.models.alignment import Align, check_align
 from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import check_kind
+from amlb_ext.models.seen_rows import refuse_seen_rows
 from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
@@ -100,7 +100,7 @@ def compare(
         Where F fails is then learnt from other groups, or from earlier rows; re-fits leave out
         whole groups or blocks of time; and intervals are clustered by group.
     train_groups, train_time : array-like of shape (m,), optional
-        The same of the rows of ``train``; a column that ``groups`` or ``time`` names is found there.
+        The same of the rows of ``train``, where ``groups`` or ``time`` names no column.
     align : {'auto', 'index', 'position'}
         How rows of ``y``, of ``groups`` and of predictions belong to those of ``X``. By default
         what has no index is meant by position, and an index by its labels; where both readings
@@ -123,7 +123,8 @@ def compare(
     Notes
     -----
     Losses are the Brier loss (where a model names labels alone: wrong decisions), or the squared
-    error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
+    error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F
+    (:mod:`amlb_ext.stats.capped_errors`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the
     correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
@@ -241,7 +242,7 @@ def compare_labelled(
     old = None
     if train is not None:
         old = models.read_training_rows(train, align=align)
-        refuse_seen_rows(rows, old[0])
+        refuse_seen_rows(rows.table, old[0])
     f = models.predict_rows(baseline, rows)
     answers = {model.name: models.predict_rows(model, rows) for model in others}
     loss_name, row_loss = models.choose_loss(rows, [f, *answers.values()])
@@ -279,7 +280,7 @@ def compare_labelled(
         n_rows=len(rows),
         n_bad=int(region.is_bad.sum()),
         rule=region.text,
-        failing=failing_text(region.rule.rule),
+        verb=failing_text(region.rule.rule),
         weighting=_weighting_text(region),
         level=level,
         refits=0 if refit_losses is None else refit_losses.shape[1],

@@ -36,7 +36,7 @@ class FailureReport:
         See :func:`amlb_ext.report.slices.find_slices`.
     rule : str
         The rule that calls a row bad, with its threshold and why.
-    failing : {'fails', 'is unsure'}
+    verb : {'fails', 'is unsure'}
         What F does on bad rows, by the rule.
     problem : str
         Why nothing foretells where F fails; empty where features do.
@@ -46,13 +46,13 @@ class FailureReport:
     rows: pd.DataFrame
     slices: pd.DataFrame
     rule: str
-    failing: str = "fails"
+    verb: str = "fails"
     problem: str = ""
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         n_bad = int(self.rows["is_bad"].sum())
-        lines = [f"F {self.failing} on {n_bad} of {len(self.rows)} rows ({self.rule})"]
+        lines = [f"F {self.verb} on {n_bad} of {len(self.rows)} rows ({self.rule})"]
         if self.problem:
             lines.append(f"  {self.problem}")
         for row in self.slices.to_dict("records"):
@@ -62,7 +62,7 @@ class FailureReport:
             )
         if not len(self.slices):
             lines.append(
-                f"  no slice was found in which F {self.failing} more often than elsewhere"
+                f"  no slice was found in which F {self.verb} more often than elsewhere"
             )
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
@@ -153,7 +153,7 @@ def failures(
         rows=by_row,
         slices=found.table,
         rule=region.text,
-        failing=failing_text(region.rule.rule),
+        verb=failing_text(region.rule.rule),
         problem=problem,
         notes=(*rows.notes, *answers.notes),
     )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.equal_rows import number_rows
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.frames import with_columns
 from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
@@ -19,15 +18,11 @@ from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, align_rows
-from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.models.labels import Labels, label_text, order_labels
 
 #: Fewer rows hold no answer.
 LEAST_ROWS = 50
-#: Where more rows of X than this share are training rows of F, beyond what chance repeats.
-MOST_SEEN = 0.02
-#: Significant digits that survive single precision and a text file.
-_DIGITS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,26 +158,6 @@ def read_labelled_rows(
     )
 
 
-def target_values(y: Any) -> pd.Series:
-    """Return targets as a Series that counts from 0.
-
-    Raises
-    ------
-    DataError
-        More than one value for each row.
-    """
-    if isinstance(y, pd.Series):
-        return y.reset_index(drop=True)
-    values = y if isinstance(y, pd.Categorical | pd.Index) else np.asarray(y)
-    if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if getattr(values, "ndim", 1) != 1:
-        raise DataError(
-            f"y has the shape {np.shape(values)}", "give one target for each row"
-        )
-    return pd.Series(values)
-
-
 def free_target_name(y: Any, frame: pd.DataFrame) -> str:
     """Return the target's own name, or one that no feature has."""
     name = str(getattr(y, "name", None) or "target")
@@ -243,74 +218,6 @@ def read_row_order(
         group=names["groups"],
     )
     return order, columns
-
-
-def refuse_seen_rows(rows: LabelledRows, seen: GivenTable) -> None:
-    """Refuse a table that holds rows on which F was fitted.
-
-    Rows are compared by their values, to five digits: single precision and a text file change no
-    more. Some repeat by chance where columns are coarse. How often the training rows repeat among
-    themselves says how many.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    seen : GivenTable of m rows
-        Features of the training rows.
-
-    Raises
-    ------
-    DataError
-    """
-    given, others = rows.table.frame, seen.frame
-    if rows.table.is_unnamed or seen.is_unnamed:
-        # one of them has nothing but the place of its columns
-        if given.shape[1] != others.shape[1]:
-            return
-        others = others.set_axis(given.columns, axis=1)
-    common = [name for name in given.columns if name in others.columns]
-    if not common or len(others) < 2:
-        return
-    numeric = {
-        name
-        for name in common
-        if pd.api.types.is_numeric_dtype(given[name])
-        and pd.api.types.is_numeric_dtype(others[name])
-    }
-    given = _comparable(given[common], numeric)
-    others = _comparable(others[common], numeric)
-    # halves of the training rows repeat each other as often as other rows repeat them
-    half = len(others) // 2
-    by_chance = _share_repeated(others.iloc[:half], others.iloc[half:])
-    share = _share_repeated(given, others)
-    if share > 2 * by_chance + MOST_SEEN:
-        raise DataError(
-            f"{round(share * len(given))} of {len(given)} rows of X are training rows of F",
-            "give rows that F was not fitted on",
-        )
-
-
-def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
-    """Return values that are equal where they were before they were written or rounded."""
-    columns = {}
-    for name, values in frame.items():
-        if name in numeric:
-            numbers = values.to_numpy(dtype=float, na_value=np.nan)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                size = np.floor(np.log10(np.abs(numbers)))
-            unit = 10.0 ** (np.where(np.isfinite(size), size, 0.0) - _DIGITS + 1)
-            columns[name] = np.round(numbers / unit) * unit
-        else:
-            columns[name] = values.astype(object).map(label_text, na_action="ignore")
-    return pd.DataFrame(columns).reset_index(drop=True)
-
-
-def _share_repeated(asked: pd.DataFrame, others: pd.DataFrame) -> float:
-    """Return the share of rows that have the features of one of the others."""
-    asked = asked.reset_index(drop=True)
-    others = others.reset_index(drop=True)[asked.columns]
-    numbers, other_numbers = number_rows(asked, others)
-    return float(np.isin(numbers, other_numbers[other_numbers >= 0]).mean())
 
 
 def _with_all_classes(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.comparison.labelled import LabelledRows, target_values
+from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed
@@ -16,7 +16,7 @@ from amlb_ext.hardening.ordered_split import blocks_left_out
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import Answers
-from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.models.invariants import (
     check_brier,
     check_error_rate,

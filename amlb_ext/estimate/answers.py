@@ -37,13 +37,14 @@ from amlb_ext.estimate.drawing import (
     same_shares,
 )
 from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import EstimateInputs
+from amlb_ext.estimate.inputs import EstimateInputs, losses_by
 from amlb_ext.estimate.osyn.run import OsynChoices, OsynRun, run_osyn
 from amlb_ext.estimate.partition import (
     independent_cells,
     partition_bound,
     partition_estimate,
 )
+from amlb_ext.sources.table import Table
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
@@ -132,7 +133,8 @@ class EstimateAnswers:
 
         The bootstrap is left out: it is slow, and never quoted.
         """
-        losses = loss(self.inputs.y, self.inputs.f)
+        inputs = self.inputs
+        losses = losses_by(loss, inputs.y, inputs.f, inputs.decided)
         # A shallow copy shares the findings, and gets inputs and answers of its own.
         other = copy.copy(self)
         other.inputs = dataclasses.replace(self.inputs, loss=loss, losses=losses)
@@ -251,7 +253,9 @@ class EstimateAnswers:
             )
         )
 
-    def compare_unlabelled(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    def compare_unlabelled(
+        self, given: Path | Table
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Compare the labelled rows with real rows without labels.
 
         Returns
@@ -261,7 +265,7 @@ class EstimateAnswers:
             predictions, which has none.
         """
         inputs = self.inputs
-        Z = inputs.read_unlabelled(path)
+        Z = inputs.read_unlabelled(given)
         self.unlabelled_metric = inputs.metric(Z)
         f = inputs.predict(Z) if inputs.can_predict else None
         # If S was drawn class by class, a part of it that has the population's shares is compared.
@@ -284,9 +288,9 @@ class EstimateAnswers:
             self.comparisons += compare_predictions(inputs.f[kept], f)
         return Z, f
 
-    def with_unlabelled(self, path: Path) -> None:
+    def with_unlabelled(self, given: Path | Table) -> None:
         """Answer with the help of real rows without labels."""
-        Z, f = self.compare_unlabelled(path)
+        Z, f = self.compare_unlabelled(given)
         self.answers.append(self._prediction_powered(Z, f))
         self._add_partition_bound(self.inputs.metric(Z), are_real=True)
 

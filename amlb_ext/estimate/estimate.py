@@ -15,17 +15,20 @@ from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
 from amlb_ext.estimate.generated import Generator
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 from amlb_ext.estimate.osyn.run import OsynChoices
+from amlb_ext.models.alignment import Align
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.sources.table import Table
 from amlb_ext.stats.bounded_loss import CLIP
 
 
 def estimate(
-    model: str,
-    data: Path | str,
+    model: Any,
+    data: Path | str | Table,
     *,
     target: str | None = None,
     kind: str | None = None,
-    train: Path | str | None = None,
-    unlabelled: Path | str | None = None,
+    train: Path | str | Table | None = None,
+    unlabelled: Path | str | Table | None = None,
     synthesizer: str | None = None,
     synthetic: Path | str | None = None,
     generated: int = 100_000,
@@ -41,15 +44,18 @@ def estimate(
     seed: int = 0,
     trust_pickle: bool = False,
     quiet: bool = True,
+    given: GivenTable | None = None,
+    align: Align = "auto",
 ) -> EstimateReport:
     """Estimate the true error of a model from few labelled rows.
 
     Parameters
     ----------
-    model : str
-        A fitted model (``.skops``, or a pickle when trusted), a file of predictions row for row
+    model : str or object
+        A fitted model in memory, see :class:`~amlb_ext.models.adapter.ModelAdapter`, or in a file
+        (``.skops``, or a pickle when trusted), a file of predictions row for row
         with ``data``, or a short name or import path of a model to fit on ``train``.
-    data : path
+    data : path or Table
         The labelled rows, on which the model must not have been fitted.
     target, kind : str, optional
         As for a source.
@@ -86,6 +92,10 @@ def estimate(
     seed : int
     trust_pickle : bool
     quiet : bool
+    given : GivenTable, optional
+        The features of the labelled rows as a model in memory is to be given them.
+    align : {'auto', 'index', 'position'}
+        How predictions in memory belong to these, see :mod:`amlb_ext.models.alignment`.
 
     Returns
     -------
@@ -131,6 +141,8 @@ def estimate(
         drawn_at_random=drawn_at_random,
         trust_pickle=trust_pickle,
         seed=seed,
+        given=given,
+        align=align,
     )
     settings = OsynChoices.read(osyn or {}, level)
 
@@ -147,8 +159,10 @@ def estimate(
             inputs, name=generator_name, n=generated, seed=seed, quiet=quiet
         )
         answers.with_generated(source, settings, explore)
-    return answers.report(Path(model).name, request.data.name)
+    name = Path(model).name if isinstance(model, str) else "F"
+    return answers.report(name, request.data.name)
 
 
-def _to_path(path: Path | str) -> Path:
-    return Path(path).expanduser()
+def _to_path(given: Path | str | Table) -> Any:
+    """Return the path of a file; a table in memory as it is."""
+    return given if isinstance(given, Table) else Path(given).expanduser()

@@ -95,7 +95,7 @@ class Generator:
             losses = None
             # A file of predictions cannot predict these rows.
             if self.inputs.can_predict:
-                losses = self.inputs.loss(y, self.inputs.predict(Z))
+                losses = self.inputs.losses_of(Z, y)
             # Single precision takes half the memory; Regions settles ties in double precision.
             M = self.inputs.metric(Z).astype(np.float32)
             codes = y.astype(int) if self.inputs.labels else None

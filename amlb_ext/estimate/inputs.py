@@ -20,19 +20,35 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.core.tables import natural_order
+from amlb_ext.core.row_losses import brier_loss
+from amlb_ext.core.tables import default_target, natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
 from amlb_ext.hardening.baseline.fitted import (
     FittedBaseline,
     PredictionsBaseline,
-    is_model_file,
-    is_predictions_file,
-    load_fitted_model,
     make_baseline,
 )
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.hardness import decide, find_cut
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.alignment import Align
+from amlb_ext.models.answers import Answers
+from amlb_ext.models.files import (
+    is_model_file,
+    is_predictions_file,
+    load_fitted_model,
+)
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.invariants import (
+    check_brier,
+    check_error_rate,
+    check_squared_error,
+)
+from amlb_ext.models.kind import check_kind
+from amlb_ext.models.labels import Labels, label_text
 from amlb_ext.models.predictions import read_predictions
+from amlb_ext.models.seen_rows import refuse_seen_rows
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_table
@@ -51,12 +67,15 @@ from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateRequest:
-    """The files and settings of the user; see :func:`~amlb_ext.estimate.estimate.estimate`."""
+    """What the user gives; see :func:`~amlb_ext.estimate.estimate.estimate`.
 
-    model: str
-    data: Path
-    train: Path | None = None
-    others: tuple[Path, ...] = ()
+    A model is a word that names one, or the model itself; a table a file, or a table in memory.
+    """
+
+    model: Any
+    data: Path | Table
+    train: Path | Table | None = None
+    others: tuple[Path | Table, ...] = ()
     target: str | None = None
     kind: str | None = None
     loss: str | None = None
@@ -67,6 +86,13 @@ class EstimateRequest:
     drawn_at_random: bool = False
     trust_pickle: bool = False
     seed: int = 0
+    given: GivenTable | None = None
+    align: Align = "auto"
+
+    @property
+    def word(self) -> str:
+        """What names the model; empty for one in memory."""
+        return self.model if isinstance(self.model, str) else ""
 
 
 @dataclass(kw_only=True)
@@ -90,6 +116,8 @@ class EstimateInputs:
     y : ndarray of shape (n,)
     losses : ndarray of shape (n,)
     f : ndarray of shape (n,) or (n, C)
+    decided : ndarray of shape (n,) or None
+        Codes of the classes that the model decides for; None for a regression.
     train_features : DataFrame, optional
         Features of the training rows.
     train : tuple of ndarray, optional
@@ -113,6 +141,7 @@ class EstimateInputs:
     y: np.ndarray
     losses: np.ndarray
     f: np.ndarray
+    decided: np.ndarray | None
     train_features: pd.DataFrame | None
     train: tuple[np.ndarray, np.ndarray] | None
     priors: np.ndarray | None
@@ -147,22 +176,36 @@ class EstimateInputs:
         """Return predictions in the units of ``f``."""
         return self.units(self.model.predict(Z))
 
+    def losses_of(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the losses of the model on other rows with targets."""
+        f = self.predict(Z)
+        decided = None
+        if self.decided is not None:
+            # what the labelled rows tell of how it decides
+            decided = decide(f, find_cut(self.f, self.decided))
+        return losses_by(self.loss, y, f, decided)
+
     def units(self, y: np.ndarray) -> np.ndarray:
         """Return scaled targets in the target's own units; codes and probabilities stay."""
         if self.labels:
             return y
         return _unscale(y, self.target)
 
-    def read_unlabelled(self, path: Path) -> np.ndarray:
+    def read_unlabelled(self, given: Path | Table) -> np.ndarray:
         """Return the encoded rows of a table without labels, less any labelled rows in it."""
-        features, notes = read_features(path, self.task.columns, self.task.target_name)
+        features, notes = read_features(given, self.task.columns, self.task.target_name)
         is_labelled = find_copies(features, [self.features])
-        _refuse_training_rows(path.name, features, self.train_features)
+        if self.train_features is not None:
+            refuse_seen_rows(
+                GivenTable.of_rows(features),
+                GivenTable.of_rows(self.train_features),
+                given.name,
+            )
         # A few rows agree by chance in coarse columns; to drop those would be a selection.
         n_labelled = is_labelled.sum()
         if n_labelled >= len(self.features) / 2:
             notes.append(
-                f"{path.name}: the {n_labelled} labelled rows in it are left out"
+                f"{given.name}: the {n_labelled} labelled rows in it are left out"
             )
             features = features[~is_labelled].reset_index(drop=True)
         self.notes += notes
@@ -188,9 +231,8 @@ class EstimateInputs:
             )
         raw = frame[name]
         if self.labels:
-            texts = _to_label_texts(raw)
-            known = texts.where(texts.isin(self.labels))
-            target = pd.Series(pd.Categorical(known, categories=list(self.labels)))
+            codes = Labels(self.labels).codes(raw)
+            target = pd.Series(pd.Categorical.from_codes(codes, list(self.labels)))
         else:
             target = pd.to_numeric(raw, errors="coerce").astype(float)
         if target.isna().any():
@@ -213,17 +255,16 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     SourceError, DataError, ModelError
         From the readers and models.
     """
-    path = Path(request.model)
-    fitted = None
-    if is_model_file(request.model):
-        fitted = load_fitted_model(path, request.trust_pickle)
+    fitted = _given_model(request)
     # One task holds training and labelled rows; `rows` are the positions of the labelled ones.
-    task, rows, offset = _read_task(request, _classes_known_elsewhere(request, fitted))
+    data, raw = _read_data(request)
+    task, rows, offset = _read_task(request, data, fitted)
     labelled = _take_rows(task, rows, offset)
     train_rows = task.folds[0].train if task.folds else None
     training = None if train_rows is None else _take_rows(task, train_rows, 0)
-    if training is not None:
-        _refuse_training_rows(request.data.name, labelled.features, training.features)
+    if request.train is not None:
+        seen = open_table(request.train).frame.drop(columns=[task.target_name])
+        refuse_seen_rows(raw, GivenTable.of_rows(seen), data.name)
     # Without training rows the labelled ones decide the codes and the scale.
     reference = labelled if training is None else training
     encoder = Encoder(task.columns, known="table").fit(reference.features)
@@ -237,12 +278,26 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
         )
     Z = encoder.transform(labelled.features)
     y = target.transform(labelled.target)
+    given = data.frame[task.target_name].to_numpy(dtype=object)[labelled.row_ids]
 
     model: Baseline
-    if fitted is not None:
-        model = FittedBaseline(fitted, name=path.name, encoder=encoder, target=target)
-    elif is_predictions_file(request.model):
-        model = PredictionsBaseline(read_predictions(path, labelled), target)
+    notes = list(task.notes)
+    decided = None
+    if fitted is not None and not fitted.is_predictions:
+        check_kind(
+            fitted.model,
+            fitted.name,
+            target=repr(task.target_name),
+            is_classification=task.kind.is_classification,
+        )
+        model = FittedBaseline(fitted.model, fitted.name, encoder, target, task.dtypes)
+        answers = fitted.answer(raw, Labels(task.labels)).take(labelled.row_ids)
+    elif fitted is not None or is_predictions_file(request.word):
+        if fitted is not None:
+            answers = fitted.answer(raw, Labels(task.labels)).take(labelled.row_ids)
+        else:
+            answers = read_predictions(Path(request.word), labelled)
+        model = PredictionsBaseline(answers, target)
     else:
         config = BaselineConfig(model=request.model)
         model = make_baseline(config, task, encoder=encoder, target=target)
@@ -252,23 +307,28 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
                 "add --train FILE, or give a fitted model (.skops) or a file of predictions",
             )
         model.fit(*train, derive_int_seed(request.seed, task.name, "estimate"))
-    # A file has predictions for the rows of DATA, by position.
-    if isinstance(model, PredictionsBaseline):
-        f = model.predict_rows(Z, np.arange(len(Z)))
-    else:
         f = model.predict(Z)
+        answers = Answers(f=f, decided=f.argmax(axis=1) if task.labels else None)
+        if not task.labels:
+            answers = Answers(f=_unscale(f, target))
+    f, decided = answers.f, answers.decided
+    notes += answers.notes
     # From the scale of the models to the target's own units, in which the loss is bounded.
     if not task.labels:
-        f = _unscale(f, target)
         y = _unscale(y, target)
 
     limits = None if train is None else (target.low, target.low + target.span)
     loss = choose_loss(request, task.kind, limits)
-    losses = loss(y, f)
+    if answers.only_labels and loss.needs == "probabilities":
+        raise ConfigError(
+            f"the {loss.name} loss needs probabilities, and the model names labels alone",
+            "use --loss zero_one, or give a model with predict_proba",
+        )
+    losses = losses_by(loss, y, f, decided)
+    _check_invariants(answers, y, given)
     priors = choose_priors(
         request.class_prior, task.labels, train=None if train is None else train[1]
     )
-    notes = list(task.notes)
     if request.error_cap is not None:
         n_capped = int((losses >= loss.bound).sum())
         notes.append(
@@ -287,6 +347,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
         y=y,
         losses=losses,
         f=f,
+        decided=decided,
         train_features=None if training is None else training.features,
         train=train,
         priors=priors,
@@ -301,40 +362,76 @@ def _unscale(scaled: np.ndarray, target: TargetEncoder) -> np.ndarray:
     return scaled * target.span + target.low
 
 
-def _classes_known_elsewhere(request: EstimateRequest, fitted: Any) -> list[str]:
-    """Return classes that the labelled rows may lack: those of a fitted model, or of the priors."""
+def open_table(given: Path | Table) -> Table:
+    """Return a table that was read, or read it."""
+    return given if isinstance(given, Table) else read_table(given)
+
+
+def losses_by(
+    loss: BoundedLoss, y: np.ndarray, f: np.ndarray, decided: np.ndarray | None
+) -> np.ndarray:
+    """Return losses of rows, of decisions where the loss is about these."""
+    if loss.needs == "codes" and decided is not None:
+        return loss(y, decided)
+    return loss(y, f)
+
+
+def _given_model(request: EstimateRequest) -> ModelAdapter | None:
+    """Return the model in memory or in a file; None for a word that names another thing."""
+    if not isinstance(request.model, str):
+        return ModelAdapter(request.model, "F", align=request.align)
+    if is_model_file(request.word):
+        path = Path(request.word)
+        return ModelAdapter(load_fitted_model(path, request.trust_pickle), path.name)
+    return None
+
+
+def _read_data(request: EstimateRequest) -> tuple[Table, GivenTable]:
+    """Return the labelled rows with their target, and as the model is to be given them."""
+    data = open_table(request.data)
+    if request.given is not None:
+        return data, request.given
+    names = list(data.frame.columns)
+    target = request.target or (default_target(names) if names else "")
+    return data, GivenTable.of_rows(data.frame.drop(columns=[target], errors="ignore"))
+
+
+def _check_invariants(answers: Answers, y: np.ndarray, given: np.ndarray) -> None:
+    """Hold what is about to be printed against what the model said."""
+    if answers.decided is None:
+        loss = float(np.mean((answers.f - y) ** 2))
+        check_squared_error(answers.raw, given, loss, "the model")
+        return
+    rate = float((answers.decided != y).mean())
+    check_error_rate(answers.raw, given, rate, "the model")
+    brier = float(brier_loss(y, answers.f).mean())
+    check_brier(answers.raw, given, brier, "the model")
+
+
+def _classes_known_elsewhere(
+    request: EstimateRequest, fitted: ModelAdapter | None, labels: tuple[str, ...]
+) -> list[str]:
+    """Return classes that the labelled rows lack: those of a fitted model, or of the priors."""
+    known = Labels(labels)
     if fitted is not None:
-        return [_to_label_text(label) for label in getattr(fitted, "classes_", [])]
+        classes = fitted.classes or []
+        return [label_text(value) for value in classes if known.code(value) < 0]
     # Training rows have the classes; so has "train", which stands for their shares.
     if request.train is not None or request.class_prior == "train":
         return []
-    return list(request.class_prior)
-
-
-def _refuse_training_rows(
-    name: str, features: pd.DataFrame, train_features: pd.DataFrame | None
-) -> None:
-    """Refuse a table of which half are training rows: there a model errs less than elsewhere."""
-    if train_features is None:
-        return
-    n_copies = int(find_copies(features, [train_features]).sum())
-    if n_copies > len(features) / 2:
-        raise DataError(
-            f"{n_copies} of {len(features)} rows of {name} are training rows",
-            "give rows that the model was not fitted on",
-        )
+    return [label for label in request.class_prior if known.code(label) < 0]
 
 
 def _read_task(
-    request: EstimateRequest, more_labels: list[str]
+    request: EstimateRequest, table: Table, fitted: ModelAdapter | None
 ) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
-    table = read_table(request.data)
+    dtypes = table.frame.dtypes.to_dict()
     folds: tuple[Fold, ...] = ()
     offset = 0
     if request.train is not None:
         # One table of both, so that their columns get the same types and categories.
-        train = read_table(request.train)
+        train = open_table(request.train)
         offset = len(train.frame)
         end = offset + len(table.frame)
         folds = (Fold(train=np.arange(offset), test=np.arange(offset, end)),)
@@ -342,18 +439,18 @@ def _read_task(
     table = _with_all_categories(table, request)
     task = table_to_task(
         table,
-        name=request.data.stem,
+        name=Path(request.data.name).stem,
         target=request.target,
-        kind=request.kind,
+        kind=request.kind or (fitted.kind if fitted is not None else None),
         folds=folds,
-        origin=Origin(str(request.data)),
+        origin=Origin(request.data.name),
     )
     # Other rows may lack values in a column that is complete here: each gets a code for it.
     columns = []
     for column in task.columns:
         columns.append(dataclasses.replace(column, has_missing=True))
-    task = dataclasses.replace(task, columns=tuple(columns))
-    task = _with_labels(task, more_labels)
+    task = dataclasses.replace(task, columns=tuple(columns), dtypes=dtypes)
+    task = _with_labels(task, _classes_known_elsewhere(request, fitted, task.labels))
     rows = task.folds[0].test if task.folds else np.arange(len(task))
     if not len(rows):
         raise DataError(
@@ -379,8 +476,8 @@ def _with_labels(task: Task, more_labels: list[str]) -> Task:
 def _with_all_categories(table: Table, request: EstimateRequest) -> Table:
     """Add the categories that only the rows without labels or generated rows have."""
     categories = dict(table.categories)
-    for path in request.others:
-        frame = read_table(path).frame
+    for given in request.others:
+        frame = open_table(given).frame
         for name in table.frame.columns.intersection(frame.columns):
             # The target's labels come from the task, the model or the priors alone.
             if (
@@ -391,7 +488,7 @@ def _with_all_categories(table: Table, request: EstimateRequest) -> Table:
             known = list(categories.get(name, ()))
             # Appended, so that the codes of the earlier ones stay.
             for values in (table.frame[name], frame[name]):
-                present = set(_to_label_texts(values).dropna())
+                present = set(values.map(label_text, na_action="ignore").dropna())
                 known += natural_order(present - set(known))
             categories[name] = tuple(known)
     return dataclasses.replace(table, categories=categories)
@@ -406,17 +503,6 @@ def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
         row_ids=task.row_ids[rows] - offset,
         folds=(),
     )
-
-
-def _to_label_text(value: Any) -> str:
-    """Return a label as the task writes it: a whole float without ``.0``."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _to_label_texts(values: pd.Series) -> pd.Series:
-    return values.map(_to_label_text, na_action="ignore")
 
 
 def choose_loss(
@@ -512,21 +598,26 @@ def choose_priors(
         counts = np.bincount(train.astype(int), minlength=len(labels))
         return counts / len(train)
     assert not isinstance(priors, str)
-    for label in priors:
-        if label not in labels:
+    known = Labels(labels)
+    shares = np.full(len(labels), np.nan)
+    for label, share in priors.items():
+        code = known.code(label)
+        if code < 0:
             raise ConfigError(
                 f"--class-prior names the class {label!r}",
-                suggest_nearest(label, labels),
+                suggest_nearest(str(label), labels),
             )
-    absent = [label for label in labels if label not in priors]
+        shares[code] = share
+    absent = [
+        name for name, share in zip(labels, shares, strict=True) if np.isnan(share)
+    ]
     if absent:
         raise ConfigError(
             f"--class-prior has no share for {', '.join(absent)}",
             "give one for every class",
         )
-    shares = np.array([float(priors[label]) for label in labels])
     if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:
-        listed = ", ".join(f"{label}={priors[label]:g}" for label in labels)
+        listed = ", ".join(f"{label}={share:g}" for label, share in priors.items())
         raise ConfigError(
             f"--class-prior {listed} sums to {shares.sum():.6g}",
             "give shares from 0 to 1 that sum to 1",

@@ -552,6 +552,11 @@ def _settle_threshold(
     # rows tie, or the rule's own threshold calls too many bad: the larger losses come first
     told_apart = hardness + _TIE_WEIGHT * loss
     threshold = _threshold_within(told_apart, settled.threshold, allowed)
+    if np.isinf(threshold):
+        # the hardest rows tie in their loss, too: all of them, if they are not too many
+        most = config.most
+        at_most = int(np.ceil(most * len(hardness)))
+        threshold = _threshold_within(told_apart, settled.threshold, at_most)
     alpha = 1 - threshold if rule in _FALLING else threshold
     reason = f"{settled.reason}, and no more than {most:.0%} of the rows"
     return _Threshold(threshold, alpha, reason, breaks_ties=True)

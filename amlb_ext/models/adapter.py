@@ -25,7 +25,12 @@ from amlb_ext.models.answers import (
     read_probabilities,
 )
 from amlb_ext.models.clones import can_clone, fit_clone
-from amlb_ext.models.columns import describe_expected, list_names, select_features
+from amlb_ext.models.columns import (
+    columns_of_model,
+    describe_expected,
+    list_names,
+    select_features,
+)
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import classes_of_model, kind_of_model
 from amlb_ext.models.labels import Labels
@@ -102,6 +107,11 @@ class ModelAdapter:
     def classes(self) -> list[Any] | None:
         """The classes in the model's own order; None where it names none."""
         return None if self.is_predictions else classes_of_model(self._asked)
+
+    @property
+    def knows_columns(self) -> bool:
+        """Whether the model names the columns that it was fitted on."""
+        return not self.is_predictions and columns_of_model(self.model)[0] is not None
 
     @property
     def can_fit_again(self) -> bool:
@@ -311,6 +321,6 @@ def _check_order(f: np.ndarray, decided: np.ndarray, name: str) -> None:
             continue
         raise ModelError(
             f"{name} does not name its classes, and its probabilities in sorted order contradict "
-            f"its predict: where it predicts one class it gives that class {own[chosen].mean():.2g}",
+            f"its predict: where it predicts a class it gives that class {own[chosen].mean():.2g}",
             "give it the attribute classes_, the classes in the order of predict_proba's columns",
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.errors import DataError
 from amlb_ext.core.frames import to_pandas
 
 
@@ -84,3 +85,23 @@ class GivenTable:
         elif isinstance(self.given, pd.DataFrame):
             given = self.given.iloc[rows]
         return GivenTable(given=given, frame=picked, is_unnamed=self.is_unnamed)
+
+
+def target_values(y: Any) -> pd.Series:
+    """Return targets as a Series that counts from 0.
+
+    Raises
+    ------
+    DataError
+        More than one value for each row.
+    """
+    if isinstance(y, pd.Series):
+        return y.reset_index(drop=True)
+    values = y if isinstance(y, pd.Categorical | pd.Index) else np.asarray(y)
+    if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if getattr(values, "ndim", 1) != 1:
+        raise DataError(
+            f"y has the shape {np.shape(values)}", "give one target for each row"
+        )
+    return pd.Series(values)

@@ -49,7 +49,7 @@ class NativeModel:
         self.n_features_in_ = count
 
     def predict_values(self, features: Any) -> np.ndarray:
-        """Return numbers, ``(n,)``, or probabilities, ``(n,)`` of the second class or ``(n, C)``."""
+        """Return numbers ``(n,)``; or probabilities, ``(n, C)`` or ``(n,)`` of the second class."""
         return np.asarray(self.model.predict(features), dtype=float)
 
 

@@ -229,9 +229,9 @@ def join_by_shared_columns(
     keys = {
         column: (_keys(predictions[column]), _keys(table[column])) for column in shared
     }
-    if len(predictions) == len(table):
-        if all(ours.equals(theirs) for ours, theirs in keys.values()):
-            return predictions
+    are_alike = (ours.equals(theirs) for ours, theirs in keys.values())
+    if len(predictions) == len(table) and all(are_alike):
+        return predictions
     for column, (ours, theirs) in keys.items():
         if not (ours.is_unique and theirs.is_unique):
             continue

@@ -13,17 +13,22 @@ from amlb_ext.core.frames import with_columns
 from amlb_ext.core.tables import MIN_ROWS, make_task
 from amlb_ext.core.task import Column, ColumnType
 from amlb_ext.sources.read_table import read_table
+from amlb_ext.sources.table import Table
 
 
 def read_features(
-    path: Path, columns: Sequence[Column], target: str, *, has_target: bool = False
+    given: Path | Table,
+    columns: Sequence[Column],
+    target: str,
+    *,
+    has_target: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a table's feature columns in a task's canonical form.
 
     Parameters
     ----------
-    path : Path
-        ``.csv``, ``.parquet`` or ``.arff``.
+    given : Path or Table
+        A file of any table that can be read, or one that was read.
     columns : sequence of Column
         The task's.
     target : str
@@ -42,7 +47,8 @@ def read_features(
         As :func:`~amlb_ext.sources.read_table.read_table`; a missing column, a text among numbers,
         a number beyond AMLB's range, too few rows.
     """
-    frame = read_table(path).frame
+    table = given if isinstance(given, Table) else read_table(given)
+    frame, path = table.frame, Path(table.name)
     names = [column.name for column in columns]
     missing = [name for name in names if name not in frame.columns]
     if missing:

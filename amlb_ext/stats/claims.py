@@ -68,7 +68,7 @@ _NUMBERS = [name for name in COLUMNS if name not in _NO_NUMBERS]
 OVERALL_SHARE = 0.75
 #: Why nothing is claimed where F fails.
 NO_REFITS = "F was not fitted again, so a gain over F may be its bad luck on these rows"
-NO_REGION = "no region of failure was found: features do not foresee where F fails"
+NO_REGION = "nothing foretells where F fails: no region is found from the features"
 
 
 def answer_questions(
@@ -120,7 +120,7 @@ def answer_questions(
     >>> table[["candidate", "question", "verdict"]].values.tolist()[:2]
     [['good', 'overall', 'undecided'], ['better', 'overall', 'better']]
     >>> set(table["reason"][2:])  # no weights were given
-    {'no region of failure was found: features do not foresee where F fails'}
+    {'nothing foretells where F fails: no region is found from the features'}
     """
     candidates = []
     for name in losses.columns:

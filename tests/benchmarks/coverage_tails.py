@@ -29,11 +29,11 @@ from amlb_ext.core.row_losses import row_loss
 from amlb_ext.experiments.fidelity.protocol import read_protocol
 from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.models.registry import parse_model
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.models.registry import parse_model
 from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contrast

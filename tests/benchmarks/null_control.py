@@ -37,10 +37,10 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.models.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.claims import REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value

@@ -40,10 +40,10 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.models.registry import resolve_model
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval

@@ -12,6 +12,7 @@ from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.region import find_region
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
+from amlb_ext.models.adapter import ModelAdapter
 
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -87,7 +88,9 @@ def test_text_and_page_give_the_answer_first(answered, tmp_path):
 def test_predictions_do_as_well_as_models(answered):
     result, F, boosting, X, y = answered
     numbers = X[["a", "b"]]
-    table = pd.DataFrame(boosting.predict_proba(numbers), columns=boosting.classes_)
+    table = pd.DataFrame(
+        boosting.predict_proba(numbers), columns=boosting.classes_, index=X.index
+    )
     again = hs.compare(
         F.predict_proba(numbers),
         {"boosting": table[["yes", "no"]], "F again": F.predict_proba(numbers)[:, 1]},
@@ -162,7 +165,7 @@ def test_failures_alone(answered):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"y": lambda y: y[:-1]}, DataError, "give one target for each row"),
+        ({"y": lambda y: y[:-1]}, DataError, "y has 599 rows and X has 600"),
         (
             {"X": lambda X: X.drop(columns="b")},
             ModelError,
@@ -172,8 +175,8 @@ def test_failures_alone(answered):
         ({"candidates": {}}, ConfigError, "give the models by name"),
         (
             {"candidates": {"bad": np.ones(7)}},
-            ModelError,
-            "bad has 7 predictions for 600",
+            DataError,
+            "the predictions of bad has 7 rows and X has 600",
         ),
         ({"candidates": {"bad": "model.pkl"}}, ModelError, "has no predict"),
         (
@@ -181,7 +184,6 @@ def test_failures_alone(answered):
             ModelError,
             "no probabilities|no finite",
         ),
-        ({"alpha": 1e-9}, DataError, "alpha=.* would give"),
         ({"null": "train"}, ConfigError, "train="),
         ({"level": 95}, ConfigError, "between 0 and 1"),
     ],
@@ -211,8 +213,9 @@ def test_one_name_for_the_package():
 def test_what_the_weights_owe_to_each_part_is_known(answered):
     """Without a part the weights of the others change, its own never came from it."""
     _, F, _, X, y = answered
-    rows = read_labelled_rows(X, y, model=F)
-    f = predict_rows(F, rows, "F")
+    model = ModelAdapter(F, "F")
+    rows = read_labelled_rows(X, y, models=[model])
+    f = predict_rows(model, rows)
     found = find_region(rows, f, HardnessConfig(rule="wrong"), seed=0)
     assert found.reweighted.shape == (5, len(rows))
     is_own = found.reweighted == found.weights

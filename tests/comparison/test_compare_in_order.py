@@ -8,9 +8,11 @@ from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.comparison import compare
 from amlb_ext.comparison.labelled import read_labelled_rows
+from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.region import find_region
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.row_order import RowOrder
+from amlb_ext.models.adapter import ModelAdapter
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -35,31 +37,29 @@ def data():
     return F, {"tree": tree}, (X0, y0), (X, y), shop0, shop
 
 
-def run(data, order, train_order):
+def run(data, **order):
     F, candidates, train, (X, y), _, _ = data
-    return compare(
-        F, candidates, X, y, train=train, refits=2, order=order, train_order=train_order
-    )
+    return compare(F, candidates, X, y, train=train, refits=2, **order)
 
 
 def test_rows_of_a_group_are_worth_fewer_rows(data):
     *_, shop0, shop = data
-    plain = run(data, None, None).contrasts.iloc[0]
-    groups = RowOrder(group=shop, group_name="shop")
-    grouped = run(data, groups, RowOrder(group=shop0))
+    plain = run(data).contrasts.iloc[0]
+    grouped = run(data, groups=shop, train_groups=shop0)
     clustered = grouped.contrasts.iloc[0]
     assert clustered["difference"] == pytest.approx(plain["difference"])
     assert clustered["high"] - clustered["low"] > plain["high"] - plain["low"]
     said = " ".join(grouped.notes)
-    assert "clustered by the 30 groups of 'shop'" in said
+    assert "clustered by the 30 groups of 'groups'" in said
     assert "2 times on 80 % of its groups" in said
 
 
 def test_where_f_fails_is_learnt_from_earlier_rows(data):
     F, X, y = data[0], *shops(2, own=0)[:2]
     time = np.random.default_rng(0).permutation(len(y)).astype(float)
-    rows = read_labelled_rows(X, y, model=F, order=RowOrder(time=time))
-    f = (F.predict(X) - rows.scale.low) / rows.scale.span
+    model = ModelAdapter(F, "F")
+    rows = read_labelled_rows(X, y, models=[model], order=RowOrder(time=time))
+    f = predict_rows(model, rows)
     config = HardnessConfig(rule="absolute", alpha=0.15)
     weights = find_region(rows, f, config, seed=0, with_jackknife=False).weights
     oldest = time < len(y) // 3
@@ -70,15 +70,15 @@ def test_where_f_fails_is_learnt_from_earlier_rows(data):
     changed = y.copy()
     late = np.setdiff1d(np.arange(len(y)), early)
     changed[late] = changed[late][::-1]
-    other = read_labelled_rows(X, changed, model=F, order=RowOrder(time=time))
+    other = read_labelled_rows(X, changed, models=[model], order=RowOrder(time=time))
     again = find_region(other, f, config, seed=0, with_jackknife=False).weights
     assert np.array_equal(weights[early], again[early])
 
 
 def test_later_rows_are_no_null_control(data):
     F, candidates, _, (X, y), *_ = data
-    order = RowOrder(time=np.arange(float(len(y))), time_name="day")
-    result = compare(F, candidates, X, y, order=order, refits=2)
+    days = pd.date_range("2024-01-01", periods=len(y))
+    result = compare(F, candidates, X.assign(day=days), y, time="day", refits=2)
     assert result.refits == 0
     assert any(
         "cannot be fitted again on rows that come" in note for note in result.notes

@@ -50,7 +50,7 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     assert "its 5 re-fits are clones of it, each fitted on 128 training rows" in note
     names = [measure.name for measure in measure_task(rows, evaluation, 1)[0]]
     assert "null on region" in names
-    with pytest.raises(ConfigError, match="has no predict"):
+    with pytest.raises(ModelError, match="has no predict"):
         hs.harden(table, "label", model=3, out=tmp_path / "other")
     assert not (tmp_path / "other").exists()
     with pytest.raises(ModelError, match="'b', which the table lacks"):

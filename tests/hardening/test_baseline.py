@@ -16,15 +16,16 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import LeadingOneHot
-from amlb_ext.hardening.baseline.fitted import load_model, make_baseline
+from amlb_ext.hardening.baseline.fitted import make_baseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.split import cross_folds
+from amlb_ext.models.files import load_model
 from amlb_ext.models.registry import (
     BASELINES,
     build_estimator,
     is_installed,
     resolve_model,
 )
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.split import cross_folds
 
 
 def make(kind, n=120, seed=0):

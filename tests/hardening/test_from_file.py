@@ -15,14 +15,10 @@ from sklearn.preprocessing import OneHotEncoder
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
-from amlb_ext.hardening.baseline.fitted import (
-    FittedBaseline,
-    is_baseline_file,
-    load_fitted_model,
-    load_model,
-)
+from amlb_ext.hardening.baseline.fitted import FittedBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.split import cross_folds
+from amlb_ext.models.files import is_baseline_file, load_fitted_model, load_model
 
 
 def sample(n, seed, kind="class"):

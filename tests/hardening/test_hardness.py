@@ -57,10 +57,11 @@ def test_wrong_with_an_alpha_per_class():
 def test_customary_alpha_gives_way_to_a_share_only_when_too_few_fail():
     rng = np.random.default_rng(0)
     good, y = rng.uniform(0, 0.05, (200, 1)), np.zeros((200, 1))
-    rule = settle_rule(HardnessConfig(), Kind.REGRESSION, (), y=y, f=good)
+    paper = HardnessConfig(rule="paper", most=1)
+    rule = settle_rule(paper, Kind.REGRESSION, (), y=y, f=good)
     assert rule.alpha < 0.1
     assert rule.select(rule.hardness(y, good)).sum() == 20  # the worst 10 % of 200
-    rule = settle_rule(HardnessConfig(), Kind.REGRESSION, (), y=y, f=good * 10)
+    rule = settle_rule(paper, Kind.REGRESSION, (), y=y, f=good * 10)
     assert rule.alpha == 0.1
     # an alpha the user gave is never moved
     rule = settle_rule(HardnessConfig(alpha=0.3), Kind.REGRESSION, (), y=y, f=good)

@@ -15,13 +15,13 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.fitted import FittedBaseline, PredictionsBaseline
-from amlb_ext.models.registry import ModelSpec
 from amlb_ext.hardening.baseline.replacements import (
     Chooser,
     known_classes,
     write_test_rows,
 )
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.registry import ModelSpec
 
 WORTH = {"a": 0.0, "b": 5.0, "c": 9.0, "new": 8.5}
 

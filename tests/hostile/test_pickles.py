@@ -17,7 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import HardsynthError, ModelError
-from amlb_ext.hardening.baseline.fitted import load_model, read_predictions
+from amlb_ext.models.files import load_model
+from amlb_ext.models.predictions import read_predictions
 from amlb_ext.sources.archive import unpack
 from amlb_ext.sources.read_table import read_table
 

@@ -57,7 +57,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
-from amlb_ext.hardening.baseline.fitted import load_model
+from amlb_ext.models.files import load_model
 from amlb_ext.models.skops_files import UnpackLimits, load_skops
 from amlb_ext.models.skops_types import loss_classes
 
