@@ -102,8 +102,10 @@ class ComparisonAnswer:
                 row = self.row(model, question)
                 record[name] = row["verdict"]
                 record[f"{name}_change"] = row["relative"]
-                record[f"{name}_low"] = row["low"] / row["loss_f"]
-                record[f"{name}_high"] = row["high"] / row["loss_f"]
+                # an F without any loss has no change of it
+                scale = row["loss_f"] or float("nan")
+                record[f"{name}_low"] = row["low"] / scale
+                record[f"{name}_high"] = row["high"] / scale
             unasked = (
                 "no claim" if record["where_f_fails"] == "no claim" else "not asked"
             )
@@ -186,6 +188,8 @@ def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
 
 
 def _verdict_phrase(row: dict[str, Any]) -> str:
+    if not is_known(row["relative"]) and row["verdict"] == "worse":
+        return "worse than F (which has no loss at all)"
     change = format_percent(abs(row["relative"]))
     if row["verdict"] == "better":
         return f"better than F ({change} less loss)"

@@ -400,7 +400,8 @@ def _contrasts(
         clusters=None if order is None else order.clusters,
     )
     table = answer_questions(losses, rows, no_claim=region.problem)
-    table["relative"] = table["difference"] / table["loss_f"]
+    # an F without any loss has no change of it
+    table["relative"] = table["difference"] / table["loss_f"].where(table["loss_f"] > 0)
     return table.rename(columns={"candidate": "model"})
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold
 
 from amlb_ext.comparison.labelled import LabelledRows
@@ -25,6 +26,8 @@ from amlb_ext.models.answers import Answers
 
 #: Parts of the rows; the weights of each come from the others.
 PARTS = 5
+#: Chance that a region is found where failures are noise.
+CHANCE = 0.05
 #: Parts of the rows with groups or times that a region is calibrated on.
 CALIBRATING_PARTS = 3
 
@@ -159,6 +162,8 @@ def _learn_weights(
             # one part without a region would weigh its rows on another scale than the others
             return _LearntWeights()
         weights[weighed] = region.weights(rows.Z[weighed])
+    if not _foretells(weights, is_bad):
+        return _LearntWeights()
     # with two parts nothing is left to learn from once one more is taken out
     if not with_jackknife or n_parts < 3:
         return _LearntWeights(weights=weights)
@@ -175,6 +180,17 @@ def _learn_weights(
                 values = region.weights(rows.Z[weighed])
             reweighted[left_out, weighed] = values
     return _LearntWeights(weights=weights, reweighted=reweighted)
+
+
+def _foretells(weights: np.ndarray, is_bad: np.ndarray) -> bool:
+    """Whether bad rows weigh more than others, by forests that have seen neither.
+
+    A one-sided test of Mann and Whitney: on noise one table in twenty passes.
+    """
+    if not is_bad.any() or is_bad.all():
+        return False
+    test = mannwhitneyu(weights[is_bad], weights[~is_bad], alternative="greater")
+    return bool(test.pvalue < CHANCE)
 
 
 def _learn_in_order(
@@ -197,6 +213,9 @@ def _learn_in_order(
         return _LearntWeights()
     parts = parts[len(unknown) :]
     if not parts:
+        return _LearntWeights()
+    weighed = np.concatenate([held for _, held in parts])
+    if not _foretells(weights[weighed], is_bad[weighed]):
         return _LearntWeights()
     if not with_jackknife or len(parts) < 3:
         return _LearntWeights(weights=weights)

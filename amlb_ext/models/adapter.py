@@ -158,6 +158,8 @@ class ModelAdapter:
             self._asked, NativeModel
         ):
             said = self._ask(None, table)
+            if isinstance(said, tuple):
+                flat_rows(said, len(table), self.name)
             return interpret_predictions(said, labels, self.name, present=present)
         if isinstance(self._asked, NativeModel):
             return self._answer_natively(table, labels, present)

@@ -24,6 +24,17 @@ def can_clone(model: Any) -> bool:
     return hasattr(model, "get_params") and hasattr(model, "fit")
 
 
+def _unfitted_copy(model: Any) -> Any:
+    """Return scikit-learn's clone; where it refuses, a model made with the same parameters.
+
+    CatBoost keeps ``cat_features`` in another form than it was given, which ``clone`` refuses.
+    """
+    try:
+        return clone(model)
+    except RuntimeError:
+        return type(model)(**model.get_params())
+
+
 def fit_clone(
     model: Any, X: Any, y: np.ndarray, seed: int, *, n_jobs: int | None = None
 ) -> Any:
@@ -56,7 +67,7 @@ def fit_clone(
     -1.0
     """
     try:
-        twin = clone(model)
+        twin = _unfitted_copy(model)
         settings = {}
         for key, value in twin.get_params().items():
             parameter = key.split("__")[-1]

@@ -104,7 +104,15 @@ MODELS = [f"sklearn.{name}" for name in SKLEARN] + OTHERS
 
 def is_classifier_name(name: str) -> bool:
     """Whether a model of that name predicts classes."""
-    words = ("Classifier", "Regression", "GaussianNB", "SVC", "Analysis", "GridSearch", "labels")
+    words = (
+        "Classifier",
+        "Regression",
+        "GaussianNB",
+        "SVC",
+        "Analysis",
+        "GridSearch",
+        "labels",
+    )
     if "regression" in name or name in ("sklearn.LinearRegression",):
         return False
     return any(word in name for word in (*words, "classifier", "probabilities"))

@@ -1,0 +1,441 @@
+"""Small cases rebuilt from public bug reports: the same model in another form is no other model.
+
+Each case hands ``compare`` F and one candidate that is F again, in the form that a report was
+about; their losses must be equal, or the form is refused in one line that names what came.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import amlb_ext as hs
+from amlb_ext.core.errors import HardsynthError
+from amlb_ext.models.predictions import join_by_shared_columns
+
+pytestmark = pytest.mark.usefixtures("light_models")
+
+RNG = np.random.default_rng(0)
+N = 500
+ALL = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, N).astype(float),
+        "customer income": RNG.normal(30, 10, N),
+        "town": RNG.choice(["ulm", "bonn", "kiel"], N),
+    }
+)
+SIGNAL = ALL["age"] / 20 - 2 + (ALL["town"] == "ulm") + RNG.normal(0, 0.7, N)
+TEXT = pd.Series(np.where(SIGNAL > 0.5, "yes", "no"), name="bought")
+OLD, NEW = slice(0, 250), slice(250, None)
+NUMBERS = ["age", "customer income"]
+X, Y = ALL[NUMBERS][NEW], TEXT[NEW]
+F = RandomForestClassifier(10, random_state=0).fit(ALL[NUMBERS][OLD], TEXT[OLD])
+P = F.predict_proba(X)
+
+
+class Bare:
+    """A classifier that knows nothing of scikit-learn's attributes."""
+
+    def __init__(self, probabilities, labels=None):
+        self.probabilities, self.labels = probabilities, labels
+
+    def predict_proba(self, rows):
+        return self.probabilities(F.predict_proba(rows))
+
+    def predict(self, rows):
+        return F.predict(rows) if self.labels is None else self.labels(rows)
+
+
+def native_categories():
+    lightgbm = pytest.importorskip("lightgbm")
+    table = ALL.astype({"town": "category"})
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
+    return model.fit(table[OLD], TEXT[OLD]), table[NEW]
+
+
+def renamed_columns():
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
+    model.fit(
+        ALL[NUMBERS][OLD].rename(columns=lambda c: c.replace(" ", "_")), TEXT[OLD]
+    )
+    return model
+
+
+def booster():
+    lightgbm = pytest.importorskip("lightgbm")
+    data = lightgbm.Dataset(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
+    return lightgbm.train({"objective": "binary", "verbose": -1}, data, 5)
+
+
+def margins():
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
+    return xgboost.train({"objective": "binary:logitraw"}, data, 5)
+
+
+def yes_first():
+    catboost = pytest.importorskip("catboost")
+    model = catboost.CatBoostClassifier(
+        iterations=5, verbose=0, class_names=["yes", "no"], allow_writing_files=False
+    )
+    return model.fit(ALL[NUMBERS][OLD], TEXT[OLD])
+
+
+def text_categories():
+    catboost = pytest.importorskip("catboost")
+    model = catboost.CatBoostClassifier(
+        iterations=5, verbose=0, cat_features=["town"], allow_writing_files=False
+    )
+    return model.fit(ALL[OLD], TEXT[OLD])
+
+
+def sorted_p(model, rows):
+    p = pd.DataFrame(
+        model.predict_proba(rows), columns=[str(c) for c in model.classes_]
+    )
+    return p[["no", "yes"]].to_numpy()
+
+
+def logit():
+    sm = pytest.importorskip("statsmodels.api")
+    old = sm.add_constant(ALL[NUMBERS][OLD])
+    return sm.Logit((TEXT[OLD] == "yes").astype(int), old).fit(disp=0)
+
+
+def polars_rows():
+    polars = pytest.importorskip("polars")
+    return polars.from_pandas(X.reset_index(drop=True))
+
+
+#: name -> F, the candidate that is F again, the rows, their targets
+SAME = {
+    "probabilities of a frame with named columns": lambda: (
+        Bare(lambda p: pd.DataFrame(p, columns=["no", "yes"])[["yes", "no"]]),
+        F,
+        X,
+        Y,
+    ),
+    "one probability a row": lambda: (Bare(lambda p: p[:, 1]), F, X, Y),
+    "one column of probabilities": lambda: (Bare(lambda p: p[:, [1]]), F, X, Y),
+    "no classes_": lambda: (Bare(lambda p: p), F, X, Y),
+    "single precision": lambda: (F, P.astype(np.float32), X, Y),
+    "targets in another order": lambda: (F, P, X, Y.sample(frac=1, random_state=0)),
+    "predictions in another order": lambda: (
+        F,
+        pd.DataFrame(P, columns=F.classes_, index=X.index).sample(frac=1),
+        X,
+        Y,
+    ),
+    "a Series of the second class": lambda: (
+        F,
+        pd.Series(P[:, 1], index=X.index, name="score"),
+        X,
+        Y,
+    ),
+    "a Series of a named class": lambda: (
+        F,
+        pd.Series(P[:, 0], index=X.index, name="score:no"),
+        X,
+        Y,
+    ),
+    "columns in another order": lambda: (F, P, ALL[["town", *NUMBERS[::-1]]][NEW], Y),
+    "fitted on an array": lambda: (
+        RandomForestClassifier(10, random_state=0).fit(
+            ALL[NUMBERS][OLD].to_numpy(), TEXT[OLD]
+        ),
+        F,
+        X,
+        Y,
+    ),
+    "asked with an array": lambda: (F, P, X.to_numpy(), Y.to_numpy()),
+    "a frame of polars": lambda: (F, P, polars_rows(), Y.to_numpy()),
+    "text for native categories": lambda: (
+        (model := native_categories())[0],
+        model[0].predict_proba(model[1]),
+        ALL[NEW],
+        Y,
+    ),
+    "native categories": lambda: (
+        (model := native_categories())[0],
+        model[0].predict_proba(model[1]),
+        model[1],
+        Y,
+    ),
+    "names that a library changed": lambda: (
+        (model := renamed_columns()),
+        model.predict_proba(X.set_axis(model.feature_name_, axis=1)),
+        ALL[NEW],
+        Y,
+    ),
+    "a booster of LightGBM": lambda: (
+        (model := booster()),
+        model.predict(X),
+        ALL[NEW],
+        Y,
+    ),
+    "a booster of margins": lambda: (
+        (model := margins()),
+        1 / (1 + np.exp(-model.predict(data_of(X)))),
+        ALL[NEW],
+        Y,
+    ),
+    "classes in another order": lambda: (
+        (model := yes_first()),
+        sorted_p(model, X),
+        X,
+        Y,
+    ),
+    "categories of CatBoost": lambda: (
+        (model := text_categories()),
+        model.predict_proba(ALL[NEW]),
+        ALL[NEW],
+        Y,
+    ),
+    "results of statsmodels": lambda: (
+        (model := logit()),
+        model.predict(X.assign(const=1.0)[["const", *NUMBERS]]).to_numpy(),
+        ALL[NEW],
+        Y,
+    ),
+    "labels of another type": lambda: (
+        LogisticRegression().fit(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(float)),
+        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
+        X,
+        (Y == "yes").astype(int),
+    ),
+    "a nullable target": lambda: (
+        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
+        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
+        X,
+        (Y == "yes").astype("boolean"),
+    ),
+    "rows without a target": lambda: (F, P, X, Y.where(np.arange(len(Y)) % 5 > 0)),
+    "a model that reads the index": lambda: (
+        lambda rows: SIGNAL[rows.index].to_numpy(),
+        lambda rows: SIGNAL[rows.index],
+        X,
+        SIGNAL[NEW] + RNG.normal(size=len(X)),
+    ),
+    "a rank within the table": lambda: (
+        lambda rows: rows["age"].rank(pct=True),
+        X["age"].rank(pct=True),
+        X,
+        Y.map({"no": 0, "yes": 1}).where(np.arange(len(Y)) % 5 > 0),
+    ),
+}
+
+
+def data_of(rows):
+    return pytest.importorskip("xgboost").DMatrix(rows)
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_the_same_model_in_another_form_is_no_other_model(case):
+    model, again, rows, y = SAME[case]()
+    result = hs.compare(model, {"again": again}, rows, y, null="none")
+    assert result.table["overall_change"].abs().max() == pytest.approx(0, abs=1e-5)
+
+
+#: name -> what differs from ``compare(F, {"g": F}, X, Y)``, and the line that says so
+REFUSED = {
+    "per cent": ({"candidates": {"g": P * 100}}, "look like per cent"),
+    "per cent of one class": (
+        {"candidates": {"g": P[:, 1] * 100}},
+        "look like per cent",
+    ),
+    "logarithms": ({"candidates": {"g": np.log(P + 1e-9)}}, "look like logarithms"),
+    "raw scores": ({"candidates": {"g": 6 * P - 3}}, "look like raw scores"),
+    "margins that sum to 1": (
+        {"candidates": {"g": np.column_stack([1.5 - P[:, 1], P[:, 1] - 0.5])}},
+        "margins are none",
+    ),
+    "raw scores of a model": (
+        {"F": Bare(lambda p: np.log(p + 1e-9))},
+        "F are no probabilities.*logarithms",
+    ),
+    "classes in an unknown order": (
+        {"F": Bare(lambda p: p[:, ::-1])},
+        "F does not name its classes",
+    ),
+    "codes for labels": (
+        {"F": Bare(lambda p: p, lambda rows: np.arange(len(rows)) % 2)},
+        "predicts the class 0 in row 0, but the classes are no, yes",
+    ),
+    "fewer rows": ({"F": Bare(lambda p: p[:-3])}, "answers 247 rows for 250"),
+    "a tuple": ({"F": Bare(lambda p: (p, p))}, "answers a tuple of 2 for 250"),
+    "several outputs": (
+        {"F": Bare(lambda p: [p, p])},
+        "answers 2 outputs for each of 250 rows",
+    ),
+    "an index of other rows": (
+        {"y": Y.set_axis(range(1000, 1250))},
+        "y has no row 250, which X has",
+    ),
+    "a fresh index beside another": (
+        {"y": Y.reset_index(drop=True)},
+        'align="position" if both .* or align="index"',
+    ),
+    "an index with doubles": (
+        {"y": Y.set_axis([0, 0, *range(2, 250)]).sample(frac=1)},
+        "different indexes",
+    ),
+    "training rows as an array": (
+        {"X": X, "train": (X.to_numpy(), Y.to_numpy())},
+        "250 of 250 rows of X are training rows",
+    ),
+    "training rows in single precision": (
+        {"X": X, "train": (X.astype("float32"), Y)},
+        "250 of 250 rows of X are training rows",
+    ),
+    "a regressor for classes": (
+        {"candidates": {"g": LinearRegression().fit(ALL[NUMBERS], SIGNAL)}},
+        "g is a regressor, but the target 'bought' has classes",
+    ),
+    "a class": (
+        {"candidates": {"g": LogisticRegression}},
+        "g is the class LogisticRegression",
+    ),
+    "no model": ({"candidates": {"g": {"a": 1}}}, "g is a dict, which has no predict"),
+    "an unknown alignment": ({"align": "rows"}, "align is 'rows'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_be_read_in_two_ways_is_refused_in_one_line(case):
+    change, message = REFUSED[case]
+    given = {"F": F, "candidates": {"g": F}, "X": X, "y": Y} | change
+    with pytest.raises(HardsynthError, match=message) as raised:
+        hs.compare(null="none", **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_predict_says_decides():
+    """With a threshold of .1 the most probable class is not what the model decides for."""
+    careful = FixedThresholdClassifier(
+        LogisticRegression(), threshold=0.1, response_method="predict_proba"
+    ).fit(ALL[NUMBERS][OLD], TEXT[OLD])
+    wrong = float((careful.predict(X) != Y).mean())
+    p = careful.predict_proba(X)
+    assert wrong != pytest.approx(
+        float((careful.classes_[p.argmax(axis=1)] != Y).mean())
+    )
+    assert hs.failures(careful, X, Y).rows["is_bad"].mean() == pytest.approx(wrong)
+    report = hs.estimate_error(careful, X, Y)
+    assert report.rows[0].point == pytest.approx(wrong)
+    result = hs.compare(careful, {"labels": careful.predict(X)}, X, Y, null="none")
+    assert result.loss_name == "share of wrong decisions"
+    assert result.row("labels", "overall")["loss_f"] == pytest.approx(wrong)
+    assert any("decides for another class" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        KNeighborsClassifier(1),
+        DummyClassifier(),
+        RandomForestClassifier(10, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("rule", ["auto", "band", "quantile", "wrong"])
+def test_no_rule_calls_more_bad_than_it_says_where_confidence_ties(model, rule):
+    fitted = model.fit(ALL[NUMBERS][OLD], TEXT[OLD])
+    wrong = fitted.predict(X) != Y
+    bad = hs.failures(fitted, X, Y, rule=rule).rows["is_bad"]
+    assert bad.mean() <= 0.5
+    ties = len(np.unique(fitted.predict_proba(X))) <= 2
+    if ties and rule != "quantile":
+        # only what is really wrong
+        assert not (bad.to_numpy() & ~wrong.to_numpy()).any()
+
+
+def test_where_nothing_tells_rows_apart_all_rows_are_compared():
+    perfect = pd.Series(SIGNAL[NEW])
+    result = hs.compare(perfect, {"g": perfect + 1}, X, SIGNAL[NEW])
+    assert result.table["overall"].tolist() == ["worse"]
+    assert result.table["where_f_fails"].tolist() == ["no claim"]
+    assert "nothing tells rows apart" in result.weighting
+    assert "no loss at all" in result.headline()[0]
+
+
+def test_on_noise_nothing_foretells_where_f_fails():
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
+    y = rng.integers(0, 2, 600)
+    model = LogisticRegression().fit(rows[:200], y[:200])
+    report = hs.failures(model, rows[200:], y[200:])
+    assert report.problem.startswith("nothing foretells where F fails")
+    assert report.rows["is_bad"].mean() == pytest.approx(
+        (model.predict(rows[200:]) != y[200:]).mean()
+    )
+    text = repr(hs.compare(model, {"g": model}, rows[200:], y[200:]))
+    assert "Nothing is claimed where F fails: nothing foretells" in text
+
+
+def test_a_class_without_a_labelled_row_is_a_class_all_the_same():
+    three = TEXT.where(np.arange(N) % 40 > 0, "maybe")
+    model = RandomForestClassifier(10, random_state=0).fit(
+        ALL[NUMBERS][OLD], three[OLD]
+    )
+    result = hs.compare(model, {"g": model.predict_proba(X)}, X, Y, null="none")
+    assert result.table["overall_change"].tolist() == [0]
+    p = model.predict_proba(X)
+    truth = np.column_stack([label == Y for label in model.classes_])
+    brier = float(((p - truth) ** 2).sum(axis=1).mean())
+    assert result.row("g", "overall")["loss_f"] == pytest.approx(brier)
+    wrong = float((model.predict(X) != Y).mean())
+    assert hs.estimate_error(model, X, Y).rows[0].point == pytest.approx(wrong)
+
+
+def test_a_classifier_of_numbers_is_no_regression():
+    digits = (ALL["age"] // 10).astype(int)
+    model = RandomForestClassifier(10, random_state=0).fit(ALL[NUMBERS], digits)
+    assert hs.compare(model, {"g": model}, X, digits[NEW]).loss_name == "Brier loss"
+    assert hs.estimate_error(model, X, digits[NEW]).loss == "zero_one"
+    numbers = RandomForestRegressor(10, random_state=0).fit(ALL[NUMBERS], digits % 2)
+    loss = hs.compare(numbers, {"g": numbers}, X, digits[NEW] % 2).loss_name
+    assert loss.startswith("squared error")
+
+
+def test_a_code_of_the_target_tells_nothing_of_where_f_fails():
+    result = hs.compare(F, {"g": F}, X.assign(code=(Y == "yes") * 1), Y, null="none")
+    assert any("'code' tells the target" in note for note in result.notes)
+    assert not result.slices["slice"].str.contains("code").any()
+
+
+def test_groups_and_times_from_python():
+    shop = pd.Series(np.arange(len(X)) // 10, index=X.index)
+    named = hs.compare(F, {"g": P}, X.assign(shop=shop), Y, groups="shop", null="none")
+    given = hs.compare(F, {"g": P}, X, Y, groups=shop.sample(frac=1), null="none")
+    pd.testing.assert_frame_equal(named.contrasts, given.contrasts)
+    assert any("clustered by the 25 groups" in note for note in named.notes)
+    days = pd.date_range("2024-01-01", periods=len(X))
+    ordered = hs.compare(F, {"g": P}, X, Y, time=days, null="none")
+    assert any("forward in time" in note for note in ordered.notes)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2, 3], ""),
+        ([3, 1, 2], ""),
+        ([3, 1, 9], "no row whose id is 2"),
+        ([3, 1, 1], "in another order"),
+    ],
+)
+def test_files_that_share_an_id_are_joined_by_it(ids, message):
+    given = pd.DataFrame({"id": ids, "prediction": np.array(ids, dtype=float)})
+    rows = pd.DataFrame({"id": [1.0, 2.0, 3.0], "age": [5, 6, 7]})
+    if message:
+        with pytest.raises(HardsynthError, match=message):
+            join_by_shared_columns(given, rows, "p.csv")
+    else:
+        joined = join_by_shared_columns(given, rows, "p.csv")
+        assert joined["prediction"].tolist() == [1, 2, 3]
