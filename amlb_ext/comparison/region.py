@@ -114,8 +114,9 @@ def _problem_text(rule: BadRule, hardness: np.ndarray, is_bad: np.ndarray) -> st
     """Return why there is no region, and what would give one."""
     n = len(hardness)
     if rule.by_decision:
-        how_many = "none" if not is_bad.any() else "all"
-        return f"F decides {how_many} of {n} rows wrongly, so there is no place where it fails"
+        n_wrong = int((hardness >= 1).sum())
+        alike = ", and its probabilities tell these apart by nothing" if n_wrong else ""
+        return f"F decides {n_wrong} of {n} rows wrongly{alike}: there is no place where it fails"
     how_many = "every row" if is_bad.all() else "no row"
     wanted = max(10, n // 20)
     alpha = rule.alpha_for(hardness, wanted)

@@ -189,6 +189,10 @@ class ModelAdapter:
         self, table: GivenTable, labels: Labels, present: Sequence[int] | None
     ) -> Answers:
         n = len(table)
+        if not getattr(self._asked, "gives_labels", True):
+            p = self._ask("predict_proba", table)
+            f = read_probabilities(p, labels, n, self.name, classes=self.classes)
+            return Answers(f=f, decided=f.argmax(axis=1))
         said = self._ask("predict", table)
         if not _has_method(self._asked, "predict_proba"):
             flat = np.asarray(said)

@@ -25,7 +25,8 @@ def kind_of_model(model: Any) -> str | None:
     ('classification', 'regression', None)
     """
     known = native_kind(model)
-    if known is not None:
+    # a service answers what it is asked for
+    if known is not None or not getattr(model, "gives_labels", True):
         return known
     if _has_tag(is_classifier, model):
         return "classification"

@@ -388,7 +388,7 @@ def test_a_task_that_has_gone_takes_its_certificate_along(certified, tmp_path):
 
 def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, capsys):
     rng = np.random.default_rng(0)
-    label = rng.choice(["no", "yes"], 120)
+    label = rng.choice(["no", "yes"], 120, p=[0.7, 0.3])
     source = table(tmp_path, 120, y=label)
     # F is unsure of every "yes" and of nothing else
     unsure = np.where(label == "yes", 0.5, 0.01)

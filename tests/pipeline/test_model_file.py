@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
         ("number.pkl", "is a regressor, but the target 'y' of t has classes"),
         ("others.pkl", "predicts the class 'on', but the task's classes are no, yes"),
         ("dict.pkl", "dict.pkl holds a dict, not a fitted model"),
-        ("labels.csv", "or one column 'score', the probability of yes"),
+        ("labels.csv", "or of one column 'score:LABEL'"),
         ("good.bin", "let it end in .skops, .joblib or .pkl"),
         ("missing.pkl", "no file"),
     ],

@@ -168,7 +168,7 @@ MISFITS = {
     ),
     "number": (
         _cell("toy_full", 0, 7, "prediction", "much"),
-        "mine.csv, row 7 of fold 0 of toy_full, are no finite numbers",
+        "mine.csv, row 7 of fold 0 of toy_full, predicts no finite number",
     ),
     "key": (
         lambda table: table.drop(columns="fold"),

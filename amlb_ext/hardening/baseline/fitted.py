@@ -64,9 +64,26 @@ def make_baseline(
             model, name, encoder=encoder, target=target, dtypes=task.dtypes
         )
     if is_predictions_file(config.model):
-        return PredictionsBaseline(read_predictions(path, task), target)
+        answers = read_predictions(path, task)
+        check_probabilities_given(answers, path.name)
+        return PredictionsBaseline(answers, target)
     spec = resolve_model(config, task.kind)
     return EstimatorBaseline(spec, task.kind, target.n_classes, encoder.n_categorical_)
+
+
+def check_probabilities_given(answers: Answers, name: str) -> None:
+    """Raise where F names labels alone: a suite keeps its losses, which are of probabilities.
+
+    Raises
+    ------
+    ModelError
+    """
+    if answers.only_labels:
+        raise ModelError(
+            f"{name} names labels and gives no probabilities, which a suite compares",
+            "give a model with predict_proba, e.g. a CalibratedClassifierCV; or a file of one "
+            "column of probabilities for each class, or of one column 'score:LABEL'",
+        )
 
 
 class FittedBaseline(Baseline):
@@ -152,6 +169,7 @@ class FittedBaseline(Baseline):
         """
         frame = self._source_frame(Z)
         answers = self.answer_frame(frame)
+        check_probabilities_given(answers, self.name)
         f = answers.f
         self.decided_ = answers.decided
         if answers.decided is not None:

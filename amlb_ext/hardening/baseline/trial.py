@@ -11,7 +11,11 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.paths import check_pickle_trusted
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.fitted import FittedBaseline, to_source_frame
+from amlb_ext.hardening.baseline.fitted import (
+    FittedBaseline,
+    check_probabilities_given,
+    to_source_frame,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.files import (
     is_model_file,
@@ -84,7 +88,7 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
     """
     path = Path(config.model)
     if is_predictions_file(config.model):
-        read_predictions(path, task)
+        check_probabilities_given(read_predictions(path, task), path.name)
     if model is None:
         return
     name = config.model if is_service(config.model) else path.name
@@ -102,4 +106,5 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
     target = TargetEncoder(task.kind, task.labels, task.target)
     encoder = Encoder(task.columns)
     baseline = FittedBaseline(model, name, encoder, target, task.dtypes)
-    baseline.predict_frame(to_source_frame(task.columns, rows, task.dtypes))
+    frame = to_source_frame(task.columns, rows, task.dtypes)
+    check_probabilities_given(baseline.answer_frame(frame), name)

@@ -57,6 +57,9 @@ class RemoteModel:
         As the service named them with its last answer; empty until it answers with probabilities.
     """
 
+    #: What it answers is asked for, and no labels beside probabilities: each row takes it time.
+    gives_labels = False
+
     def __init__(
         self,
         address: str,
