@@ -10,17 +10,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError, is_utf8
+from amlb_ext.core.frames import plain_frame, refuse_doubled_names, restore_integers
 from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
     MAX_EXACT_INTEGER,
-    holds_numbers,
     narrow_to_float64,
     parse_number,
     parse_text_numbers,
@@ -163,7 +162,8 @@ def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
             if separator != ",":
                 header = _read_header(path, separator)
                 notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
-        _check_header(path, header)
+        # Looked at before pandas does, which would rename the second one, "a.1".
+        refuse_doubled_names(filter(None, header), path.name)
         how = {
             **_CSV,
             "sep": separator,
@@ -200,7 +200,8 @@ def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
         ) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
-    return Table(path.name, _to_plain_dtypes(frame, path), notes=notes)
+    frame, plain_notes = plain_frame(frame, what=path.name)
+    return Table(path.name, frame, notes=(*notes, *plain_notes))
 
 
 def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -342,20 +343,6 @@ def _find_separator(header: list[str]) -> str:
     return ","
 
 
-def _check_header(path: Path, header: list[str]) -> None:
-    # Looked at before pandas does, which would rename the second one, "a.1".
-    doubled = sorted({name for name in header if name and header.count(name) > 1})
-    if doubled:
-        raise _doubled_name_error(path, doubled[0])
-
-
-def _doubled_name_error(path: Path, name: str) -> DataError:
-    return DataError(
-        f"{path.name}: the column name {name!r} occurs more than once",
-        "rename one of them",
-    )
-
-
 def read_parquet(
     path: Path,
     columns: Sequence[str] | None = None,
@@ -411,7 +398,8 @@ def read_parquet(
             "write it again, or as .csv",
         ) from None
     frame, notes = _move_index_to_columns(frame)
-    frame = _restore_exact_integers(_to_plain_dtypes(frame, path), path)
+    frame, plain_notes = plain_frame(frame, what=path.name)
+    frame = _restore_exact_integers(frame, path)
     categories = {}
     for name, values in frame.items():
         if isinstance(values.dtype, pd.CategoricalDtype):
@@ -422,7 +410,7 @@ def read_parquet(
         frame=frame,
         types=types,
         categories=categories,
-        notes=notes,
+        notes=(*notes, *plain_notes),
     )
 
 
@@ -459,79 +447,8 @@ def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     columns = pq.read_table(path, columns=inexact_names, partitioning=None)
     for name in inexact_names:
         integers = columns.column(name).to_pylist()
-        exact = pd.Series(integers, index=frame.index, name=name, dtype=object)
-        frame[name] = narrow_to_float64(exact)
+        frame[name] = restore_integers(frame[name], integers)
     return frame
-
-
-def _to_plain_dtypes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Column names as ``str``, numbers as numpy numbers, booleans with gaps as objects."""
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    # To pandas, 1 and "1" are two names; as texts they are one.
-    doubled = sorted(set(frame.columns[frame.columns.duplicated()]))
-    if doubled:
-        raise _doubled_name_error(path, doubled[0])
-    columns = {name: _to_plain_dtype(frame[name], path.name) for name in frame.columns}
-    # most columns are what they were: joining them into one block would copy all
-    return pd.DataFrame(columns, index=frame.index, copy=False)
-
-
-def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
-    dtype = values.dtype
-    if isinstance(dtype, pd.SparseDtype):
-        return pd.Series(np.asarray(values), index=values.index, name=values.name)
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        return _seconds(values)
-    if pd.api.types.is_complex_dtype(dtype):
-        raise DataError(
-            f"{file}: column {values.name!r} holds complex numbers", "split it in two"
-        )
-    if pd.api.types.is_bool_dtype(dtype):
-        if values.hasnans:
-            return values.astype(object).where(values.notna(), None)
-        return values.astype(bool)
-    if pd.api.types.is_numeric_dtype(dtype):
-        if dtype.kind == "f":
-            return values.astype("float64")
-        if isinstance(dtype, np.dtype):
-            return values
-        # what is left are the nullable and the Arrow dtypes of pandas
-        if dtype.kind in "iu" and not values.hasnans:
-            return values.astype("uint64" if dtype.kind == "u" else "int64")
-        # integers with gaps and decimals: float64 may not hold them
-        values = values.astype(object).where(values.notna(), None)
-    if not pd.api.types.is_object_dtype(values.dtype):
-        return values
-    if holds_numbers(values):
-        try:
-            return narrow_to_float64(values)
-        except OverflowError:
-            raise DataError(
-                f"{file}: column {values.name!r} holds a whole number of more than 300 digits",
-                "leave such values empty, or write them as text",
-            ) from None
-    # the types are those of nested and binary columns, of which no task can be made
-    for value in values[values.notna()]:
-        if isinstance(value, bytes | list | tuple | dict | set | np.ndarray):
-            raise DataError(
-                f"{file}: column {values.name!r} holds {type(value).__name__} values",
-                "keep numbers, texts, booleans and dates only",
-            )
-    return values
-
-
-def _seconds(durations: pd.Series) -> pd.Series:
-    """Return durations in seconds, exact where ``float64`` would make different ones equal."""
-    seconds = durations.dt.total_seconds()
-    if seconds.nunique() == durations.nunique():
-        return seconds
-    present = durations.notna()
-    # pandas counts in units of a second, a millisecond, ...; its value is in nanoseconds
-    nanoseconds = pd.Timedelta(1, unit=durations.dt.unit).value
-    unit_seconds = Decimal(nanoseconds) / 10**9
-    counts = durations[present].astype("int64")
-    exact = [int(count) * unit_seconds for count in counts]
-    return narrow_to_float64(replace_as_objects(durations, present, exact))
 
 
 #: File ending to reader.
