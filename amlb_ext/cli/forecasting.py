@@ -15,6 +15,7 @@ from amlb_ext.cli.flags import flag_name, layer_from
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import table_ending, table_stem
 
 if TYPE_CHECKING:
     from amlb_ext.forecasting.forecasters import Forecaster
@@ -50,7 +51,6 @@ _SETTINGS = {
     ("synthesizer", "name"),
     ("synthesizer", "times"),
 }
-_TABLE_ENDINGS = (".csv", ".parquet")
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
 
@@ -166,7 +166,7 @@ def _says_its_roles(arguments: argparse.Namespace, source: str) -> bool:
     if source in BUNDLED:
         return True
     # the simplest sources are told apart without the import
-    if source.startswith(_TABLES) or source.lower().endswith(_TABLE_ENDINGS):
+    if source.startswith(_TABLES) or table_ending(source):
         return False
     from amlb_ext.forecasting.definition_source import find_series_tasks
 
@@ -208,7 +208,7 @@ def find_series(
         own = Path(source).name
         read: Callable[[], SeriesTable] = partial(_read_bundled, own, arguments)
         return [SeriesTask(name=own, source=source, open=read)]
-    if not source.lower().endswith(_TABLE_ENDINGS):
+    if not table_ending(source):
         tasks = find_series_tasks(source, options)
         if tasks is not None:
             return tasks
@@ -223,7 +223,7 @@ def find_series(
         frequency=arguments.frequency,
     )
     read = partial(_read_file, Path(source), roles, options)
-    return [SeriesTask(name=Path(source).stem, source=Path(source).name, open=read)]
+    return [SeriesTask(name=table_stem(source), source=Path(source).name, open=read)]
 
 
 def _read_bundled(name: str, arguments: argparse.Namespace) -> SeriesTable:
@@ -275,7 +275,7 @@ def read_forecaster(
     from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
     from amlb_ext.forecasting.long_table import read_long_table
 
-    if word.endswith(_TABLE_ENDINGS):
+    if table_ending(word):
         table = read_long_table(Path(word), roles, options)
         return forecasts_from_table(table, name, series=roles.series, time=roles.time)
     return make_forecaster(word, name)
@@ -407,7 +407,7 @@ def _write_series(
 
     layer = layer_from(arguments)
     word = layer.get("baseline", {}).get("model", "theta")
-    if len(series) > 1 and word.endswith(_TABLE_ENDINGS):
+    if len(series) > 1 and table_ending(word):
         raise ConfigError(
             f"--baseline {word} has forecasts of one table, and there are {len(series)}",
             "make a suite of each, or name a method, e.g. --baseline theta",

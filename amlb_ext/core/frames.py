@@ -1,11 +1,28 @@
-"""Data frames with further columns."""
+"""Tables in memory, of any kind: as data frames, and in the few types that tasks are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.core.numbers import (
+    MAX_EXACT_INTEGER,
+    holds_numbers,
+    narrow_to_float64,
+    replace_as_objects,
+)
+
+#: Most values of a sparse matrix, which has room in memory for its zeros then.
+MAX_SPARSE_CELLS = 500_000_000
+#: What pandas calls the values of columns of objects that may stay as they are.
+_PLAIN_OBJECTS = ("string", "boolean", "date", "empty")
+_NESTED = (bytes, list, tuple, dict, set, frozenset, np.ndarray, pd.Series)
 
 
 def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -29,20 +46,319 @@ def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFram
     return pd.concat([kept, pd.DataFrame(dict(columns), index=frame.index)], axis=1)
 
 
+# Any table as a data frame.
+
+
 def to_pandas(table: Any, *, what: str = "X") -> pd.DataFrame:
-    """Return a table as a frame of pandas."""
+    """Return a table of any library as a data frame, its types as they are.
+
+    Parameters
+    ----------
+    table : table of shape (n, d)
+        A data frame of pandas or polars (lazy ones, too), a pyarrow table, anything else with a
+        ``to_pandas`` or an Arrow stream, an array, a sparse matrix, a mapping of columns, or a list
+        of rows. A data frame of pandas keeps its index.
+    what : str
+        What the table is called in an error.
+
+    Returns
+    -------
+    DataFrame of shape (n, d)
+        Column names are ``str``; those of arrays and of rows are ``x0``, ``x1``, ...
+
+    Raises
+    ------
+    DataError
+        No table, or one whose columns have the same name.
+
+    Examples
+    --------
+    >>> to_pandas(np.eye(2)).columns.tolist(), to_pandas({"a": [1, 2]}).shape
+    (['x0', 'x1'], (2, 1))
+    >>> to_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.DataError: X: the column name 'a' occurs more than once (rename one of \
+them)
+    """
+    frame = _as_frame(table, what)
+    if isinstance(table, pd.DataFrame) or not isinstance(frame.columns, pd.RangeIndex):
+        names = [str(name) for name in frame.columns]
+    else:
+        names = [f"x{j}" for j in range(frame.shape[1])]
+    refuse_doubled_names(names, what)
+    # most frames have such names, and then nothing is made anew
+    return frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+
+
+def _as_frame(table: Any, what: str) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
-        return table.set_axis([str(name) for name in table.columns], axis=1)
+        return table
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
+        table = table.collect()
+    shape = getattr(table, "shape", None)
+    if shape is not None and len(shape) != 2 and not _has_fields(table):
+        raise _no_table(f"has the shape {tuple(shape)}", what)
+    if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pandas"):
+        table = pa.table(table)
     if hasattr(table, "to_pandas"):
-        return table.to_pandas()
-    import numpy as np
+        frame = table.to_pandas()
+        if not isinstance(frame, pd.DataFrame):
+            raise _no_table(f"is a {type(table).__name__}", what)
+        return _restore_exact_integers(frame, table)
+    if hasattr(table, "toarray"):
+        return pd.DataFrame(_dense(table, what))
+    if isinstance(table, str | bytes) or not isinstance(table, Iterable):
+        raise _no_table(f"is a {type(table).__name__}", what)
+    if not isinstance(table, Mapping | list | tuple | np.ndarray):
+        table = np.asarray(table)
+        if table.ndim != 2:
+            raise _no_table(f"has the shape {table.shape}", what)
+    is_flat = isinstance(table, list | tuple) and any(map(np.isscalar, table))
+    if is_flat or (not isinstance(table, np.ndarray) and not table):
+        raise _no_table(f"has the shape ({len(table)},)", what)
+    try:
+        return pd.DataFrame(table)
+    except (TypeError, ValueError) as error:
+        raise _no_table(f"is no table: {error}", what) from None
 
-    from amlb_ext.core.errors import DataError
 
-    values = np.asarray(table)
-    if values.ndim != 2:
+def _has_fields(table: Any) -> bool:
+    """Whether an array has named columns."""
+    return getattr(getattr(table, "dtype", None), "names", None) is not None
+
+
+def _no_table(problem: str, what: str) -> DataError:
+    return DataError(
+        f"{what} {problem}", "give a DataFrame, or an array of (rows, columns)"
+    )
+
+
+def _dense(matrix: Any, what: str) -> np.ndarray:
+    n_rows, n_columns = matrix.shape
+    if n_rows * n_columns > MAX_SPARSE_CELLS:
         raise DataError(
-            f"{what} has the shape {values.shape}",
-            "give a DataFrame, or an array of (rows, columns)",
+            f"{what} is a sparse matrix of {n_rows} rows and {n_columns} columns, but at most "
+            f"{MAX_SPARSE_CELLS:,} values are read",
+            "give fewer columns, e.g. by TruncatedSVD",
         )
-    return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    return np.asarray(matrix.toarray())
+
+
+def _restore_exact_integers(frame: pd.DataFrame, table: Any) -> pd.DataFrame:
+    """Return whole numbers with gaps, which pandas makes floats, as they stand in the table."""
+    exact = {}
+    for name, values in frame.items():
+        if values.dtype != "float64" or not (values.abs() >= MAX_EXACT_INTEGER).any():
+            continue
+        column = table[name]
+        cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        if any(isinstance(cell, int) for cell in cells):
+            exact[name] = restore_integers(values, cells)
+    return frame.assign(**exact) if exact else frame
+
+
+def restore_integers(floats: pd.Series, integers: list[int | None]) -> pd.Series:
+    """Return whole numbers that were made floats, exact where ``float64`` would make them equal."""
+    exact = pd.Series(integers, index=floats.index, name=floats.name, dtype=object)
+    return narrow_to_float64(exact)
+
+
+def refuse_doubled_names(names: Iterable[str], what: str) -> None:
+    """Raise where two columns have the same name.
+
+    Raises
+    ------
+    DataError
+    """
+    index = pd.Index(list(names))
+    doubled = sorted(set(index[index.duplicated()]))
+    if doubled:
+        raise DataError(
+            f"{what}: the column name {doubled[0]!r} occurs more than once",
+            "rename one of them",
+        )
+
+
+# The types that tasks are made of.
+
+
+def plain_frame(frame: pd.DataFrame, *, what: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return a frame in the few types that tasks are made of, all of which Parquet holds.
+
+    Numbers become numpy's, or objects of exact numbers where ``float64`` makes different ones
+    equal; durations become seconds, and periods the time at which they begin. Categories become
+    texts in their order, intervals among them. Sparse columns become dense. A column of objects
+    that are of several types, or of a type that no task knows, becomes texts.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n, d)
+    what : str
+        What the table is called in an error.
+
+    Returns
+    -------
+    frame : DataFrame of shape (n, d)
+        With names that are ``str``.
+    notes : list of str
+        Which columns became texts.
+
+    Raises
+    ------
+    DataError
+        Doubled names, complex numbers, values that are no scalars.
+
+    Examples
+    --------
+    >>> mixed = pd.DataFrame({"a": [1, "x", None], "b": pd.cut([1, 2, 3], [0, 2, 4])})
+    >>> plain, notes = plain_frame(mixed, what="X")
+    >>> plain["a"].tolist(), plain["b"].tolist()
+    (['1', 'x', None], ['(0, 2]', '(0, 2]', '(2, 4]'])
+    >>> notes
+    ["column 'a' holds int and str values, and is read as texts"]
+    """
+    names = [str(name) for name in frame.columns]
+    # To pandas, 1 and "1" are two names; as texts they are one.
+    refuse_doubled_names(names, what)
+    frame = frame.set_axis(names, axis=1)
+    columns = {}
+    notes = []
+    for name in names:
+        values = frame[name]
+        columns[name] = _plain_column(values, what)
+        if values.dtype == object and _became_texts(values, columns[name]):
+            types = sorted({type(value).__name__ for value in values.dropna()})
+            listed = (
+                f"{', '.join(types[:-1])} and {types[-1]}" if types[1:] else types[0]
+            )
+            notes.append(f"column {name!r} holds {listed} values, and is read as texts")
+    # most columns are what they were: joining them into one block would copy all
+    return pd.DataFrame(columns, index=frame.index, copy=False), notes
+
+
+def _became_texts(before: pd.Series, after: pd.Series) -> bool:
+    """Whether a column of objects has become texts and was none; the same object is unchanged."""
+    if after is before or after.dtype != object or not after.notna().any():
+        return False
+    return isinstance(after.dropna().iloc[0], str)
+
+
+def _plain_column(values: pd.Series, what: str) -> pd.Series:
+    dtype = values.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        dense = pd.Series(np.asarray(values), index=values.index, name=values.name)
+        return _plain_column(dense, what)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _with_texts_as_categories(values)
+    if isinstance(dtype, pd.IntervalDtype):
+        return _as_texts(values)
+    if isinstance(dtype, pd.PeriodDtype):
+        return values.dt.to_timestamp()
+    if pd.api.types.is_complex_dtype(dtype):
+        raise _complex_error(values, what)
+    if pd.api.types.is_bool_dtype(dtype):
+        if values.hasnans:
+            return values.astype(object).where(values.notna(), None)
+        return values.astype(bool)
+    if pd.api.types.is_numeric_dtype(dtype):
+        if dtype.kind == "f":
+            return values.astype("float64")
+        if isinstance(dtype, np.dtype):
+            return values
+        # what is left are the nullable and the Arrow dtypes of pandas
+        if dtype.kind in "iu" and not values.hasnans:
+            return values.astype("uint64" if dtype.kind == "u" else "int64")
+        # integers with gaps and decimals: float64 may not hold them
+        values = values.astype(object).where(values.notna(), None)
+    elif isinstance(dtype, pd.ArrowDtype):
+        arrow = values.array.__arrow_array__().to_pandas()
+        return _plain_column(arrow.set_axis(values.index).rename(values.name), what)
+    if pd.api.types.is_timedelta64_dtype(values.dtype):
+        return _seconds(values)
+    if pd.api.types.is_object_dtype(values.dtype):
+        return _plain_objects(values, what)
+    return values
+
+
+def _plain_objects(values: pd.Series, what: str) -> pd.Series:
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    if kind in _PLAIN_OBJECTS:
+        return values
+    present = values[values.notna()]
+    if any(isinstance(value, complex | np.complexfloating) for value in present):
+        raise _complex_error(values, what)
+    if holds_numbers(values):
+        try:
+            return narrow_to_float64(values)
+        except OverflowError:
+            raise DataError(
+                f"{what}: column {values.name!r} holds a whole number of more than 300 digits",
+                "leave such values empty, or write them as text",
+            ) from None
+    # the types are those of nested and binary columns, of which no task can be made
+    for value in present:
+        if isinstance(value, _NESTED):
+            raise DataError(
+                f"{what}: column {values.name!r} holds {type(value).__name__} values",
+                "keep numbers, texts, booleans and dates only",
+            )
+    # times, durations, periods, intervals that pandas has a type for
+    inferred = values.infer_objects() if not kind.startswith("mixed") else values
+    if inferred.dtype != object:
+        return _plain_column(inferred, what)
+    return _as_texts(values)
+
+
+def _complex_error(values: pd.Series, what: str) -> DataError:
+    return DataError(
+        f"{what}: column {values.name!r} holds complex numbers", "split it in two"
+    )
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a value; 1.0 and 1 are one value.
+
+    Examples
+    --------
+    >>> text_of(1.0), text_of(0.5), text_of(True)
+    ('1', '0.5', 'True')
+    """
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value)
+
+
+def _as_texts(values: pd.Series) -> pd.Series:
+    present = values.notna()
+    return replace_as_objects(
+        values, present, [text_of(value) for value in values[present]]
+    )
+
+
+def _with_texts_as_categories(values: pd.Series) -> pd.Series:
+    """Return categories as texts, in their order; those of one text become one."""
+    categories = values.cat.categories
+    if all(isinstance(category, str) for category in categories):
+        return values
+    texts = [text_of(category) for category in categories]
+    distinct = list(dict.fromkeys(texts))
+    # the last entry serves code -1, missing
+    codes = np.array([*map(distinct.index, texts), -1])[values.cat.codes.to_numpy()]
+    categorical = pd.Categorical.from_codes(
+        codes, categories=distinct, ordered=values.cat.ordered
+    )
+    return pd.Series(categorical, index=values.index, name=values.name)
+
+
+def _seconds(durations: pd.Series) -> pd.Series:
+    """Return durations in seconds, exact where ``float64`` would make different ones equal."""
+    seconds = durations.dt.total_seconds()
+    if seconds.nunique() == durations.nunique():
+        return seconds
+    present = durations.notna()
+    # pandas counts in units of a second, a millisecond, ...; its value is in nanoseconds
+    nanoseconds = pd.Timedelta(1, unit=durations.dt.unit).value
+    unit_seconds = Decimal(nanoseconds) / 10**9
+    counts = durations[present].astype("int64")
+    exact = [int(count) * unit_seconds for count in counts]
+    return narrow_to_float64(replace_as_objects(durations, present, exact))

@@ -3,17 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amlb_ext.core.files import write_file
+from amlb_ext.core.frames import plain_frame
+from amlb_ext.core.numbers import holds_numbers, replace_as_objects
 
 #: Rows of a row group where each holds a long list: a group is in memory until it is written.
 ROWS_AT_ONCE = 500
+
+
+def write_frame(frame: pd.DataFrame, path: Path, *, what: str = "X") -> str:
+    """Write any data frame, in the types that tasks are made of, without its index.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As :func:`amlb_ext.core.frames.plain_frame` takes it.
+    path : Path
+    what : str
+        What the table is called in an error.
+
+    Returns
+    -------
+    str
+        The sha256 of the file.
+
+    Raises
+    ------
+    DataError
+        As :func:`amlb_ext.core.frames.plain_frame`.
+    SuiteError
+        As :func:`write_parquet`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> mixed = pd.DataFrame({"a": [1, "x"], "b": [2**70, 0.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.parquet")
+    ...     digest = write_frame(mixed, path)
+    ...     pd.read_parquet(path)["a"].tolist()
+    ['1', 'x']
+    """
+    plain, _ = plain_frame(frame, what=what)
+    for name, values in plain.items():
+        if holds_numbers(values):
+            plain[name] = _of_one_type(values)
+    return write_file(path, lambda part: plain.to_parquet(part, index=False))
+
+
+def _of_one_type(values: pd.Series) -> pd.Series:
+    """Return exact numbers as decimals, since Arrow takes no mixture of types."""
+    present = values.notna()
+    decimals = [Decimal(str(value)) for value in values[present]]
+    return replace_as_objects(values, present, decimals)
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:

@@ -17,7 +17,19 @@ OWN_FOLDER = "hardsynth"
 #: then the manifest of a suite of forecasts, and that of a folder of tasks.
 _SUITE_RECORDS = ("manifest.json", "request.json", "forecasting.json", "tasks.json")
 #: Endings of the tables that are read.
-TABLE_ENDINGS = (".csv", ".parquet", ".arff")
+TABLE_ENDINGS = (
+    ".csv",
+    ".parquet",
+    ".arff",
+    ".tsv",
+    ".xlsx",
+    ".feather",
+    ".arrow",
+    ".jsonl",
+    ".ndjson",
+)
+#: Endings of a packed table, behind that of the table; of a zip file with one table, alone, too.
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zip")
 #: Endings of AMLB's benchmark definitions.
 DEFINITION_ENDINGS = (".yaml", ".yml")
 
@@ -25,7 +37,41 @@ DEFINITION_ENDINGS = (".yaml", ".yml")
 _PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".sav")
 _COMPRESSED_ENDINGS = (".z", ".gz", ".bz2", ".xz", ".lzma")
 #: Endings of files of predictions.
-PREDICTION_ENDINGS = (".csv", ".parquet")
+PREDICTION_ENDINGS = TABLE_ENDINGS
+
+
+def table_ending(name: str) -> str:
+    """Return the ending of a file's name that says how its table is written; else nothing.
+
+    Examples
+    --------
+    >>> [table_ending(name) for name in ("a.CSV", "b.tsv.gz", "c.zip", "d.pkl.gz", "e.csv.txt")]
+    ['.csv', '.tsv', '.zip', '', '']
+    """
+    path = Path(name)
+    ending = path.suffix.lower()
+    if ending in TABLE_ENDINGS:
+        return ending
+    if ending not in PACKED_ENDINGS:
+        return ""
+    inner = Path(path.stem).suffix.lower()
+    if inner in TABLE_ENDINGS:
+        return inner
+    # which table a zip file holds stands in it
+    return ending if ending == ".zip" else ""
+
+
+def table_stem(name: str) -> str:
+    """Return the name of a table's file without its endings.
+
+    Examples
+    --------
+    >>> table_stem("data/a.b.csv.gz"), table_stem("a.b")
+    ('a.b', 'a')
+    """
+    path = Path(name)
+    is_packed = path.suffix.lower() in PACKED_ENDINGS
+    return Path(path.stem).stem if is_packed else path.stem
 
 
 def portable_spec(spec: str) -> str:
@@ -156,7 +202,7 @@ def missing_source_file(spec: str) -> Path | None:
     if "://" in spec:
         return None
     path = Path(spec).expanduser()
-    if path.suffix.lower() not in TABLE_ENDINGS:
+    if not table_ending(path.name):
         path = Path(spec.partition("#")[0]).expanduser()
         if path.suffix.lower() not in DEFINITION_ENDINGS:
             return None

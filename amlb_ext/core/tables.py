@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, is_utf8
+from amlb_ext.core.frames import plain_frame
 from amlb_ext.core.missing import missing_lookalikes
 from amlb_ext.core.numbers import (
     MAX_EXACT_INTEGER,
@@ -83,7 +84,8 @@ def make_task(
     Parameters
     ----------
     frame : DataFrame of shape (n, d + 1)
-        Features and target, as the source has them.
+        Features and target, as the source has them; see :func:`amlb_ext.core.frames.plain_frame`
+        for what becomes of types that are neither numbers nor texts.
     target : str
         Name of the target column.
     name : str
@@ -94,7 +96,8 @@ def make_task(
     types : mapping of column name to type, optional
         Types that the source declares (ARFF, OpenML); the others are inferred.
     categories : mapping of column name to sequence of str, optional
-        Category lists that the source declares, also the target's, in the source's order.
+        Category lists that the source declares, also the target's, in the source's order. A feature
+        without one has those of its ``category`` type, where it is of that type.
     folds : sequence of Fold, optional
         Positions in ``frame``; rows without a target are removed from them.
     origin : Origin, optional
@@ -126,6 +129,7 @@ def make_task(
     types = types or {}
     categories = categories or {}
     targets = [target, *beside]
+    frame, plain_notes = plain_frame(frame, what=name)
     _check_names(frame, name)
     _check_columns(frame, targets, name)
     frame, row_ids, folds, drop_notes = _drop_rows_without_target(
@@ -163,7 +167,7 @@ def make_task(
         row_ids=row_ids,
         folds=folds,
         origin=origin or Origin(spec=name),
-        notes=(*notes, *drop_notes, *target_notes, *feature_notes),
+        notes=(*notes, *plain_notes, *drop_notes, *target_notes, *feature_notes),
         reading=reading or Reading(),
         dtypes={column.name: frame[column.name].dtype for column in columns},
     )
@@ -173,7 +177,7 @@ def _check_names(frame: pd.DataFrame, name: str) -> None:
     """Refuse names that no file of a suite could hold."""
     _check_utf8("task", name)
     for column in frame.columns:
-        _check_utf8("column", str(column))
+        _check_utf8("column", column)
 
 
 def _check_utf8(what: str, text: str) -> None:
@@ -182,17 +186,10 @@ def _check_utf8(what: str, text: str) -> None:
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
-    """Refuse repeated column names, and a table that lacks a target or has nothing else."""
-    is_repeated = frame.columns.duplicated()
-    repeated = sorted({str(column) for column in frame.columns[is_repeated]})
-    if repeated:
-        raise DataError(
-            f"{name}: the column name {repeated[0]!r} occurs more than once",
-            "rename one of them",
-        )
+    """Refuse a table that lacks a target or has nothing else."""
     for target in targets:
         if target not in frame.columns:
-            shown = ", ".join(str(column) for column in frame.columns[:10])
+            shown = ", ".join(frame.columns[:10])
             raise DataError(
                 f"{name}: no column {target!r} (columns: {shown})", "use --target NAME"
             )
@@ -387,6 +384,8 @@ def _make_column(
 ) -> tuple[Column, pd.Series, list[str]]:
     """Return a feature's description, its canonical form, and notes."""
     column_name = str(values.name)
+    if declared_categories is None and isinstance(values.dtype, pd.CategoricalDtype):
+        declared_categories = values.cat.categories.tolist()
     column_type = declared_type or _infer_type(values)
     notes = []
     if column_type in ("numeric", "integer"):
@@ -405,8 +404,7 @@ def _make_column(
         ]
     text = _as_text(values)
     # Declared categories that do not occur stay: rows of another fold may have them.
-    declared = [str(category) for category in declared_categories or []]
-    categories = list(dict.fromkeys(declared))
+    categories = list(dict.fromkeys(map(str, declared_categories or [])))
     categories += natural_order(set(text.dropna()).difference(categories))
     canonical = pd.Series(pd.Categorical(text, categories=categories), name=column_name)
     column = Column(

@@ -12,13 +12,12 @@ from tqdm import tqdm
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.paths import table_ending
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.tallies import Batch
 from amlb_ext.synthesizers import make_synthesizer
 
-#: Endings of a file of generated rows; any other name is that of a synthesizer.
-TABLES = (".csv", ".parquet", ".arff")
 #: Number of rows to sample and predict at once.
 BATCH = 20_000
 
@@ -31,7 +30,7 @@ class Generator:
     ----------
     inputs : EstimateInputs
     name : str
-        Name of a synthesizer or of a file.
+        Name of a synthesizer, or of a file by its ending.
     n : int
         Number of rows; a file has its own.
     seed : int
@@ -48,7 +47,7 @@ class Generator:
         path = Path(self.name)
         #: Encoded rows and scaled targets of a file; None for a synthesizer.
         self.rows: tuple[np.ndarray, np.ndarray] | None = None
-        if path.suffix.lower() in TABLES:
+        if table_ending(path.name):
             self.rows = self.inputs.read_generated(path)
             self.n = len(self.rows[0])
             return

@@ -10,7 +10,8 @@ import pandas as pd
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.forecasting.panel import PanelRoles
 from amlb_ext.sources.column_roles import csv_format
-from amlb_ext.sources.read_table import check_table_file, read_parquet, read_table
+from amlb_ext.sources.read_table import check_table_file, read_table
+from amlb_ext.sources.typed_files import read_parquet
 
 
 def read_long_table(
@@ -20,7 +21,7 @@ def read_long_table(
     *,
     only_roles: bool = False,
 ) -> pd.DataFrame:
-    """Read a CSV or Parquet file of series, or of forecasts.
+    """Read a file of series, or of forecasts.
 
     Parameters
     ----------

@@ -53,10 +53,12 @@ class GivenTable:
         ['x0', 'x1']
         """
         frame = to_pandas(given, what=what)
-        is_unnamed = not hasattr(given, "columns")
-        if not is_unnamed:
+        if isinstance(given, pd.DataFrame):
+            names = given.columns
+            is_unnamed = all(isinstance(name, int | np.integer) for name in names)
+        else:
             is_unnamed = all(
-                isinstance(name, int | np.integer) for name in given.columns
+                name == f"x{place}" for place, name in enumerate(frame.columns)
             )
         return cls(given=given, frame=frame, is_unnamed=is_unnamed)
 

@@ -4,7 +4,7 @@
 ``base``          the contract: :class:`TaskRef`, :class:`Source`
 ``bundled``       tasks that need no file and no network: ``bundled``, ``bundled/NAME``
 ``weird``         tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
-``files``         a table on disk: ``.csv``, ``.parquet``, ``.arff``
+``files``         a table on disk
 ``amlb_yaml``     an AMLB benchmark definition: a ``.yaml`` file or its name
 ``openml``        a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
 ``tabarena``      a task of TabArena by name: ``tabarena``, ``tabarena/NAME``
@@ -21,10 +21,10 @@ They stand on
 ``targets``         a table with several targets
 ``features``        rows of another table in the form of a task
 ``reading``         how a table was read, for people
-``read_table``      file to table, with ``arff`` and ``odd_numbers``
+``read_table``      file to table, with ``arff``, ``typed_files`` and ``odd_numbers``
 ``urls``            which addresses may be asked
 ``download``        address to file
-``archive``         archive to files
+``archive``         archive to files; how much may come out of it: ``packed``
 ``dataset_files``   the files that AMLB's definitions name
 ``openml_client``   how the OpenML client is held
 ==================  ========================================================================
@@ -116,8 +116,8 @@ def open_specs(
     amlb_ext.core.errors.SourceError: no source understands 'bundeld/toy' (did you mean \
 'bundled/toy'? accepted: openml/t/ID, openml/s/ID (also test.openml/...); bundled, bundled/NAME; \
 weird, weird/NAME; tabarena, tabarena/NAME; beyondarena, beyondarena/NAME, or the folder of a Data \
-Foundry container; a path ending in .csv, .parquet or .arff; a path ending in .yaml or .yml, \
-or the name of an AMLB benchmark definition)
+Foundry container; a path ending in .csv, .tsv, .parquet, .feather, .xlsx, .jsonl or .arff, packed \
+or not; a path ending in .yaml or .yml, or the name of an AMLB benchmark definition)
     """
     # pandas, which reading names does without
     from amlb_ext.sources.targets import check_targets

@@ -19,6 +19,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.numbers import narrow_to_float64, parse_number
+from amlb_ext.core.paths import PACKED_ENDINGS
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.table import Table
 
@@ -98,10 +99,12 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         problem = "it begins like UTF-16"
         encoding = "utf-16"
-    name = shlex.quote(path.name)
+    is_packed = path.suffix.lower() in PACKED_ENDINGS
+    plain = Path(path.stem) if is_packed else path
     return SourceError(
         f"{path.name} is not UTF-8: {problem}",
-        f"convert it: iconv -f {encoding} -t utf-8 {name} > utf8{path.suffix}",
+        f"{'unpack it and ' if is_packed else ''}convert it: iconv -f {encoding} -t utf-8 "
+        f"{shlex.quote(plain.name)} > utf8{plain.suffix}",
     )
 
 

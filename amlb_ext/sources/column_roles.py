@@ -40,7 +40,7 @@ def csv_format(options: SourceConfig) -> CsvFormat:
     Examples
     --------
     >>> csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
-    CsvFormat(separator='\\t', decimal='.', texts=frozenset({'zip'}))
+    CsvFormat(separator='\\t', decimal='.', texts=frozenset({'zip'}), max_unpacked=20.0)
     """
     separator = options.sep
     if separator is not None:
@@ -59,7 +59,12 @@ def csv_format(options: SourceConfig) -> CsvFormat:
     texts = frozenset(
         name for name, role in options.read_as.items() if role != "ignore"
     )
-    return CsvFormat(separator=separator, decimal=decimal, texts=texts)
+    return CsvFormat(
+        separator=separator,
+        decimal=decimal,
+        texts=texts,
+        max_unpacked=options.max_unpacked,
+    )
 
 
 def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Table:

@@ -30,8 +30,8 @@ from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
-from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table, check_folds
+from amlb_ext.sources.typed_files import read_parquet
 
 _IDENTITY = "container_metadata.json"
 _DATA = "dataset.parquet"

@@ -26,8 +26,10 @@ from typing import Any
 from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources.archive import UnpackLimits, is_archive, unpack
+from amlb_ext.core.paths import table_ending, table_stem
+from amlb_ext.sources.archive import is_archive, unpack
 from amlb_ext.sources.base import cache_folder
+from amlb_ext.sources.packed import UnpackLimits
 from amlb_ext.sources.read_table import READERS
 from amlb_ext.sources.urls import is_url
 
@@ -192,7 +194,7 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
     if len(files) == 1:
         return files[0]
     for ending in READERS:
-        files_of_format = [file for file in files if file.suffix.lower() == ending]
+        files_of_format = [file for file in files if table_ending(file.name) == ending]
         data_sets = _group_by_data_set(files_of_format)
         if not data_sets:
             continue
@@ -218,7 +220,7 @@ def _group_by_data_set(files: Iterable[Path]) -> dict[str, _Parts]:
     """Return the files that follow the naming convention, by the name of their data set."""
     data_sets: dict[str, _Parts] = {}
     for file in files:
-        match = _FILE_NAME.fullmatch(file.stem)
+        match = _FILE_NAME.fullmatch(table_stem(file.name))
         if match:
             fold = None if match["fold"] is None else int(match["fold"])
             parts = data_sets.setdefault(match["data_set"] or "", {})
@@ -255,7 +257,7 @@ def _list_tables(folder: Path) -> list[Path]:
             )
         # macOS puts ._a.csv beside a.csv.
         is_hidden = path.name.startswith(".")
-        is_table = path.suffix.lower() in READERS and not is_hidden
+        is_table = table_ending(path.name) in READERS and not is_hidden
         if is_table and path.is_file():
             tables.append(path)
     # Folders are walked in no order of their own.

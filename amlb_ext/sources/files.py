@@ -9,12 +9,13 @@ from pathlib import Path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.files import sha256_file
+from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.core.tables import default_target, make_task
 from amlb_ext.core.task import Fold, Origin, Reading, TargetChoice, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.forms import FORMS
-from amlb_ext.sources.read_table import READERS, read_table
+from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.sources.targets import to_tasks
 
@@ -39,19 +40,21 @@ class FileSource(Source):
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec has a table's ending."""
         # an address is no path, whatever it ends in
-        return Path(spec).suffix.lower() in READERS and "://" not in spec
+        return bool(table_ending(spec)) and "://" not in spec
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the one task of the file, or one for each of ``options.targets``."""
         path = Path(spec).expanduser()
         if not options.targets:
-            yield TaskRef(path.stem, spec, partial(load_file, path, spec, options))
+            yield TaskRef(
+                table_stem(path.name), spec, partial(load_file, path, spec, options)
+            )
             return
         # the file is read once, whichever target is loaded first
         load_all = cache(partial(load_targets, path, spec, options))
         for number, target in enumerate(options.targets):
             load = partial(_load_target, load_all, number)
-            yield TaskRef(f"{path.stem}_{target}", spec, load)
+            yield TaskRef(f"{table_stem(path.name)}_{target}", spec, load)
 
 
 def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
@@ -79,7 +82,7 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
     table, folds, ids = _read_files(path, options)
     return table_to_task(
         table,
-        name=path.stem,
+        name=table_stem(path.name),
         target=options.target,
         kind=options.kind,
         folds=folds,
@@ -93,7 +96,7 @@ def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     table, folds, ids = _read_files(path, options)
     return to_tasks(
         table,
-        name=path.stem,
+        name=table_stem(path.name),
         targets=options.targets,
         kind=options.kind,
         folds=folds,

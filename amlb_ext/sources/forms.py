@@ -7,6 +7,8 @@ FORMS = {
     "weird": "weird, weird/NAME",
     "tabarena": "tabarena, tabarena/NAME",
     "data_foundry": "beyondarena, beyondarena/NAME, or the folder of a Data Foundry container",
-    "files": "a path ending in .csv, .parquet or .arff",
+    "files": (
+        "a path ending in .csv, .tsv, .parquet, .feather, .xlsx, .jsonl or .arff, packed or not"
+    ),
     "amlb": "a path ending in .yaml or .yml, or the name of an AMLB benchmark definition",
 }

@@ -32,8 +32,8 @@ from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
-from amlb_ext.sources.read_table import read_parquet
 from amlb_ext.sources.table import Table, check_folds
+from amlb_ext.sources.typed_files import read_parquet
 
 _SPEC = re.compile(r"(?P<domain>openml|test\.openml)/(?P<what>[ts])/(?P<id>\d+)")
 _TEST_SERVER = "https://test.openml.org/api/v1/xml"

@@ -1,39 +1,43 @@
-"""A file on disk to a table: ``.csv``, ``.parquet``, ``.arff``."""
+"""A file on disk to a table, by its ending; text files with separators are read here."""
 
 from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError, is_utf8
+from amlb_ext.core.frames import plain_frame, refuse_doubled_names
 from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
-    MAX_EXACT_INTEGER,
-    holds_numbers,
     narrow_to_float64,
     parse_number,
     parse_text_numbers,
     replace_as_objects,
 )
-from amlb_ext.core.paths import check_file
-from amlb_ext.core.task import ColumnType
+from amlb_ext.core.paths import (
+    PACKED_ENDINGS,
+    TABLE_ENDINGS,
+    check_file,
+    table_ending,
+)
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
+from amlb_ext.sources.packed import UnpackLimits, lend_unpacked
 from amlb_ext.sources.table import Table
-
-#: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
-MAX_CELLS = 2_000_000_000
+from amlb_ext.sources.typed_files import (
+    read_arrow,
+    read_excel,
+    read_json_lines,
+    read_parquet,
+)
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,22 @@ class CsvFormat:
         they have a decimal point is read so.
     texts : frozenset of str
         Columns to keep as the file writes them.
+    max_unpacked : float
+        Most GiB that come out of a packed file of any format; ``--max-unpacked``.
     """
 
     separator: str | None = None
     decimal: str = "."
     texts: frozenset[str] = frozenset()
+    max_unpacked: float = 20.0
 
 
 #: How a CSV file is read, whatever pandas is installed.
 _CSV: dict[str, Any] = {
     # Excel puts a byte order mark first, which would be part of the first column's name.
     "encoding": "utf-8-sig",
+    # a packed file is unpacked here, under its own name
+    "compression": None,
     # Else pandas takes the first column for an index where rows end in a comma.
     "index_col": False,
     "keep_default_na": False,
@@ -70,16 +79,6 @@ _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _ROWS_AT_ONCE = 50_000
 #: A text of fewer characters has no number that :data:`LONG_NUMBER` finds.
 _SHORTEST_LONG_NUMBER = 16
-#: What pandas and Arrow raise for a damaged file, or for metadata of pandas that lie about it.
-_DAMAGED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    TypeError,
-    ValueError,
-)
 
 
 def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
@@ -88,7 +87,7 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     Parameters
     ----------
     path : Path
-        ``.csv`` (UTF-8, with a header), ``.parquet`` or ``.arff``.
+        One of :data:`READERS`, as it stands or packed. Text files are UTF-8, with a header.
     csv_format : CsvFormat, optional
         Fields are separated by commas, or by semicolons, tabs or bars where the header has no
         comma; a note tells which.
@@ -117,25 +116,30 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     ...     read_table(path).frame["y"].isna().tolist()
     [False, True]
     """
-    read = check_table_file(path)
-    if read is _read_csv:
-        return _read_csv(path, csv_format)
-    return read(path)
+    csv_format = csv_format or CsvFormat()
+    ending = check_table_file(path)
+    if path.suffix.lower() not in PACKED_ENDINGS:
+        return READERS[ending](path, csv_format)
+    limits = UnpackLimits(max_bytes=int(csv_format.max_unpacked * 2**30))
+    with lend_unpacked(path, limits) as (unpacked, ending):
+        _refuse_empty(unpacked)
+        return READERS[ending](unpacked, csv_format)
 
 
-def check_table_file(path: Path) -> Callable[[Path], Table]:
-    """Return what reads a file by its ending, if it is a file with something in it.
+def check_table_file(path: Path) -> str:
+    """Return the ending of a table's file, if it is a file with something in it.
 
     Raises
     ------
     SourceError
         No such file, an unknown ending, an empty file.
     """
-    read = READERS.get(path.suffix.lower())
-    if read is None:
+    ending = table_ending(path.name)
+    if not ending:
         raise SourceError(
             f"{path.name} has the ending {path.suffix or 'none'!r}",
-            f"tables end in {', '.join(READERS)}",
+            f"tables end in {', '.join(TABLE_ENDINGS)}, or so and in "
+            f"{', '.join(PACKED_ENDINGS)}",
         )
     if not is_utf8(str(path)):
         raise SourceError(
@@ -144,15 +148,23 @@ def check_table_file(path: Path) -> Callable[[Path], Table]:
     check_file(path)
     if not path.is_file():
         raise SourceError(f"{path} is not a file", "give the path of one table")
+    _refuse_empty(path)
+    return ending
+
+
+def _refuse_empty(path: Path) -> None:
     if path.stat().st_size == 0:
         raise SourceError(
             f"{path.name} is empty", "give a table with a header and rows"
         )
-    return read
 
 
-def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
-    csv_format = csv_format or CsvFormat()
+def _read_tsv(path: Path, csv_format: CsvFormat) -> Table:
+    separator = csv_format.separator or "\t"
+    return _read_csv(path, replace(csv_format, separator=separator))
+
+
+def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
     notes: tuple[str, ...] = ()
     try:
         _refuse_web_page(path)
@@ -163,7 +175,8 @@ def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
             if separator != ",":
                 header = _read_header(path, separator)
                 notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
-        _check_header(path, header)
+        # Looked at before pandas does, which would rename the second one, "a.1".
+        refuse_doubled_names(filter(None, header), path.name)
         how = {
             **_CSV,
             "sep": separator,
@@ -200,7 +213,8 @@ def _read_csv(path: Path, csv_format: CsvFormat | None = None) -> Table:
         ) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
-    return Table(path.name, _to_plain_dtypes(frame, path), notes=notes)
+    frame, plain_notes = plain_frame(frame, what=path.name)
+    return Table(path.name, frame, notes=(*notes, *plain_notes))
 
 
 def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -342,201 +356,15 @@ def _find_separator(header: list[str]) -> str:
     return ","
 
 
-def _check_header(path: Path, header: list[str]) -> None:
-    # Looked at before pandas does, which would rename the second one, "a.1".
-    doubled = sorted({name for name in header if name and header.count(name) > 1})
-    if doubled:
-        raise _doubled_name_error(path, doubled[0])
-
-
-def _doubled_name_error(path: Path, name: str) -> DataError:
-    return DataError(
-        f"{path.name}: the column name {name!r} occurs more than once",
-        "rename one of them",
-    )
-
-
-def read_parquet(
-    path: Path,
-    columns: Sequence[str] | None = None,
-    dictionaries: Sequence[str] = (),
-) -> Table:
-    """Read a Parquet file of any ending; named index levels become columns.
-
-    Parameters
-    ----------
-    path : Path
-    columns : sequence of str, optional
-        Read these of its columns only; all where it lacks one, so that the caller can say what
-        there is in place of it.
-    dictionaries : sequence of str
-        Columns of texts to read as categories, a number for each row: texts that recur in
-        hundreds of rows are in memory once.
-
-    Raises
-    ------
-    SourceError, DataError
-        As :func:`read_table`.
-    """
-    try:
-        metadata = pq.read_metadata(path)
-        cells = metadata.num_rows * metadata.num_columns
-        if cells > MAX_CELLS:
-            raise DataError(
-                f"{path.name} stands for {metadata.num_rows} rows of {metadata.num_columns} "
-                f"columns, but at most {MAX_CELLS:,} values are read",
-                "give fewer rows or columns",
-            )
-        # Without partitioning: a folder called year=2024 would add a column.
-        stored = metadata.schema.to_arrow_schema()
-        if columns is not None:
-            columns = list(columns) if {*columns} <= {*stored.names} else None
-        is_text = {
-            field.name: pa.types.is_string(field.type)
-            or pa.types.is_large_string(field.type)
-            for field in stored
-        }
-        frame = pd.read_parquet(
-            path,
-            columns=columns,
-            partitioning=None,
-            read_dictionary=[name for name in dictionaries if is_text.get(name)],
-            # a file read ahead is in memory twice
-            pre_buffer=False,
-        )
-    except _DAMAGED as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise SourceError(
-            f"{path.name} is not a valid Parquet file: {lines[0][:500]}",
-            "write it again, or as .csv",
-        ) from None
-    frame, notes = _move_index_to_columns(frame)
-    frame = _restore_exact_integers(_to_plain_dtypes(frame, path), path)
-    categories = {}
-    for name, values in frame.items():
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            categories[str(name)] = tuple(map(str, values.cat.categories))
-    types: dict[str, ColumnType] = dict.fromkeys(categories, "categorical")
-    return Table(
-        name=path.name,
-        frame=frame,
-        types=types,
-        categories=categories,
-        notes=notes,
-    )
-
-
-def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Make columns of named index levels; an index without a name is dropped, with a note."""
-    names = [level for level in frame.index.names if level is not None]
-    doubled = [name for name in names if name in frame.columns]
-    if doubled:
-        raise DataError(
-            f"the index and a column are both called {doubled[0]!r}",
-            "rename one of them, or write the file without its index",
-        )
-    if names:
-        return frame.reset_index(), ()
-    # Row numbers are what pandas writes where nobody set an index.
-    if pd.api.types.is_integer_dtype(frame.index.dtype):
-        return frame.reset_index(drop=True), ()
-    note = "the unnamed index was dropped; name it to keep it as a column"
-    return frame.reset_index(drop=True), (note,)
-
-
-def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
-    inexact_names = []
-    for column in pq.read_schema(path):
-        is_wide_integer = column.type in (pa.int64(), pa.uint64())
-        if not is_wide_integer or column.name not in frame.columns:
-            continue
-        values = frame[column.name]
-        if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
-            inexact_names.append(column.name)
-    if not inexact_names:
-        return frame
-    columns = pq.read_table(path, columns=inexact_names, partitioning=None)
-    for name in inexact_names:
-        integers = columns.column(name).to_pylist()
-        exact = pd.Series(integers, index=frame.index, name=name, dtype=object)
-        frame[name] = narrow_to_float64(exact)
-    return frame
-
-
-def _to_plain_dtypes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Column names as ``str``, numbers as numpy numbers, booleans with gaps as objects."""
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    # To pandas, 1 and "1" are two names; as texts they are one.
-    doubled = sorted(set(frame.columns[frame.columns.duplicated()]))
-    if doubled:
-        raise _doubled_name_error(path, doubled[0])
-    columns = {name: _to_plain_dtype(frame[name], path.name) for name in frame.columns}
-    # most columns are what they were: joining them into one block would copy all
-    return pd.DataFrame(columns, index=frame.index, copy=False)
-
-
-def _to_plain_dtype(values: pd.Series, file: str) -> pd.Series:
-    dtype = values.dtype
-    if isinstance(dtype, pd.SparseDtype):
-        return pd.Series(np.asarray(values), index=values.index, name=values.name)
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        return _seconds(values)
-    if pd.api.types.is_complex_dtype(dtype):
-        raise DataError(
-            f"{file}: column {values.name!r} holds complex numbers", "split it in two"
-        )
-    if pd.api.types.is_bool_dtype(dtype):
-        if values.hasnans:
-            return values.astype(object).where(values.notna(), None)
-        return values.astype(bool)
-    if pd.api.types.is_numeric_dtype(dtype):
-        if dtype.kind == "f":
-            return values.astype("float64")
-        if isinstance(dtype, np.dtype):
-            return values
-        # what is left are the nullable and the Arrow dtypes of pandas
-        if dtype.kind in "iu" and not values.hasnans:
-            return values.astype("uint64" if dtype.kind == "u" else "int64")
-        # integers with gaps and decimals: float64 may not hold them
-        values = values.astype(object).where(values.notna(), None)
-    if not pd.api.types.is_object_dtype(values.dtype):
-        return values
-    if holds_numbers(values):
-        try:
-            return narrow_to_float64(values)
-        except OverflowError:
-            raise DataError(
-                f"{file}: column {values.name!r} holds a whole number of more than 300 digits",
-                "leave such values empty, or write them as text",
-            ) from None
-    # the types are those of nested and binary columns, of which no task can be made
-    for value in values[values.notna()]:
-        if isinstance(value, bytes | list | tuple | dict | set | np.ndarray):
-            raise DataError(
-                f"{file}: column {values.name!r} holds {type(value).__name__} values",
-                "keep numbers, texts, booleans and dates only",
-            )
-    return values
-
-
-def _seconds(durations: pd.Series) -> pd.Series:
-    """Return durations in seconds, exact where ``float64`` would make different ones equal."""
-    seconds = durations.dt.total_seconds()
-    if seconds.nunique() == durations.nunique():
-        return seconds
-    present = durations.notna()
-    # pandas counts in units of a second, a millisecond, ...; its value is in nanoseconds
-    nanoseconds = pd.Timedelta(1, unit=durations.dt.unit).value
-    unit_seconds = Decimal(nanoseconds) / 10**9
-    counts = durations[present].astype("int64")
-    exact = [int(count) * unit_seconds for count in counts]
-    return narrow_to_float64(replace_as_objects(durations, present, exact))
-
-
 #: File ending to reader.
-READERS: dict[str, Callable[[Path], Table]] = {
+READERS: dict[str, Callable[[Path, CsvFormat], Table]] = {
     ".csv": _read_csv,
-    ".parquet": read_parquet,
-    ".arff": read_arff,
+    ".parquet": lambda path, _: read_parquet(path),
+    ".arff": lambda path, _: read_arff(path),
+    ".tsv": _read_tsv,
+    ".xlsx": lambda path, _: read_excel(path),
+    ".feather": lambda path, _: read_arrow(path),
+    ".arrow": lambda path, _: read_arrow(path),
+    ".jsonl": lambda path, _: read_json_lines(path),
+    ".ndjson": lambda path, _: read_json_lines(path),
 }

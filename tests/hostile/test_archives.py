@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import archive
-from amlb_ext.sources.archive import UnpackLimits
+from amlb_ext.sources import archive, packed
+from amlb_ext.sources.packed import UnpackLimits
 
 MIB = 1 << 20
 SMALL = UnpackLimits(max_bytes=4 * MIB, max_members=50, max_ratio=50, ratio_from=MIB)
@@ -85,8 +85,8 @@ def test_a_zip_that_lies_about_its_sizes(tmp_path):
 
 def test_an_endless_list_of_members_is_not_read(tmp_path, monkeypatch):
     path = zipped(tmp_path / "a.zip", *((f"{i}.csv", b"") for i in range(60)))
-    assert 60 * 46 < archive.directory_bytes(path) < 60 * 80
-    monkeypatch.setattr(archive, "MAX_DIRECTORY", 1000)
+    assert 60 * 46 < packed.directory_bytes(path) < 60 * 80
+    monkeypatch.setattr(packed, "MAX_DIRECTORY", 1000)
     monkeypatch.setattr(zipfile, "ZipFile", lambda *a: pytest.fail("it was opened"))
     refused(path, tmp_path, "more than 50 members")
 
@@ -99,7 +99,7 @@ def test_a_zip64_list_of_members_is_measured_too(tmp_path, monkeypatch):
     end = raw.rindex(b"PK\x05\x06")
     raw[end + 12 : end + 16] = bytes(4)
     path.write_bytes(raw)
-    assert archive.directory_bytes(path) > 60 * 46
+    assert packed.directory_bytes(path) > 60 * 46
 
 
 @pytest.mark.parametrize("packer", [gzip.compress, bz2.compress])

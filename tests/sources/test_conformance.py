@@ -180,7 +180,7 @@ def test_what_is_not_there_is_said_with_a_remedy(sample):
         "openml/x/1",
         "openml/t/",
         "openml/t/one",
-        "a.xlsx",
+        "a.xls",
         "../..",
         "\x00",
         "#",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
+from amlb_ext.core.paths import table_ending
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.experiments.fidelity.protocol import Table
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.read_table import READERS
 
 
 def load_table(name: str, table: Table, folder: Path) -> Task:
@@ -50,7 +50,7 @@ def _source_spec(name: str, source: str, folder: Path) -> str:
     if path.is_file():
         return str(path)
     # a source's name has no such ending, and an address may have one: neither is a missing file
-    is_file = Path(source).suffix.lower() in READERS and "://" not in source
+    is_file = bool(table_ending(source)) and "://" not in source
     if is_file and not Path(source).is_file():
         raise SourceError(
             f"{name}: there is no file {path}",

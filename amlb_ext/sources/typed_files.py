@@ -1,0 +1,285 @@
+"""Files that say the types of their columns: Parquet, Arrow (Feather), workbooks, lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+
+from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.frames import (
+    plain_frame,
+    refuse_doubled_names,
+    restore_integers,
+    to_pandas,
+)
+from amlb_ext.core.missing import NA_TEXTS
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_number
+from amlb_ext.core.task import ColumnType
+from amlb_ext.sources.arff import not_utf8
+from amlb_ext.sources.packed import UnpackLimits, open_zip
+from amlb_ext.sources.table import Table
+
+#: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
+MAX_CELLS = 2_000_000_000
+#: What pandas and Arrow raise for a damaged file, or for metadata of pandas that lie about it.
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
+
+
+def read_parquet(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    dictionaries: Sequence[str] = (),
+) -> Table:
+    """Read a Parquet file of any ending; named index levels become columns.
+
+    Parameters
+    ----------
+    path : Path
+    columns : sequence of str, optional
+        Read these of its columns only; all where it lacks one, so that the caller can say what
+        there is in place of it.
+    dictionaries : sequence of str
+        Columns of texts to read as categories, a number for each row: texts that recur in
+        hundreds of rows are in memory once.
+
+    Raises
+    ------
+    SourceError, DataError
+        As :func:`~amlb_ext.sources.read_table.read_table`.
+    """
+    try:
+        metadata = pq.read_metadata(path)
+        _check_cells(path, metadata.num_rows, metadata.num_columns)
+        # Without partitioning: a folder called year=2024 would add a column.
+        stored = metadata.schema.to_arrow_schema()
+        if columns is not None:
+            columns = list(columns) if {*columns} <= {*stored.names} else None
+        is_text = {
+            field.name: pa.types.is_string(field.type)
+            or pa.types.is_large_string(field.type)
+            for field in stored
+        }
+        frame = pd.read_parquet(
+            path,
+            columns=columns,
+            partitioning=None,
+            read_dictionary=[name for name in dictionaries if is_text.get(name)],
+            # a file read ahead is in memory twice
+            pre_buffer=False,
+        )
+    except _DAMAGED as error:
+        raise _invalid_file(path, "Parquet file", error) from None
+    frame, notes = _move_index_to_columns(frame)
+    frame = _restore_exact_integers(to_pandas(frame, what=path.name), path)
+    return _typed_table(frame, path, notes)
+
+
+def read_arrow(path: Path) -> Table:
+    """Read an Arrow file, Feather's or a stream's; named index levels become columns.
+
+    Raises
+    ------
+    SourceError, DataError
+        As :func:`~amlb_ext.sources.read_table.read_table`.
+    """
+    try:
+        arrow = _open_arrow(path)
+        _check_cells(path, arrow.num_rows, arrow.num_columns)
+        frame = to_pandas(arrow, what=path.name)
+    except _DAMAGED as error:
+        raise _invalid_file(path, "Arrow file", error) from None
+    frame, notes = _move_index_to_columns(frame)
+    return _typed_table(frame, path, notes)
+
+
+def _open_arrow(path: Path) -> pa.Table:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith((b"ARROW1", b"FEA1")):
+        return feather.read_table(path)
+    # a stream has no mark of its own
+    with pa.OSFile(str(path)) as stream, pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()
+
+
+def read_excel(path: Path) -> Table:
+    """Read the first sheet of a workbook; a note tells where it has more.
+
+    Raises
+    ------
+    SourceError, DataError
+        As :func:`~amlb_ext.sources.read_table.read_table`; openpyxl is not installed.
+    """
+    try:
+        # a workbook is a zip file
+        with open_zip(path, UnpackLimits()), warnings.catch_warnings():
+            # of styles, charts and other things that are no part of the table
+            warnings.simplefilter("ignore", UserWarning)
+            with pd.ExcelFile(path, engine="openpyxl") as book:
+                sheets = book.sheet_names
+                header = pd.read_excel(book, header=None, nrows=1)
+                names = [] if header.empty else header.iloc[0].dropna().astype(str)
+                # looked at before pandas does, which would rename the second one, "a.1"
+                refuse_doubled_names(names, path.name)
+                frame = pd.read_excel(
+                    book,
+                    dtype=object,
+                    keep_default_na=False,
+                    na_values=sorted(NA_TEXTS),
+                )
+    except ImportError:
+        raise SourceError(
+            f"{path.name} is a workbook, and openpyxl, which reads it, is not installed",
+            "pip install 'hardsynth[excel]', or save the sheet as .csv",
+        ) from None
+    except _DAMAGED as error:
+        raise _invalid_file(path, "workbook", error) from None
+    notes: tuple[str, ...] = ()
+    if len(sheets) > 1:
+        notes = (
+            f"{path.name} has {len(sheets)} sheets; {sheets[0]!r}, the first, is read",
+        )
+    return _typed_table(frame, path, notes)
+
+
+def read_json_lines(path: Path) -> Table:
+    """Read a file with one JSON object on each line; a column that a line lacks is missing there.
+
+    Raises
+    ------
+    SourceError, DataError
+        As :func:`~amlb_ext.sources.read_table.read_table`; with the line.
+    """
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                for name, value in _parse_line(line, number, path).items():
+                    column = columns.setdefault(name, [])
+                    # what earlier lines lack
+                    column += [None] * (n_rows - len(column))
+                    column.append(value)
+                n_rows += 1
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
+    full = {
+        name: column + [None] * (n_rows - len(column))
+        for name, column in columns.items()
+    }
+    return _typed_table(pd.DataFrame(full, dtype=object), path)
+
+
+def _parse_line(line: str, number: int, path: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(line, parse_float=parse_number, object_pairs_hook=_as_row)
+    except (ValueError, RecursionError) as error:
+        problem = f"line {number} cannot be read: {str(error)[:200]}"
+    else:
+        if isinstance(row, dict):
+            return row
+        problem = f"line {number} is a {type(row).__name__}"
+    raise SourceError(
+        f"{path.name}: {problem}",
+        'write one object on each line: {"age": 41, "city": "Oslo"}',
+    )
+
+
+def _as_row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("it has a name twice")
+    return row
+
+
+def _check_cells(path: Path, n_rows: int, n_columns: int) -> None:
+    if n_rows * n_columns > MAX_CELLS:
+        raise DataError(
+            f"{path.name} stands for {n_rows} rows of {n_columns} columns, but at most "
+            f"{MAX_CELLS:,} values are read",
+            "give fewer rows or columns",
+        )
+
+
+def _invalid_file(path: Path, form: str, error: Exception) -> SourceError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return SourceError(
+        f"{path.name} is not a valid {form}: {lines[0][:500]}",
+        "write it again, or as .csv",
+    )
+
+
+def _typed_table(frame: pd.DataFrame, path: Path, notes: tuple[str, ...] = ()) -> Table:
+    """Return a table whose categories are those that the file declares."""
+    frame, plain_notes = plain_frame(frame, what=path.name)
+    categories = {}
+    for name, values in frame.items():
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            categories[str(name)] = tuple(values.cat.categories)
+    types: dict[str, ColumnType] = dict.fromkeys(categories, "categorical")
+    return Table(
+        name=path.name,
+        frame=frame,
+        types=types,
+        categories=categories,
+        notes=(*notes, *plain_notes),
+    )
+
+
+def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Make columns of named index levels; an index without a name is dropped, with a note."""
+    names = [level for level in frame.index.names if level is not None]
+    doubled = [name for name in names if name in frame.columns]
+    if doubled:
+        raise DataError(
+            f"the index and a column are both called {doubled[0]!r}",
+            "rename one of them, or write the file without its index",
+        )
+    if names:
+        return frame.reset_index(), ()
+    # Row numbers are what pandas writes where nobody set an index.
+    if pd.api.types.is_integer_dtype(frame.index.dtype):
+        return frame.reset_index(drop=True), ()
+    note = "the unnamed index was dropped; name it to keep it as a column"
+    return frame.reset_index(drop=True), (note,)
+
+
+def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
+    inexact_names = []
+    for column in pq.read_schema(path):
+        is_wide_integer = column.type in (pa.int64(), pa.uint64())
+        if not is_wide_integer or column.name not in frame.columns:
+            continue
+        values = frame[column.name]
+        if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
+            inexact_names.append(column.name)
+    if not inexact_names:
+        return frame
+    columns = pq.read_table(path, columns=inexact_names, partitioning=None)
+    for name in inexact_names:
+        integers = columns.column(name).to_pylist()
+        frame[name] = restore_integers(frame[name], integers)
+    return frame
