@@ -62,6 +62,8 @@ CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 _FALLING = ("band", "wrong")
 #: The largest alpha-free threshold of ``wrong``: F decides wrongly.
 _DECIDED_WRONGLY = 1.0
+#: Where the hardest rows tie, all of them are bad up to this share, whatever share was asked for.
+MOST_TIED = 0.5
 #: Weight of the loss in the hardness where this alone tells rows apart.
 _TIE_WEIGHT = 1e-6
 _COMBINE: dict[str, Callable[..., np.ndarray]] = {
@@ -175,8 +177,12 @@ class BadRule:
             n_bad = int(np.ceil(share * len(hardness)))
             n_bad = max(1, n_bad)
             worst = _nth_largest(hardness, n_bad)
-            # rows that tie with the last one are none of the worst
-            worst = _threshold_within(hardness, worst, n_bad)
+            # rows that tie with the last one are none of the worst, unless all of these tie
+            stricter = _threshold_within(hardness, worst, n_bad)
+            if np.isinf(stricter):
+                allowed = int(np.ceil(MOST_TIED * len(hardness)))
+                stricter = _threshold_within(hardness, worst, allowed)
+            worst = stricter
             thresholds.append(_Threshold(worst, worst, reason))
         rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
         # one threshold for the mean of the targets: its reason says nothing of any target
@@ -554,7 +560,7 @@ def _settle_threshold(
     threshold = _threshold_within(told_apart, settled.threshold, allowed)
     if np.isinf(threshold):
         # the hardest rows tie in their loss, too: all of them, if they are not too many
-        most = config.most
+        most = MOST_TIED
         at_most = int(np.ceil(most * len(hardness)))
         threshold = _threshold_within(told_apart, settled.threshold, at_most)
     alpha = 1 - threshold if rule in _FALLING else threshold
