@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
@@ -17,11 +18,10 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
     holds_numbers,
-    parse_text_number,
-    parse_text_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
+from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.read_table import CsvFormat
 from amlb_ext.sources.table import Table
 
@@ -167,11 +167,14 @@ def _read_numbers(
     notes = []
     if not (pd.api.types.is_numeric_dtype(values) or holds_numbers(values)):
         texts = values.dropna().astype(str)
-        decimal = options.decimal or "."
-        parsed = parse_text_numbers(texts.unique(), decimal)
-        is_unread = texts.map(lambda text: parsed[text] is None)
-        notes = _check_unread(texts[is_unread], texts, file, "number", decimal)
-        exact = [parsed[text] for text in texts]
+        written = read_written_numbers(
+            texts.unique(), options.decimal, what=f"{file}: column {name!r}"
+        )
+        exact = [written.numbers[text] for text in texts]
+        is_unread = np.array([number is None for number in exact], dtype=bool)
+        notes = _check_unread(texts[is_unread], texts, file, "number")
+        if written.note:
+            notes.append(f"column {name!r}: {written.note}")
         numbers = replace_as_objects(values, values.notna(), exact)
     floats = convert_to_float64(numbers)
     if floats.lost and floats.is_whole:
@@ -208,22 +211,17 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _check_unread(
-    unread: pd.Series, present: pd.Series, file: str, role: str, decimal: str = "."
+    unread: pd.Series, present: pd.Series, file: str, role: str
 ) -> list[str]:
     """Return a note on texts that are not what they should be; refuse a column of them."""
     if unread.empty:
         return []
     name, example = str(present.name), unread.iloc[0]
     if len(unread) > MOST_UNREAD * len(present):
-        remedy = f"read it as {_flag(name, 'category')}"
-        other_decimal = "," if decimal == "." else "."
-        is_other = parse_text_number(example, other_decimal) is not None
-        if role == "number" and is_other:
-            remedy = f"add --decimal {other_decimal}"
         raise DataError(
             f"{file}: --as {name}={role}, but {len(unread)} of its {len(present)} values are no "
-            f"{role}s, e.g. {example!r}",
-            remedy,
+            f"{role}s, {example!r} the first",
+            f"read it as {_flag(name, 'category')}",
         )
     verb = (
         f"is no {role} and counts" if len(unread) == 1 else f"are no {role}s and count"

@@ -73,7 +73,6 @@ def test_what_is_no_number_is_missing_and_counted(shop):
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"read_as": {"price": "number"}}, DataError, "add --decimal ,"),
         ({"read_as": {"size": "date"}}, DataError, "are no dates"),
         ({"read_as": {"y": "ignore"}}, ConfigError, "names the target"),
         ({"sep": ";;"}, ConfigError, "is not one character"),
@@ -83,6 +82,35 @@ def test_what_is_no_number_is_missing_and_counted(shop):
 def test_refused_readings_say_what_to_type(shop, options, error, said):
     with pytest.raises(error, match=said):
         load(shop, **options)
+
+
+def test_a_decimal_comma_is_found_where_the_column_shows_it(shop):
+    task = load(shop, read_as={"price": "number"})
+    expected = pd.read_csv(shop)["price"].str.replace(",", ".").astype(float)
+    np.testing.assert_allclose(task.features["price"], expected)
+    assert any("column 'price'" in note and "is read as" in note for note in task.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (
+            ["1,234", "5,678"],
+            r"a\.csv: column 'c' holds '1,234', which is 1234 with .*--decimal",
+        ),
+        (["12 kg", "3 lb"], r"a\.csv: column 'c' holds '12 kg' and '3 lb'"),
+        (
+            ["7", "red", "blue"],
+            r"but 40 of its 60 values are no numbers, 'red' the first",
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_read_name_the_first(cells, said, tmp_path):
+    cells = cells * 20
+    frame = pd.DataFrame({"c": cells, "y": [0, 1] * (len(cells) // 2)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(DataError, match=said):
+        load(tmp_path / "a.csv", read_as={"c": "number"})
 
 
 def test_days_and_months_that_nothing_tells_apart_are_refused(tmp_path):
