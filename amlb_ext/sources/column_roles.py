@@ -13,7 +13,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.dates import AmbiguousDateError, parse_dates, split_dates
+from amlb_ext.core.dates import (
+    AmbiguousDateError,
+    parse_dates,
+    split_dates,
+    without_offsets,
+)
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
@@ -191,8 +196,8 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the parts of a column of dates, and a note on what is no date."""
     name = str(values.name)
     if pd.api.types.is_datetime64_any_dtype(values):
-        times = pd.to_datetime(values, utc=True)
-        return split_dates(times), []
+        has_zone = values.dt.tz is not None
+        return split_dates(values if has_zone else values.dt.tz_localize("UTC")), []
     present = values.dropna()
     if pd.api.types.is_float_dtype(present):
         # whole numbers with gaps, such as 20240131.0
@@ -200,6 +205,8 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
     texts = present.astype(str)
     try:
         times = parse_dates(texts)
+        on_the_wall = without_offsets(texts)
+        clock = times if on_the_wall.equals(texts) else parse_dates(on_the_wall)
     except AmbiguousDateError as error:
         raise DataError(
             f"{file}: column {name!r} holds dates such as {str(error)!r}, of which nothing tells "
@@ -207,7 +214,7 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
             "write them as YEAR-MONTH-DAY",
         ) from None
     notes = _check_unread(texts[times.isna()], texts, file, "date")
-    return split_dates(times).reindex(values.index), notes
+    return split_dates(times, clock).reindex(values.index), notes
 
 
 def _check_unread(

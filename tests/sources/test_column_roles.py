@@ -113,6 +113,44 @@ def test_numbers_that_cannot_be_read_name_the_first(cells, said, tmp_path):
         load(tmp_path / "a.csv", read_as={"c": "number"})
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("zone", "first", "step"),
+    [
+        ("Europe/Berlin", "2024-03-01", "D"),
+        ("Europe/Berlin", "2024-10-26", "h"),
+        ("America/New_York", "2024-03-09", "h"),
+        # a day that has no midnight
+        ("America/Sao_Paulo", "2018-11-03", "h"),
+        ("Asia/Kathmandu", "2024-01-01", "7h"),
+        ("UTC", "2024-01-01", "7h"),
+    ],
+)
+def test_dates_with_a_zone_are_of_its_calendar(zone, first, step, ending, tmp_path):
+    times = pd.Series(pd.date_range(first, periods=N, freq=step, tz=zone))
+    frame = pd.DataFrame({"when": times, "y": [0, 1] * (N // 2)})
+    path = tmp_path / f"a.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    found = load(path, read_as={"when": "date"}).features
+    assert found["when_day"].tolist() == times.dt.day.tolist()
+    assert found["when_month"].tolist() == times.dt.month.tolist()
+    assert found["when_weekday"].tolist() == times.dt.day_of_week.tolist()
+    seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    assert found["when_seconds"].tolist() == seconds.tolist()
+    # as categories, too, it is what the clock shows
+    category = load(path).features["when"].astype(str).iloc[-1]
+    assert category.startswith(times.iloc[-1].strftime("%Y-%m-%d"))
+
+
+def test_each_text_has_the_calendar_of_its_own_offset(tmp_path):
+    texts = ["2024-03-31T00:00+01:00", "2024-04-01 00:00:00+0200", "2024-04-01T23:00Z"]
+    frame = pd.DataFrame({"when": texts * 20, "y": [0, 1] * 30})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = load(tmp_path / "a.csv", read_as={"when": "date"}).features
+    assert found["when_day"].tolist()[:3] == [31, 1, 1]
+    assert found["when_seconds"].tolist()[:3] == [1711839600, 1711922400, 1712012400]
+
+
 def test_days_and_months_that_nothing_tells_apart_are_refused(tmp_path):
     days = ["01/02/2024", "02/03/2024"] * 20
     frame = pd.DataFrame({"day": days, "y": [0, 1] * 20})
