@@ -81,8 +81,8 @@ class SourceConfig(Stage):
     )
     decimal: Literal[".", ","] | None = Field(
         None,
-        description="decimal sign of the numbers of a CSV file, and of texts that --as reads as "
-        "numbers (default: the point)",
+        description="decimal sign of the numbers of a CSV file (default: the point), and of texts "
+        "that --as reads as numbers (default: what the column shows)",
         json_schema_extra={"metavar": "CHAR"},
     )
     test_file: str | None = Field(

@@ -6,6 +6,8 @@ the same numbers; five lines of pandas are no reason for a dependency.
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 #: How dates are written, beside ISO 8601; each may be followed by a time of day.
@@ -30,6 +32,10 @@ _TIME_FORMATS = ("", " %H:%M", " %H:%M:%S")
 _LIKE_A_DATE = (
     r"^\s*(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
     r"|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})(?:[T ].*)?\s*$"
+)
+#: A time of day in ISO 8601, and the distance from UTC behind it.
+_OFFSET = re.compile(
+    r"([T ]\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?)\s*(?:[Zz]|[+-]\d\d(?::?\d\d)?)\s*$"
 )
 #: The numbers that a date is read as, in the order of their columns.
 DATE_PARTS = ("year", "month", "day", "weekday", "seconds")
@@ -114,29 +120,49 @@ def _parse_format(texts: pd.Series, day_format: str) -> pd.Series:
     return times
 
 
-def split_dates(times: pd.Series) -> pd.DataFrame:
-    """Return the parts of times in UTC as numbers, one column each; missing stays missing.
+def without_offsets(texts: pd.Series) -> pd.Series:
+    """Return texts of dates as the clock on their wall shows them: without a distance from UTC.
+
+    Parameters
+    ----------
+    texts : Series of str
+
+    Examples
+    --------
+    >>> without_offsets(pd.Series(["2024-03-31T00:00+01:00", "2024-03-31"])).tolist()
+    ['2024-03-31T00:00', '2024-03-31']
+    """
+    return texts.str.replace(_OFFSET, r"\1", regex=True)
+
+
+def split_dates(times: pd.Series, clock: pd.Series | None = None) -> pd.DataFrame:
+    """Return the parts of times as numbers, one column each; missing stays missing.
 
     Parameters
     ----------
     times : Series of datetime64, with a time zone
+    clock : Series of datetime64, optional
+        What the clock showed, where it is not that of the times' zone.
 
     Returns
     -------
     DataFrame of shape (n, 5)
-        ``year``, ``month``, ``day``, ``weekday`` (Monday is 0), and ``seconds`` since 1970.
+        ``year``, ``month``, ``day``, ``weekday`` (Monday is 0) by the local calendar, and
+        ``seconds`` since 1970 in UTC.
 
     Examples
     --------
-    >>> split_dates(pd.to_datetime(pd.Series(["1970-01-02"]), utc=True)).iloc[0].tolist()
-    [1970.0, 1.0, 2.0, 4.0, 86400.0]
+    >>> midnight = pd.to_datetime(pd.Series(["1970-01-02"])).dt.tz_localize("Europe/Berlin")
+    >>> split_dates(midnight).iloc[0].tolist()
+    [1970.0, 1.0, 2.0, 4.0, 82800.0]
     """
+    clock = times if clock is None else clock
     since_1970 = times - pd.Timestamp(0, tz="UTC")
     parts = {
-        "year": times.dt.year,
-        "month": times.dt.month,
-        "day": times.dt.day,
-        "weekday": times.dt.day_of_week,
+        "year": clock.dt.year,
+        "month": clock.dt.month,
+        "day": clock.dt.day,
+        "weekday": clock.dt.day_of_week,
         "seconds": since_1970.dt.total_seconds(),
     }
     return pd.DataFrame({name: parts[name].astype("float64") for name in DATE_PARTS})

@@ -9,7 +9,7 @@ that would happen is read as Python's exact numbers (``object`` of ``int``, ``De
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -23,12 +23,6 @@ FLOAT_DIGITS = 17
 
 #: A whole number of 16 digits or more, or any number of more than 17 significant digits.
 LONG_NUMBER = re.compile(r"(?<![\d.])0*(?:[1-9]\d{15}|\.?0*[1-9](?:\.?\d){17})")
-
-#: Numbers with a decimal point, and with a decimal comma after groups of three digits.
-_POINT_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_COMMA_NUMBER = re.compile(
-    r"[+-]?(?:(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?"
-)
 
 
 @dataclass(frozen=True)
@@ -184,52 +178,6 @@ def parse_number(text: str) -> float | int | Decimal:
     if len(text) < 16 or not LONG_NUMBER.search(text) or not np.isfinite(value):
         return value
     return _normalize_number(Decimal(text.strip()))
-
-
-def parse_text_number(text: str, decimal: str = ".") -> float | int | Decimal | None:
-    """Return the number that a text writes with a decimal point or comma; None where it is none.
-
-    With a comma, points may group the digits before it by threes.
-
-    Examples
-    --------
-    >>> parse_text_number(" 1.5"), parse_text_number("1,5"), parse_text_number("n/a?")
-    (1.5, None, None)
-    >>> parse_text_number("1.234,5", decimal=","), parse_text_number("1.5", decimal=",")
-    (1234.5, None)
-    """
-    text = text.strip()
-    pattern = _COMMA_NUMBER if decimal == "," else _POINT_NUMBER
-    # other scripts have digits, too
-    if not (text.isascii() and pattern.fullmatch(text)):
-        return None
-    if decimal == ",":
-        text = text.replace(".", "").replace(",", ".")
-    return parse_number(text)
-
-
-def parse_text_numbers(
-    texts: Collection[str], decimal: str = "."
-) -> dict[str, float | int | Decimal | None]:
-    """Return the numbers that the texts of one column write, by text; None for what is none.
-
-    A table may write one column with commas and another with points. So with a decimal comma a
-    column has points all the same if these make numbers of more of its texts.
-
-    Examples
-    --------
-    >>> parse_text_numbers(["1,5", "1.234"], decimal=",")
-    {'1,5': 1.5, '1.234': 1234.0}
-    >>> parse_text_numbers(["0.5", "1.234"], decimal=",")
-    {'0.5': 0.5, '1.234': 1.234}
-    """
-    numbers = {text: parse_text_number(text, decimal) for text in texts}
-    n_unread = sum(number is None for number in numbers.values())
-    if decimal == "." or not n_unread:
-        return numbers
-    with_point = {text: parse_text_number(text) for text in texts}
-    n_unread_with_point = sum(number is None for number in with_point.values())
-    return with_point if n_unread_with_point < n_unread else numbers
 
 
 def _normalize_number(value: object) -> float | int | Decimal:

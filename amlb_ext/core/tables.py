@@ -511,8 +511,10 @@ def _format_times(times: pd.Series) -> list[str]:
         # The local time of an instant this late may lie beyond Python's last year.
         if (in_utc.dt.year > _LAST_LOCAL_YEAR).any():
             times = in_utc
-    if (times == times.dt.normalize()).all():
-        return times.dt.strftime("%Y-%m-%d").tolist()
+    # not of times in a zone: there are days without a midnight
+    clock = times.dt.tz_localize(None)
+    if (clock == clock.dt.normalize()).all():
+        return clock.dt.strftime("%Y-%m-%d").tolist()
     unit = _coarsest_unit(times)
     return [time.isoformat(timespec=unit) for time in times]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.offsets import BaseOffset
 
-from amlb_ext.core.dates import AmbiguousDateError, parse_dates
+from amlb_ext.core.dates import AmbiguousDateError, parse_dates, without_offsets
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.frequency import (
     default_season,
@@ -26,8 +26,6 @@ from amlb_ext.core.frequency import (
     parse_frequency,
 )
 
-#: A time that says its zone: ``Z`` or an offset behind a time of day.
-_ZONE = r"\d\d:?\d\d.*?(Z|[+-]\d\d:?\d\d)\s*$"
 #: Whole years that a time in nanoseconds may be of.
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261
 #: Longest calendar, so that a mistyped year does not fill the memory.
@@ -272,20 +270,22 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         index = pd.DatetimeIndex(values)
         notes: list[str] = []
         if index.tz is not None:
-            index, notes = _without_zone(index)
+            universal = index.tz_convert("UTC").tz_localize(None)
+            index, notes = _take_clock(index.tz_localize(None), universal)
     else:
         # the same times recur in every series, so each is read once
         codes, distinct = pd.factorize(values)
         texts = pd.Series(distinct).astype("string").astype(object)
         texts = pd.Series(texts.to_numpy(), dtype="str")
         try:
-            index = pd.DatetimeIndex(parse_dates(texts))
+            universal = pd.DatetimeIndex(parse_dates(texts))
+            clock = pd.DatetimeIndex(parse_dates(without_offsets(texts)))
         except AmbiguousDateError as error:
             raise DataError(
                 f"{name}: the time {str(error)!r} may be read in two ways",
                 "write times as 2024-01-31",
             ) from None
-        index, notes = _zone_of_texts(texts, index)
+        index, notes = _take_clock(clock.tz_localize(None), universal.tz_localize(None))
         # a missing time has the code -1, for which there is no text
         index = index.append(pd.DatetimeIndex([pd.NaT]))[codes]
     missing = np.flatnonzero(index.isna())
@@ -315,40 +315,24 @@ def _far_year(name: str, row: int, time: str) -> DataError:
     )
 
 
-def _without_zone(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, list[str]]:
-    """Return local times where their offset never changes, and UTC otherwise."""
-    local = index.tz_localize(None)
-    universal = index.tz_convert("UTC").tz_localize(None)
-    offsets = np.unique(local.asi8 - universal.asi8)
-    if len(offsets) == 1:
-        return local, ["times are taken as their zone's clock shows them, without zone"]
-    return universal, [_UTC_NOTE]
-
-
-_UTC_NOTE = (
-    "times are written in UTC, since their offset changes within the table; days may begin at "
-    "another hour then"
-)
-
-
-def _zone_of_texts(
-    texts: pd.Series, index: pd.DatetimeIndex
+def _take_clock(
+    clock: pd.DatetimeIndex, universal: pd.DatetimeIndex
 ) -> tuple[pd.DatetimeIndex, list[str]]:
-    """Return times as the texts' clock shows them where all say one offset, else in UTC."""
-    plain = index.tz_localize(None)
-    zones = texts.str.extract(_ZONE, expand=False)
-    distinct = zones.unique()
-    if zones.isna().all():
-        return plain, []
-    if len(distinct) > 1:
-        return plain, [_UTC_NOTE]
-    found = re.fullmatch(r"([+-])(\d\d):?(\d\d)", str(distinct[0]))
-    if found is None:  # Z
-        return plain, []
-    sign = 1 if found[1] == "+" else -1
-    shift = pd.Timedelta(hours=int(found[2]), minutes=int(found[3])) * sign
-    note = "times are taken as their zone's clock shows them, without zone"
-    return plain + shift, [note]
+    """Return what the clock of a zone shows, or UTC where that would bend the steps of the series.
+
+    Days, weeks and months begin by the local calendar, which a change of clocks leaves alone. Hours
+    do not: one is missing, and another one occurs twice.
+    """
+    offsets = (clock - universal).dropna().unique()
+    hours = (clock - clock.normalize()).dropna().unique()
+    if len(offsets) > 1 and len(hours) > 1:
+        return universal, [
+            "times are written in UTC, since their offset changes within the table; days may "
+            "begin at another hour then"
+        ]
+    if (offsets == pd.Timedelta(0)).all():
+        return clock, []
+    return clock, ["times are taken as their zone's clock shows them, without zone"]
 
 
 def _read_target(values: pd.Series, name: str) -> np.ndarray:

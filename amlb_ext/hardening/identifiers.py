@@ -25,6 +25,7 @@ from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.models.columns import are_same_column, columns_of_model
+from amlb_ext.sources.reading import describe_texts
 
 #: Largest share of out-of-fold training rows whose value the other parts may lack.
 MOST_NEW = 0.05
@@ -385,7 +386,7 @@ def select_columns(
     settled = {*dropped, *options.keep}
     counters = [name for name in row_numbers(task) if name not in settled]
     notes = [
-        *_note_left_out(left_out),
+        *_note_left_out(left_out, task),
         *_note_kept(kept),
         *_note_needed(needed, required),
         *_note_asked(asked, options),
@@ -409,9 +410,17 @@ def drop_columns(task: Task, dropped: Collection[str]) -> Task:
 # Notes of a task, one for each reason why a column is left out, kept, or had better be left out
 
 
-def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
+def _note_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str]:
     if not columns:
         return []
+    names = {column.name for column in columns}
+    notes = []
+    for column in task.columns:
+        if column.name not in names:
+            continue
+        looks = describe_texts(column, task.features[column.name].dropna())
+        if looks:
+            notes.append(f"column {column.name!r}, left out as it stands: {looks}")
     n = len(columns)
     flags = _column_flags("--keep", [column.name for column in columns])
     if n == 1:
@@ -420,7 +429,7 @@ def _note_left_out(columns: Sequence[IdentifierColumn]) -> list[str]:
     else:
         left_out = f"{n} columns were left out because they look like identifiers"
         remedy = f"{flags} brings them back"
-    return [f"{left_out}: {_listed(columns)}; {remedy}"]
+    return [f"{left_out}: {_listed(columns)}; {remedy}", *notes]
 
 
 def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:

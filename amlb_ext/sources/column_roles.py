@@ -9,19 +9,24 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.dates import AmbiguousDateError, parse_dates, split_dates
+from amlb_ext.core.dates import (
+    AmbiguousDateError,
+    parse_dates,
+    split_dates,
+    without_offsets,
+)
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
     holds_numbers,
-    parse_text_number,
-    parse_text_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
+from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.read_table import CsvFormat
 from amlb_ext.sources.table import Table
 
@@ -167,11 +172,14 @@ def _read_numbers(
     notes = []
     if not (pd.api.types.is_numeric_dtype(values) or holds_numbers(values)):
         texts = values.dropna().astype(str)
-        decimal = options.decimal or "."
-        parsed = parse_text_numbers(texts.unique(), decimal)
-        is_unread = texts.map(lambda text: parsed[text] is None)
-        notes = _check_unread(texts[is_unread], texts, file, "number", decimal)
-        exact = [parsed[text] for text in texts]
+        written = read_written_numbers(
+            texts.unique(), options.decimal, what=f"{file}: column {name!r}"
+        )
+        exact = [written.numbers[text] for text in texts]
+        is_unread = np.array([number is None for number in exact], dtype=bool)
+        notes = _check_unread(texts[is_unread], texts, file, "number")
+        if written.note:
+            notes.append(f"column {name!r}: {written.note}")
         numbers = replace_as_objects(values, values.notna(), exact)
     floats = convert_to_float64(numbers)
     if floats.lost and floats.is_whole:
@@ -188,8 +196,8 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the parts of a column of dates, and a note on what is no date."""
     name = str(values.name)
     if pd.api.types.is_datetime64_any_dtype(values):
-        times = pd.to_datetime(values, utc=True)
-        return split_dates(times), []
+        has_zone = values.dt.tz is not None
+        return split_dates(values if has_zone else values.dt.tz_localize("UTC")), []
     present = values.dropna()
     if pd.api.types.is_float_dtype(present):
         # whole numbers with gaps, such as 20240131.0
@@ -197,6 +205,8 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
     texts = present.astype(str)
     try:
         times = parse_dates(texts)
+        on_the_wall = without_offsets(texts)
+        clock = times if on_the_wall.equals(texts) else parse_dates(on_the_wall)
     except AmbiguousDateError as error:
         raise DataError(
             f"{file}: column {name!r} holds dates such as {str(error)!r}, of which nothing tells "
@@ -204,26 +214,21 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
             "write them as YEAR-MONTH-DAY",
         ) from None
     notes = _check_unread(texts[times.isna()], texts, file, "date")
-    return split_dates(times).reindex(values.index), notes
+    return split_dates(times, clock).reindex(values.index), notes
 
 
 def _check_unread(
-    unread: pd.Series, present: pd.Series, file: str, role: str, decimal: str = "."
+    unread: pd.Series, present: pd.Series, file: str, role: str
 ) -> list[str]:
     """Return a note on texts that are not what they should be; refuse a column of them."""
     if unread.empty:
         return []
     name, example = str(present.name), unread.iloc[0]
     if len(unread) > MOST_UNREAD * len(present):
-        remedy = f"read it as {_flag(name, 'category')}"
-        other_decimal = "," if decimal == "." else "."
-        is_other = parse_text_number(example, other_decimal) is not None
-        if role == "number" and is_other:
-            remedy = f"add --decimal {other_decimal}"
         raise DataError(
             f"{file}: --as {name}={role}, but {len(unread)} of its {len(present)} values are no "
-            f"{role}s, e.g. {example!r}",
-            remedy,
+            f"{role}s, {example!r} the first",
+            f"read it as {_flag(name, 'category')}",
         )
     verb = (
         f"is no {role} and counts" if len(unread) == 1 else f"are no {role}s and count"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,6 @@ from amlb_ext.core.numbers import (
     LONG_NUMBER,
     narrow_to_float64,
     parse_number,
-    parse_text_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.paths import (
@@ -28,6 +28,7 @@ from amlb_ext.core.paths import (
     check_file,
     table_ending,
 )
+from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
 from amlb_ext.sources.packed import UnpackLimits, lend_unpacked
@@ -76,6 +77,8 @@ _CSV: dict[str, Any] = {
 }
 #: Separators of other CSV dialects, and what they are called.
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+#: What may be a number without being named as one.
+_NUMBER_ALONE = re.compile(r"\s*[+-]?[\d.,]+(?:[eE][+-]?\d+)?\s*", re.ASCII)
 _ROWS_AT_ONCE = 50_000
 #: A text of fewer characters has no number that :data:`LONG_NUMBER` finds.
 _SHORTEST_LONG_NUMBER = 16
@@ -288,14 +291,18 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
         )
         distinct = values.dropna().unique()
-        if not is_text or not all(isinstance(text, str) for text in distinct):
+        if not is_text or not all(map(_is_number_alone, distinct)):
             continue
-        numbers = parse_text_numbers(distinct, decimal=",")
+        numbers = read_written_numbers(distinct, ",").numbers
         if distinct.size and None not in numbers.values():
             exact = [numbers[text] for text in values.dropna()]
             objects = replace_as_objects(values, values.notna(), exact)
             frame[name] = narrow_to_float64(objects)
     return frame
+
+
+def _is_number_alone(cell: Any) -> bool:
+    return isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) is not None
 
 
 @dataclass

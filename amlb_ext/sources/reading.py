@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,10 @@ import pandas as pd
 
 from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.display import shorten_text, text_table
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_text_number
+from amlb_ext.core.errors import DataError
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER
 from amlb_ext.core.task import Column, TargetChoice, Task
+from amlb_ext.core.written_numbers import AmbiguousNumberError, read_written_numbers
 
 #: A larger table is shown by its columns with a warning, and a few of the others.
 MAX_COLUMNS_SHOWN = 30
@@ -34,13 +35,14 @@ MIN_ID_ROWS = 20
 MOSTLY_NUMBERS = 0.8
 #: With fewer distinct numbers than this they may well be categories: "1", "2", "3+".
 MIN_NUMBERS = 10
+#: Where so many texts have no digit, the others are not looked at.
+FEW_TEXTS = 200
 #: Fewer rows per class than this on average are too few to learn the classes from.
 MIN_ROWS_PER_CLASS = 5
 #: Columns of the table of roles.
 HEADERS = ("column", "read as", "levels", "missing", "example", "warning")
 _EXAMPLE_WIDTH = 20
 _WARNING_WIDTH = 160
-_COMMA_BETWEEN_DIGITS = re.compile(r"\d,\d|^,\d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +172,7 @@ def _describe_column(
     if is_dropped:
         warning = "left out, as you said"
     elif not is_kept:
-        looks = "" if is_named else _looks_like(column, present)
+        looks = "" if is_named else describe_texts(column, present)
         keep = f"an id? --keep {shlex.quote(column.name)} brings it back"
         warning = f"left out; {looks or keep}"
     elif not is_named:
@@ -208,7 +210,7 @@ def _column_warning(
     if levels == 1:
         return _constant_warning(column, present.iloc[0], drop)
     if not column.is_numeric:
-        looks = _looks_like(column, present)
+        looks = describe_texts(column, present)
         if looks:
             return looks
     is_one_per_row = levels == n_rows and n_rows >= MIN_ID_ROWS
@@ -228,44 +230,76 @@ def _constant_warning(column: Column, value: Any, drop: str) -> str:
     return f"constant: {drop}"
 
 
-def _looks_like(column: Column, present: pd.Series) -> str:
-    """Return what the texts of a column look like, and how to read them as that."""
+def describe_texts(column: Column, present: pd.Series) -> str:
+    """Return what the texts of a column look like, and how to read them as that; else nothing.
+
+    Parameters
+    ----------
+    column : Column
+    present : Series
+        Its values in canonical form, without missing ones.
+    """
     if column.type == "boolean":
         return ""
     as_date = _as_flag(column.name, "date")
     if column.type == "date":
         return f"dates, each a category: {as_date}"
     counts = present.value_counts()
-    texts = pd.Series([str(text) for text in counts.index[counts > 0]], dtype=object)
-    rows = counts[counts > 0].to_numpy()
-    as_number = _as_flag(column.name, "number")
-    for decimal in (".", ","):
-        is_number = _are_numbers(texts, decimal)
-        share = rows[is_number].sum() / rows.sum()
-        if share < MOSTLY_NUMBERS:
-            continue
-        flags = as_number if decimal == "." else f"{as_number} --decimal ,"
-        has_comma = texts[is_number].str.contains(_COMMA_BETWEEN_DIGITS).any()
-        if decimal == "," and not has_comma:
-            continue
-        n_others = int(rows[~is_number].sum())
-        if n_others and is_number.sum() >= MIN_NUMBERS:
-            other = shorten_text(texts[~is_number].iloc[0], _EXAMPLE_WIDTH)
-            values, these = ("values", "these") if n_others > 1 else ("value", "it")
-            return (
-                f"numbers, but for {n_others} {values} such as {other!r}? {flags} makes {these} "
-                "missing"
-            )
-        if decimal == "," and not n_others:
-            return f"numbers with a decimal comma? {flags}"
-    if look_like_dates(texts):
+    counts = counts[counts > 0]
+    rows_of_text = {str(text): int(n_rows) for text, n_rows in counts.items()}
+    looks = _describe_numbers(rows_of_text, _as_flag(column.name, "number"))
+    if looks:
+        return looks
+    if look_like_dates(pd.Series(list(rows_of_text), dtype=object)):
         return f"dates, each a category: {as_date}"
     return ""
 
 
-def _are_numbers(texts: pd.Series, decimal: str) -> np.ndarray:
-    are_numbers = [parse_text_number(text, decimal) is not None for text in texts]
-    return np.array(are_numbers, dtype=bool)
+def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
+    """Return what to type for texts that are numbers, or most of them; else nothing."""
+    texts = list(rows_of_text)
+    # most columns of texts are no numbers, which the first ones show
+    if not any(any(map(str.isdigit, text)) for text in texts[:FEW_TEXTS]):
+        return ""
+    is_ambiguous = False
+    try:
+        written = read_written_numbers(texts)
+    except AmbiguousNumberError:
+        is_ambiguous = True
+        written = read_written_numbers(texts, ".")
+    except DataError:
+        return ""
+    others = [text for text in texts if written.numbers[text] is None]
+    n_others = sum(rows_of_text[text] for text in others)
+    n_numbers = sum(rows_of_text.values()) - n_others
+    is_enough = len(texts) - len(others) >= MIN_NUMBERS
+    if n_numbers < MOSTLY_NUMBERS * (n_numbers + n_others):
+        return ""
+    example = shorten_text(written.example, _EXAMPLE_WIDTH)
+    if is_ambiguous:
+        return (
+            f"numbers such as {example!r}, with thousands or a decimal comma? {as_number} and "
+            "--decimal . or --decimal ,"
+        )
+    if not written.unit and written.decimal == ",":
+        as_number += " --decimal ,"
+    if others and is_enough:
+        other = shorten_text(others[0], _EXAMPLE_WIDTH)
+        values, these = ("values", "these") if n_others > 1 else ("value", "it")
+        return (
+            f"numbers, but for {n_others} {values} such as {other!r}? {as_number} makes {these} "
+            "missing"
+        )
+    if others or not written.example:
+        return ""
+    if not written.unit and written.decimal == ",":
+        return f"numbers with a decimal comma? {as_number}"
+    if not is_enough:
+        return ""
+    what = "times of day" if written.is_time else "numbers"
+    return (
+        f"{what} such as {shorten_text(written.example, _EXAMPLE_WIDTH)!r}? {as_number}"
+    )
 
 
 def _as_flag(name: str, role: str) -> str:
@@ -300,7 +334,7 @@ def describe_target_texts(task: Task) -> str:
     if not task.kind.is_classification or task.target_name in task.reading.named:
         return ""
     target = Column(task.target_name, "categorical", task.labels)
-    return _looks_like(target, task.target)
+    return describe_texts(target, task.target)
 
 
 # As text and as a file.

@@ -106,6 +106,29 @@ def test_a_zone_that_never_changes_keeps_its_clock():
     assert "without zone" in panel.notes[0]
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("frequency", ["MS", "D", "W-MON"])
+def test_a_change_of_clocks_leaves_days_and_months_alone(frequency, as_text):
+    times = pd.date_range("2023-01-02", periods=60, freq=frequency, tz="Europe/Berlin")
+    frame = pd.DataFrame({"id": "a", "when": times, "y": range(60)})
+    if as_text:
+        frame["when"] = frame["when"].astype(str)
+    panel = read_panel(frame, ROLES)
+    assert panel.calendar.equals(times.tz_localize(None))
+    assert "without zone" in panel.notes[0]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_hours_over_a_change_of_clocks_are_in_utc(as_text):
+    times = pd.date_range("2024-03-30", periods=60, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"id": "a", "when": times, "y": range(60)})
+    if as_text:
+        frame["when"] = frame["when"].astype(str)
+    panel = read_panel(frame, ROLES)
+    assert panel.calendar.equals(times.tz_convert("UTC").tz_localize(None))
+    assert "in UTC" in panel.notes[0]
+
+
 @pytest.mark.parametrize(
     "text", ["H", "h", "T", "min", "M", "ME", "QS", "W-MON", "15T"]
 )

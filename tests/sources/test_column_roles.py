@@ -73,7 +73,6 @@ def test_what_is_no_number_is_missing_and_counted(shop):
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"read_as": {"price": "number"}}, DataError, "add --decimal ,"),
         ({"read_as": {"size": "date"}}, DataError, "are no dates"),
         ({"read_as": {"y": "ignore"}}, ConfigError, "names the target"),
         ({"sep": ";;"}, ConfigError, "is not one character"),
@@ -83,6 +82,73 @@ def test_what_is_no_number_is_missing_and_counted(shop):
 def test_refused_readings_say_what_to_type(shop, options, error, said):
     with pytest.raises(error, match=said):
         load(shop, **options)
+
+
+def test_a_decimal_comma_is_found_where_the_column_shows_it(shop):
+    task = load(shop, read_as={"price": "number"})
+    expected = pd.read_csv(shop)["price"].str.replace(",", ".").astype(float)
+    np.testing.assert_allclose(task.features["price"], expected)
+    assert any("column 'price'" in note and "is read as" in note for note in task.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (
+            ["1,234", "5,678"],
+            r"a\.csv: column 'c' holds '1,234', which is 1234 with .*--decimal",
+        ),
+        (["12 kg", "3 lb"], r"a\.csv: column 'c' holds '12 kg' and '3 lb'"),
+        (
+            ["7", "red", "blue"],
+            r"but 40 of its 60 values are no numbers, 'red' the first",
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_read_name_the_first(cells, said, tmp_path):
+    cells = cells * 20
+    frame = pd.DataFrame({"c": cells, "y": [0, 1] * (len(cells) // 2)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(DataError, match=said):
+        load(tmp_path / "a.csv", read_as={"c": "number"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("zone", "first", "step"),
+    [
+        ("Europe/Berlin", "2024-03-01", "D"),
+        ("Europe/Berlin", "2024-10-26", "h"),
+        ("America/New_York", "2024-03-09", "h"),
+        # a day that has no midnight
+        ("America/Sao_Paulo", "2018-11-03", "h"),
+        ("Asia/Kathmandu", "2024-01-01", "7h"),
+        ("UTC", "2024-01-01", "7h"),
+    ],
+)
+def test_dates_with_a_zone_are_of_its_calendar(zone, first, step, ending, tmp_path):
+    times = pd.Series(pd.date_range(first, periods=N, freq=step, tz=zone))
+    frame = pd.DataFrame({"when": times, "y": [0, 1] * (N // 2)})
+    path = tmp_path / f"a.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    found = load(path, read_as={"when": "date"}).features
+    assert found["when_day"].tolist() == times.dt.day.tolist()
+    assert found["when_month"].tolist() == times.dt.month.tolist()
+    assert found["when_weekday"].tolist() == times.dt.day_of_week.tolist()
+    seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    assert found["when_seconds"].tolist() == seconds.tolist()
+    # as categories, too, it is what the clock shows
+    category = load(path).features["when"].astype(str).iloc[-1]
+    assert category.startswith(times.iloc[-1].strftime("%Y-%m-%d"))
+
+
+def test_each_text_has_the_calendar_of_its_own_offset(tmp_path):
+    texts = ["2024-03-31T00:00+01:00", "2024-04-01 00:00:00+0200", "2024-04-01T23:00Z"]
+    frame = pd.DataFrame({"when": texts * 20, "y": [0, 1] * 30})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    found = load(tmp_path / "a.csv", read_as={"when": "date"}).features
+    assert found["when_day"].tolist()[:3] == [31, 1, 1]
+    assert found["when_seconds"].tolist()[:3] == [1711839600, 1711922400, 1712012400]
 
 
 def test_days_and_months_that_nothing_tells_apart_are_refused(tmp_path):

@@ -21,6 +21,11 @@ def warning_of(values, **more):
     ("values", "said"),
     [
         ([f"{k},5" for k in range(N)], "decimal comma? --as c=number --decimal ,"),
+        ([f"${1234 + k:,}.50" for k in range(N)], "numbers such as '$1,234.50'? --as c=number"),
+        ([f"{k / 8}%" for k in range(N)], "numbers such as '0.0%'? --as c=number"),
+        ([f"({k}.5)" for k in range(N)], "numbers such as '(0.5)'? --as c=number"),
+        ([f"{k + 1},{k + 100}" for k in range(N)], "such as '1,100', with thousands or a dec"),
+        ([f"{k % 24}:30" for k in range(N)], "times of day such as '0:30'? --as c=number"),
         ([f"2024-01-{k % 28 + 1:02d}" for k in range(N)], "dates, each a cat"),
         ([f"{k % 28 + 1}.1.2024" for k in range(N)], "--as c=date"),
         ([f"user {k}" for k in range(N)], "one value per row, an id? --drop c"),
@@ -33,7 +38,7 @@ def warning_of(values, **more):
             "numbers, but for 10 values such as 'n/a?'? --as c=number",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_warning_says_what_to_type(values, said):
     assert said in warning_of(values)
 
@@ -45,6 +50,7 @@ def test_a_warning_says_what_to_type(values, said):
         ["1", "2", "3+", "1"] * (N // 4),
         [k % 10 / 4 for k in range(N)],
         ["a,b", "c,d"] * (N // 2),
+        ["5 stars", "4 stars"] * (N // 2),
         ["E101", "E5", "C85", ",", "-"] * (N // 5),
         [True, False] * (N // 2),
     ],
