@@ -25,7 +25,7 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.hardening.baseline.clones import can_clone
 from amlb_ext.hardening.ordered_split import OLDEST
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
@@ -105,7 +105,9 @@ def compare(
     Notes
     -----
     Losses are the Brier loss, or the squared error of the target scaled to [0, 1] by ``y``, no
-    larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`).
+    larger than that of the worst 2 % of F (:mod:`amlb_ext.stats.capped_errors`). Where the largest
+    errors would decide there is no verdict, and the plain figures stand
+    (:mod:`amlb_ext.stats.heavy_tails`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the
     correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
@@ -137,7 +139,6 @@ def compare(
         }
     )
     cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
-    losses, loss_f = cap.apply(losses), cap.apply(loss_f)
     config = HardnessConfig(rule=rule, alpha=alpha)
     region = find_region(rows, f, config, seed)
     notes = list(rows.notes)
@@ -154,13 +155,13 @@ def compare(
         train_order=train_order,
     )
     notes.append(null_note)
-    if refit_losses is not None:
-        refit_losses = cap.apply(refit_losses)
-    contrasts = _contrasts(losses, loss_f, region, refit_losses, level, rows.task.order)
+    contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
     notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
-        slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
+        slices=compare_on_slices(
+            rows, region.is_bad, losses, loss_f, cap=cap, level=level, seed=seed
+        ),
         loss_name=rows.loss_name,
         capping=cap.sentence(rows.scale.span),
         n_rows=len(rows),
@@ -253,15 +254,17 @@ def _refit_losses(
 
 
 def _contrasts(
+    rows: LabelledRows,
     losses: pd.DataFrame,
     loss_f: np.ndarray,
     region: FailureRegion,
     refit_losses: pd.DataFrame | None,
+    cap: ErrorCap,
     level: float,
-    order: RowOrder | None,
 ) -> pd.DataFrame:
     """Return one row for each candidate and question."""
-    rows = ComparedRows(
+    order = rows.task.order
+    compared = ComparedRows(
         loss_f=loss_f,
         weights=region.weights,
         reweighted=region.reweighted,
@@ -269,7 +272,8 @@ def _contrasts(
         level=level,
         clusters=None if order is None else order.clusters,
     )
-    table = answer_questions(losses, rows)
+    span = None if rows.is_classification else np.full(len(rows), rows.scale.span)
+    table = answer_questions(losses, compared, cap=cap, span=span)
     table["relative"] = table["difference"] / table["loss_f"]
     return table.rename(columns={"candidate": "model"})
 
@@ -301,9 +305,12 @@ def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
         return []
     # verdicts rest on the scatter between re-fits, so this mean cannot make one
     difference = format_number(first["null_difference"], sign=True)
-    error = format_number(first["null_se"])
+    error = f" ± {format_number(first['null_se'])}"
+    # the largest errors decide: a plain mean without an interval
+    if not np.isfinite(first["null_se"]):
+        error = " (as errors are, without a cap; it has no standard error)"
     return [
-        f"where F fails, F fitted again differs from F by {difference} ± {error} in mean loss; a "
+        f"where F fails, F fitted again differs from F by {difference}{error} in mean loss; a "
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
     ]
