@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.display import format_percent, is_known, text_table
+from amlb_ext.core.display import format_number, format_percent, is_known, text_table
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
 #: How the answer is to be used.
@@ -29,8 +30,10 @@ class ComparisonAnswer:
         (model minus F, negative is better), ``low``, ``high``, ``relative`` (difference /
         loss_f), ``p`` (against F), ``p_adjusted`` (over both questions and all models),
         ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null`` (against F
-        fitted again), ``verdict``, ``reason``. The third question has a row where one of the
-        first two has found a difference.
+        fitted again), ``rmse`` and ``rmse_f`` (of numbers, in the target's unit, no error
+        capped), ``by`` (whether the other figures are of ``capped`` losses or ``plain`` ones),
+        ``verdict``, ``reason``. The third question has a row where one of the first two has found
+        a difference.
     slices : DataFrame
         Where F fails, and each model there; see
         :func:`amlb_ext.comparison.slices.compare_on_slices`.
@@ -119,6 +122,17 @@ class ComparisonAnswer:
         """Names of the candidates, in the order given."""
         return list(dict.fromkeys(self.contrasts["model"]))
 
+    @property
+    def rmse_f(self) -> float:
+        """RMSE of F over all rows in the target's unit; NaN where there is none."""
+        overall = self.contrasts.loc[self.contrasts["question"] == OVERALL, "rmse_f"]
+        return float(overall.iloc[0])
+
+    def verdict(self, row: dict[str, Any]) -> str:
+        """Return a verdict, and by which losses where those of some rows may be capped."""
+        by = f" ({row['by']})" if self.capping and row["by"] else ""
+        return f"{row['verdict']}{by}"
+
     def row(self, model: str, question: str) -> dict[str, Any]:
         """Return what is known of one model and question; empty where it was not asked."""
         chosen = (self.contrasts["model"] == model) & (
@@ -133,29 +147,33 @@ class ComparisonAnswer:
 
     def text(self) -> str:
         """Return the answer as text, for a terminal."""
-        rows = [
-            [
+        interval = f"{self.level:.0%} interval"
+        headers = [
+            "model",
+            f"change of F's loss, all {self.unit} ({interval})",
+            f"{self.place} ({interval})",
+            "gain there",
+        ]
+        has_rmse = is_known(self.rmse_f)
+        if has_rmse:
+            headers.append(f"RMSE (F {format_number(self.rmse_f, digits=4)})")
+        rows = []
+        for model in self.models:
+            overall = self.row(model, OVERALL)
+            cells = [
                 model,
-                _verdict_text(self.row(model, OVERALL)),
-                _verdict_text(self.row(model, REGION)),
+                _verdict_text(self, overall),
+                _verdict_text(self, self.row(model, REGION)),
                 self.table.loc[model, "concentrated"],
             ]
-            for model in self.models
-        ]
-        interval = f"{self.level:.0%} interval"
+            if has_rmse:
+                cells.append(format_number(overall["rmse"], digits=4))
+            rows.append(cells)
         lines = [
             *self.headline(),
             self.advice,
             "",
-            text_table(
-                [
-                    "model",
-                    f"change of F's loss, all {self.unit} ({interval})",
-                    f"{self.place} ({interval})",
-                    "gain there",
-                ],
-                rows,
-            ),
+            text_table(headers, rows),
             "",
             f"{self.loss_text}; {self.n_rows} {self.unit}, "
             f"F {self.verb} on {self.n_bad} ({self.rule})",
@@ -176,6 +194,14 @@ class ComparisonAnswer:
 def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     overall = answer.row(model, OVERALL)
     region = answer.row(model, REGION)
+    if overall["verdict"] == "no claim":
+        said = f"{model}: no verdict over all {answer.unit}. {_plain_sentence(overall)}"
+        if region["verdict"] != "no claim":
+            there = f"W{answer.place[1:]}"
+            return f"{said} {there} it is {_verdict_phrase(region)}."
+        # the largest errors decide there, too: once is enough
+        why = "" if region["by"] == overall["by"] else f": {region['reason']}"
+        return f"{said} Nor is there one {answer.place}{why}."
     said = f"{model} is {_verdict_phrase(overall)} over all {answer.unit}"
     if region["verdict"] == "no claim":
         return f"{said}. Nothing is claimed {answer.place}: {region['reason']}."
@@ -185,6 +211,34 @@ def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     if concentration in ("larger", "smaller"):
         sentence += f"; its gain is {concentration} there than elsewhere"
     return f"{sentence}."
+
+
+def _plain_sentence(row: dict[str, Any]) -> str:
+    """Return what plain losses say where the largest errors decide, and why that is no verdict."""
+    if not (is_known(row["relative"]) and is_known(row["rmse"])):
+        return f"{row['reason'][0].upper()}{row['reason'][1:]}."
+    change = format_percent(abs(row["relative"]))
+    word = "less" if row["relative"] < 0 else "more"
+    return (
+        f"By the plain squared error it has {change} {word} loss than F ({rmse_text(row)}), but "
+        f"{row['reason']}."
+    )
+
+
+def rmse_text(row: Mapping[str, Any]) -> str:
+    """Return the RMSE of F and of a model; empty where it is not known.
+
+    Examples
+    --------
+    >>> rmse_text({"rmse": 78.04, "rmse_f": 865.2})
+    'RMSE 78.04, F 865.2'
+    """
+    if not is_known(row.get("rmse_f")):
+        return ""
+    rmse = "too large for a number"
+    if is_known(row["rmse"]):
+        rmse = format_number(row["rmse"], digits=4)
+    return f"RMSE {rmse}, F {format_number(row['rmse_f'], digits=4)}"
 
 
 def _verdict_phrase(row: dict[str, Any]) -> str:
@@ -198,10 +252,10 @@ def _verdict_phrase(row: dict[str, Any]) -> str:
     return "not shown to differ from F"
 
 
-def _verdict_text(row: dict[str, Any]) -> str:
+def _verdict_text(answer: ComparisonAnswer, row: dict[str, Any]) -> str:
     if not is_known(row["relative"]):  # too few rows where F fails
-        return str(row["verdict"])
-    return f"{change_text(row)}  {row['verdict']}"
+        return answer.verdict(row)
+    return f"{change_text(row)}  {answer.verdict(row)}"
 
 
 def change_text(row: dict[str, Any]) -> str:
@@ -232,6 +286,11 @@ def _slice_lines(slices: pd.DataFrame, verb: str) -> list[str]:
         mends = "no model is shown to be better there"
         if mending:
             mends = f"better there: {', '.join(mending)}"
+        withheld = part.loc[part["verdict"] == "no claim", "model"].tolist()
+        if withheld:
+            mends += (
+                f"; the largest errors decide, so no verdict: {', '.join(withheld)}"
+            )
         lift = first["share"] / first["base"]
         lines.append(
             f"where {text}: F {verb} on {format_percent(first['share'])} of {first['rows']} "

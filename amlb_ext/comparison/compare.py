@@ -29,7 +29,7 @@ from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import check_kind
 from amlb_ext.models.seen_rows import refuse_seen_rows
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
@@ -124,7 +124,8 @@ def compare(
     -----
     Losses are the Brier loss (where a model names labels alone: wrong decisions), or the squared
     error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F
-    (:mod:`amlb_ext.stats.capped_errors`).
+    (:mod:`amlb_ext.stats.capped_errors`). Where the largest errors would decide there is no verdict,
+    and the plain figures stand (:mod:`amlb_ext.stats.heavy_tails`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the
     correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
@@ -249,7 +250,6 @@ def compare_labelled(
     loss_f = row_loss(f)
     losses = pd.DataFrame({name: row_loss(said) for name, said in answers.items()})
     cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
-    losses, loss_f = cap.apply(losses), cap.apply(loss_f)
     region = find_region(rows, f, config, seed)
     notes = [*rows.notes, *f.notes]
     for said in answers.values():
@@ -268,13 +268,13 @@ def compare_labelled(
         train_order=train_order,
     )
     notes.append(null_note)
-    if refit_losses is not None:
-        refit_losses = cap.apply(refit_losses)
-    contrasts = _contrasts(losses, loss_f, region, refit_losses, level, rows.task.order)
+    contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
     notes += _mean_of_refits(contrasts)
     return ModelComparison(
         contrasts=contrasts,
-        slices=compare_on_slices(rows, region.is_bad, losses, loss_f, level, seed),
+        slices=compare_on_slices(
+            rows, region.is_bad, losses, loss_f, cap=cap, level=level, seed=seed
+        ),
         loss_name=loss_name,
         capping=cap.sentence(rows.scale.span),
         n_rows=len(rows),
@@ -383,15 +383,17 @@ def _refit_losses(
 
 
 def _contrasts(
+    rows: LabelledRows,
     losses: pd.DataFrame,
     loss_f: np.ndarray,
     region: FailureRegion,
     refit_losses: pd.DataFrame | None,
+    cap: ErrorCap,
     level: float,
-    order: RowOrder | None,
 ) -> pd.DataFrame:
     """Return one row for each candidate and question."""
-    rows = ComparedRows(
+    order = rows.task.order
+    compared = ComparedRows(
         loss_f=loss_f,
         weights=region.weights,
         reweighted=region.reweighted,
@@ -399,7 +401,10 @@ def _contrasts(
         level=level,
         clusters=None if order is None else order.clusters,
     )
-    table = answer_questions(losses, rows, no_claim=region.problem)
+    span = None if rows.is_classification else np.full(len(rows), rows.scale.span)
+    table = answer_questions(
+        losses, compared, cap=cap, span=span, no_claim=region.problem
+    )
     # an F without any loss has no change of it
     table["relative"] = table["difference"] / table["loss_f"].where(table["loss_f"] > 0)
     return table.rename(columns={"candidate": "model"})
@@ -432,9 +437,12 @@ def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
         return []
     # verdicts rest on the scatter between re-fits, so this mean cannot make one
     difference = format_number(first["null_difference"], sign=True)
-    error = format_number(first["null_se"])
+    error = f" ± {format_number(first['null_se'])}"
+    # the largest errors decide: a plain mean without an interval
+    if not np.isfinite(first["null_se"]):
+        error = " (as errors are, without a cap; it has no standard error)"
     return [
-        f"where F fails, F fitted again differs from F by {difference} ± {error} in mean loss; a "
+        f"where F fails, F fitted again differs from F by {difference}{error} in mean loss; a "
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
     ]

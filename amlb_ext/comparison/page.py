@@ -19,6 +19,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_decimals,
     format_interval,
+    format_number,
     format_p_value,
     format_percent,
     is_known,
@@ -61,6 +62,7 @@ def comparison_environment() -> Environment:
         decimals=format_decimals,
         estimate=format_interval,
         known=is_known,
+        number=format_number,
         p_value=format_p_value,
         percent=format_percent,
     )

@@ -28,6 +28,7 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     """
     if ax is None:
         ax = _new_figure(result).subplots()
+    named: set[str] = set()
     for place, model in enumerate(reversed(result.models)):
         for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
             row = result.row(model, question)
@@ -40,7 +41,6 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
                 [change - row["low"] / row["loss_f"]],
                 [row["high"] / row["loss_f"] - change],
             ]
-            is_last = place == len(result.models) - 1
             ax.errorbar(
                 [change],
                 [place + offset],
@@ -48,8 +48,9 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
                 fmt=mark,
                 color=colour,
                 capsize=3,
-                label=question if is_last else None,
+                label=None if question in named else question,
             )
+            named.add(question)
     ax.axvline(0, color="#7c8691", linewidth=1)
     ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
     ax.set_ylim(-0.6, len(result.models) - 0.4)
@@ -57,7 +58,8 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(
         f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
     )
-    ax.legend(loc="best", frameon=False)
+    if named:
+        ax.legend(loc="best", frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

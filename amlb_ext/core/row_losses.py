@@ -19,8 +19,9 @@ def absolute_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 
 def squared_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Return ``(f - y)^2`` per row."""
-    return (f - y) ** 2
+    """Return ``(f - y)^2`` per row; infinite where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return np.asarray((f - y) ** 2)
 
 
 def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from amlb_ext.forecasting.rolling import RolledForecasts, roll_forecaster
 from amlb_ext.forecasting.wording import of_windows
 from amlb_ext.stats.claims import COLUMNS as CONTRAST_COLUMNS
 from amlb_ext.stats.claims import (
+    NUMBERS,
     OVERALL,
     REGION,
     answer_questions,
@@ -36,6 +37,7 @@ from amlb_ext.stats.claims import (
 )
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 from amlb_ext.stats.diebold_mariano import FEWEST_ORIGINS, diebold_mariano
+from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 
 #: Loss that is compared, and how an answer calls it.
@@ -353,6 +355,7 @@ def _answer_over_time(
                 "p": p_value(estimate),
                 "effective_size": float(len(tests)),
                 "weighted": False,
+                "by": BY_PLAIN,
                 "reason": estimate.reason,
             }
         )
@@ -374,14 +377,13 @@ def _answer_over_time(
                 "question": REGION,
                 "rows": len(loss_f),
                 "weighted": False,
+                "by": "",
                 "verdict": "no claim",
                 "reason": reason,
             }
         )
     table = pd.DataFrame(records, columns=CONTRAST_COLUMNS)
-    texts = {"candidate", "question", "rows", "weighted", "verdict", "reason"}
-    numbers = {column: float for column in CONTRAST_COLUMNS if column not in texts}
-    return table.astype(numbers), reason
+    return table.astype(dict.fromkeys(NUMBERS, float)), reason
 
 
 def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.answer import ComparisonAnswer, change_text
+from amlb_ext.comparison.answer import ComparisonAnswer, change_text, rmse_text
 from amlb_ext.core.display import format_percent, is_known
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.report.compare import WHERE, is_control_framework
@@ -59,6 +59,8 @@ class GateCheck:
     change, low, high : float
         Change of F's loss as a share of it, negative is better, with its interval; NaN where it
         is not known.
+    rmse, rmse_f : float
+        Of the candidate and of F, in the target's unit, no error capped; NaN where not known.
     verdict : str
         Of the comparison.
     sentence : str
@@ -71,6 +73,8 @@ class GateCheck:
     change: float
     low: float
     high: float
+    rmse: float
+    rmse_f: float
     verdict: str
     sentence: str
 
@@ -242,6 +246,7 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
     outcome, finding = _decide(gate, row)
     scale = row.get("loss_f", np.nan)
     has_scale = is_known(scale) and scale > 0
+    rmse = f"; {rmse_text(row)}" if rmse_text(row) else ""
     return GateCheck(
         data=data,
         candidate=name,
@@ -249,8 +254,10 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
         change=float(row.get("relative", np.nan)) if has_scale else np.nan,
         low=float(row["low"] / scale) if has_scale else np.nan,
         high=float(row["high"] / scale) if has_scale else np.nan,
+        rmse=float(row.get("rmse", np.nan)),
+        rmse_f=float(row.get("rmse_f", np.nan)),
         verdict=str(row.get("verdict", "")),
-        sentence=f"{name} on {data}: {finding}; needed: {gate.need_text}",
+        sentence=f"{name} on {data}: {finding}{rmse}; needed: {gate.need_text}",
     )
 
 
@@ -274,4 +281,19 @@ def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
     limit = format_percent(upper, sign=True).replace("−", "-")
     # a candidate may be shown to be worse, and by less than the margin
     outcome = "met" if upper < gate.margin else "not met"
+    plain = _plain_change(row)
+    if outcome == "met" and plain >= gate.margin:
+        more = format_percent(plain, sign=True)
+        return "no claim", (
+            f"no claim {place}: {change} with the largest errors capped, but {more} without a "
+            "cap; decide by another loss, e.g. the absolute error"
+        )
     return outcome, f"{change}, upper limit {limit}"
+
+
+def _plain_change(row: Mapping[str, Any]) -> float:
+    """Return the change of F's squared error, none of it capped; NaN where it is not known."""
+    rmse, rmse_f = row.get("rmse", np.nan), row.get("rmse_f", np.nan)
+    if not (is_known(rmse) and is_known(rmse_f) and rmse_f > 0):
+        return float("nan")
+    return float((rmse / rmse_f) ** 2 - 1)

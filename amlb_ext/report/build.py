@@ -306,8 +306,9 @@ def _rank_frameworks(
     left_out: dict[str, str] = {}
     judged: list[BuiltTask] = []
     for built_task in built_tasks:
-        if built_task.report.no_claim:
-            left_out[built_task.report.name] = built_task.report.no_claim
+        report = built_task.report
+        if report.no_claim or report.heavy_tail:
+            left_out[report.name] = report.no_claim or report.heavy_tail
         else:
             judged.append(built_task)
 

@@ -27,6 +27,7 @@ from amlb_ext.stats.contrasts import (
     Weighting,
     choose_weighting,
 )
+from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.validity import Certificate
@@ -142,13 +143,15 @@ def compare_frameworks(
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
     cap = error_cap(full)
-    losses = cap.apply(_snapped_losses(full))
+    losses = _snapped_losses(full)
     inputs = _ComparisonInputs(
         losses=losses,
-        loss_f=cap.apply(full.rows["loss"].to_numpy(dtype=float)),
+        loss_f=full.rows["loss"].to_numpy(dtype=float),
+        cap=cap,
+        span=None if full.labels else full.span,
         clusters=row_clusters(full.rows),
         folds=full.rows["fold"],
-        refits=None if refits.losses is None else cap.apply(refits.losses),
+        refits=refits.losses,
         scored=losses.notna(),
         level=level,
     )
@@ -214,10 +217,15 @@ def error_cap(full: TaskPredictions) -> ErrorCap:
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparisonInputs:
-    """What every comparison of one task starts from; all arrays have one entry per row."""
+    """What every comparison of one task starts from; all arrays have one entry per row.
+
+    Losses are plain, beside the cap that comparisons put on them.
+    """
 
     losses: pd.DataFrame
     loss_f: np.ndarray
+    cap: ErrorCap
+    span: np.ndarray | None
     clusters: np.ndarray
     folds: pd.Series
     refits: pd.DataFrame | None
@@ -269,6 +277,8 @@ def _contrast_table(
         answers = answer_questions(
             inputs.losses[names],
             rows,
+            cap=inputs.cap,
+            span=inputs.span,
             scored=inputs.scored[names],
             no_claim=no_claim,
         )
@@ -301,10 +311,12 @@ def _with_shares(
         if name not in weighted:
             continue
         is_scored = inputs.scored[name].to_numpy()
-        losses = inputs.losses[name].to_numpy(dtype=float)
-        change = (losses - inputs.loss_f)[is_scored]
-        whole_loss = inputs.loss_f[is_scored].sum()
-        if whole_loss <= 0:
+        losses = inputs.losses[name].to_numpy(dtype=float)[is_scored]
+        loss_f = inputs.loss_f[is_scored]
+        if row["by"] == BY_CAPPED:
+            losses, loss_f = inputs.cap.apply(losses), inputs.cap.apply(loss_f)
+        change, whole_loss = losses - loss_f, loss_f.sum()
+        if not (0 < whole_loss < np.inf and np.isfinite(change).all()):
             continue
         region_part = float((weights[is_scored] * change).sum() / whole_loss)
         table.loc[index, "from_region"] = region_part
@@ -324,6 +336,7 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
         scored=inputs.scored,
         apart=inputs.controls,
         smallest=SMALLEST_EFFECTIVE_SIZE,
+        cap=inputs.cap,
     )
 
 
@@ -435,6 +448,7 @@ def _with_absent(
                 "folds": f"0/{folds}",
                 "rows": 0,
                 "weighted": False,
+                "by": "",
                 "verdict": "no claim" if why_no_claim else "incomplete",
                 "reason": why_no_claim or f"{name}: {why}",
             }

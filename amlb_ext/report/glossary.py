@@ -144,7 +144,8 @@ _VERDICTS = {
     ),
     "withheld": Term(
         names=("incomplete", "no claim"),
-        text="Withheld: jobs are missing, or the task supports no claim.",
+        text="Withheld: jobs are missing, the task supports no claim, or the largest errors "
+        "decide.",
         is_badge=True,
     ),
 }

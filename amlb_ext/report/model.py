@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.validity import Certificate
 
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
@@ -174,7 +175,8 @@ class TaskReport:
         ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted`` (what the verdict
         rests on), ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null``
         (against F's re-fits), ``from_region`` and ``from_elsewhere`` (of all rows: the parts of
-        ``relative`` that come from where F fails and from elsewhere), ``verdict`` (``better``,
+        ``relative`` that come from where F fails and from elsewhere), ``rmse`` and ``rmse_f``
+        (in the target's unit), ``by`` (``capped`` or ``plain`` figures), ``verdict`` (``better``,
         ``worse``, ``undecided``, ``incomplete``, ``no claim``; ``larger`` and ``smaller`` gains
         in the region), ``reason``.
     pairs : DataFrame
@@ -233,6 +235,18 @@ class TaskReport:
     rejected: int = 0
     capping: str = ""
     slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def heavy_tail(self) -> str:
+        """Why capped losses do not decide for some candidate; empty where they do for all."""
+        if not self.capping or not len(self.contrasts):
+            return ""
+        plain = self.contrasts[self.contrasts["by"] == BY_PLAIN]
+        plain = plain[plain["verdict"] == "no claim"]
+        if not len(plain):
+            return ""
+        first = plain.iloc[0]
+        return f"{first['framework']} against F: {first['reason']}"
 
     @property
     def changes(self) -> str:

@@ -8,11 +8,14 @@ little. So this describes, and ranks nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.report.parts import F
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
+from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 COLUMNS = (
@@ -27,6 +30,7 @@ COLUMNS = (
     "difference_low",
     "difference_high",
 )
+_INTERVALS = ("low", "high", "difference_low", "difference_high")
 
 
 def losses_on_slices(
@@ -38,6 +42,7 @@ def losses_on_slices(
     loss_f: np.ndarray,
     clusters: np.ndarray,
     level: float,
+    cap: ErrorCap = NO_CAP,
 ) -> pd.DataFrame:
     """Return the mean loss of F and of each candidate in each slice, with intervals.
 
@@ -55,6 +60,9 @@ def losses_on_slices(
         The source row of each row.
     level : float
         Coverage of the intervals.
+    cap : ErrorCap
+        The largest loss that counts. Where the largest would decide in a slice, all its losses
+        are plain and without intervals, see :mod:`amlb_ext.stats.heavy_tails`.
 
     Returns
     -------
@@ -81,26 +89,35 @@ def losses_on_slices(
         losses_by_name[str(name)] = losses[name].to_numpy(dtype=float)
     records = []
     for text, is_inside in zip(slices["slice"], inside, strict=True):
+        here, vetoes, plain_means = [], [], []
         for name, own_loss in losses_by_name.items():
-            rows = is_inside & np.isfinite(own_loss)
-            source = clusters[rows]
-            estimate = weighted_mean_interval(
-                own_loss[rows], clusters=source, level=level
+            rows = is_inside & ~np.isnan(own_loss)
+            own, own_f = own_loss[rows], loss_f[rows]
+            interval = partial(
+                weighted_mean_interval, clusters=clusters[rows], level=level
             )
-            change = weighted_mean_interval(
-                own_loss[rows] - loss_f[rows], clusters=source, level=level
+            estimate = interval(cap.apply(own))
+            change = interval(cap.apply(own) - cap.apply(own_f))
+            plain = contrast_plainly(own, own_f, cap=cap)
+            vetoes.append(plain.judge(change)[1])
+            plain_means.append({"loss": plain.g.mean, "difference": plain.difference})
+            here.append(
+                {
+                    "task": task,
+                    "slice": text,
+                    "framework": name,
+                    "rows": int(rows.sum()),
+                    "loss": estimate.point,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "difference": change.point,
+                    "difference_low": change.low,
+                    "difference_high": change.high,
+                }
             )
-            record = {
-                "task": task,
-                "slice": text,
-                "framework": name,
-                "rows": int(rows.sum()),
-                "loss": estimate.point,
-                "low": estimate.low,
-                "high": estimate.high,
-                "difference": change.point,
-                "difference_low": change.low,
-                "difference_high": change.high,
-            }
-            records.append(record)
+        # models of one slice are read side by side: all losses capped, or none
+        if any(vetoes):
+            for record, means in zip(here, plain_means, strict=True):
+                record |= means | dict.fromkeys(_INTERVALS, np.nan)
+        records += here
     return pd.DataFrame(records, columns=list(COLUMNS))

@@ -89,6 +89,7 @@ def caveat_sentences(
         *_rank_sentences(ranks),
         *_weighting_sentences(tasks),
         *_no_claim_sentences(tasks),
+        *_heavy_tail_sentences(tasks),
     )
 
 
@@ -288,6 +289,18 @@ def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
     return [
         f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; the "
         "section of each task says why."
+    ]
+
+
+def _heavy_tail_sentences(tasks: Sequence[TaskReport]) -> list[str]:
+    """Return on which tasks the largest errors decide, so that nothing is claimed."""
+    heavy = [_shown_name(task) for task in tasks if task.heavy_tail]
+    if not heavy:
+        return []
+    return [
+        f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no verdict is "
+        "given, and the figures are of errors as they are. Decide there by another loss, e.g. the "
+        "absolute error."
     ]
 
 

@@ -146,10 +146,10 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     # Between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame(
-        {name: comparison.cap.apply(full.loss(name)) for name in candidates},
-        index=full.rows.index,
+        {name: full.loss(name) for name in candidates}, index=full.rows.index
     )
-    loss_f = comparison.cap.apply(full.rows["loss"].to_numpy(dtype=float))
+    loss_f = full.rows["loss"].to_numpy(dtype=float)
+    cap = comparison.cap
     clusters = row_clusters(full.rows)
     order = _best_first(comparison.contrasts)
     slice_losses = losses_on_slices(
@@ -160,6 +160,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         loss_f=loss_f,
         clusters=clusters,
         level=inputs.level,
+        cap=cap,
     )
     task_charts: tuple[Chart, ...] = ()
     if inputs.points > 0:
@@ -187,7 +188,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         folds=n_folds,
         certificate=inputs.certificate,
         loss=_loss_name(full),
-        capping=comparison.cap.sentence(full.span),
+        capping=cap.sentence(full.span),
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
         warnings=(*comparison.warnings, *incomplete_warnings),
@@ -215,8 +216,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=losses,
-        loss_f=loss_f,
+        losses=cap.apply(losses),
+        loss_f=cap.apply(loss_f),
         clusters=clusters,
         weights=comparison.weights,
     )

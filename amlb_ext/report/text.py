@@ -125,6 +125,8 @@ def _task_lines(task: TaskReport, level: float) -> list[str]:
         lines += _wrap_text(f"{certificate.verdict}: {certificate.reason}", 2)
     if task.no_claim:
         lines += _wrap_text(f"No claim where F fails: {task.no_claim}", 2)
+    if task.heavy_tail:
+        lines += _wrap_text(f"No verdict by capped errors. {task.heavy_tail}", 2)
     for warning in task.warnings:
         lines += _wrap_text(f"WARNING: {warning}", 2)
     for note in task.notes:
@@ -176,10 +178,10 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
             shorten_text(framework),
             overall["folds"],
             format_interval(overall),
-            overall["verdict"],
+            _verdict_text(task, overall),
             format_interval(there),
             f"{null_mean} ± {null_error}",
-            there["verdict"],
+            _verdict_text(task, there),
             larger.get(framework, {}).get("verdict", "-"),
         ]
         rows.append(cells)
@@ -189,6 +191,12 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
         f"  {task.loss} minus F's ({level:.0%} interval); null: F fitted again, where F fails",
         *text_table(headers, rows, indent=2).splitlines(),
     ]
+
+
+def _verdict_text(task: TaskReport, row: Mapping[str, Any]) -> str:
+    """Return a verdict, and by which losses where those of some rows may be capped."""
+    by = f" ({row['by']})" if task.capping and row["by"] else ""
+    return f"{row['verdict']}{by}"
 
 
 def _by_framework(task: TaskReport, where: str) -> dict[str, Mapping[str, Any]]:

@@ -10,7 +10,8 @@ were drawn, nothing in them says how far off the mean is: t intervals of 95 % th
 46 % (``tests/benchmarks/coverage_tails.py``). So errors beyond the k-th largest of F count as if
 they were that large, for F, its re-fits and every candidate alike. What is estimated is the mean of
 that capped loss: k rows of F reach the cap, so its size is well known, and no single row
-outweighs the others. The cap rests on F alone, so no candidate can move it.
+outweighs the others. The cap rests on F alone, so no candidate can move it. Where the rows beyond
+it would decide, nothing is claimed by the capped loss (:mod:`amlb_ext.stats.heavy_tails`).
 
 Brier losses are at most 2 and need no cap.
 
@@ -38,6 +39,8 @@ SHARE_AT_CAP = 0.02
 FEWEST_AT_CAP = 10
 #: ... and never more than this share of a small table.
 MOST_AT_CAP = 0.2
+#: The square of a larger loss, which a variance needs, is no number.
+LARGEST_LOSS = 1e100
 #: A squared error of a target scaled to its range that is smaller than this is rounding.
 ROUNDING_LOSS = ROUNDING**2
 
@@ -70,9 +73,7 @@ class ErrorCap:
         >>> ErrorCap(loss=4.0).apply(np.array([1.0, 9.0])).tolist()
         [1.0, 4.0]
         """
-        if not np.isfinite(self.loss):
-            return losses
-        return np.minimum(losses, self.loss)
+        return np.minimum(losses, min(self.loss, LARGEST_LOSS))
 
     def sentence(self, span: float | np.ndarray | None = None) -> str:
         """Return what the cap does, in words; empty for no cap.
@@ -147,6 +148,7 @@ def cap_from_baseline(
     if k == 0:
         return NO_CAP
     cap = float(np.sort(largest)[-k])
-    if not cap > max(ROUNDING_LOSS, ROUNDING * largest.max()):
+    largest_known = largest.max(initial=0.0, where=np.isfinite(largest))
+    if not cap > max(ROUNDING_LOSS, ROUNDING * largest_known):
         return NO_CAP
     return ErrorCap(loss=cap, at_cap=int((losses >= cap).sum()), n=len(losses))

@@ -14,16 +14,22 @@ together with the correlations that they have (:mod:`amlb_ext.stats.step_down`):
 false claim is 1 - level, of which the question overall gets three quarters to begin with. Whether
 the gain is larger where F fails is asked only of candidates for which something was claimed, and
 adjusted among these.
+
+Squared errors are compared with a cap. Where the largest errors would decide, nothing is claimed by
+the capped ones (:mod:`amlb_ext.stats.heavy_tails`). Such a test stays in the family with a p-value
+of 1, so that leaving it out, which the same losses decided, makes no other test easier.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -33,8 +39,14 @@ from amlb_ext.stats.contrasts import (
     choose_weighting,
     compare_candidate,
 )
+from amlb_ext.stats.heavy_tails import (
+    NO_INTERVAL,
+    PlainContrast,
+    contrast_plainly,
+    withheld_figures,
+)
 from amlb_ext.stats.step_down import step_down_adjusted
-from amlb_ext.stats.weighted_mean import cluster_influence, p_value
+from amlb_ext.stats.weighted_mean import MeanEstimate, cluster_influence, p_value
 
 #: The three questions, as the column ``question`` has them.
 OVERALL = "overall"
@@ -57,11 +69,15 @@ COLUMNS = [
     "null_difference",
     "null_se",
     "p_null",
+    "rmse",
+    "rmse_f",
+    "by",
     "verdict",
     "reason",
 ]
-_NO_NUMBERS = {"candidate", "question", "rows", "weighted", "verdict", "reason"}
-_NUMBERS = [name for name in COLUMNS if name not in _NO_NUMBERS]
+_NO_NUMBERS = {"candidate", "question", "rows", "weighted", "by", "verdict", "reason"}
+#: Those of :data:`COLUMNS` that hold numbers.
+NUMBERS = [name for name in COLUMNS if name not in _NO_NUMBERS]
 #: Share of the chance of a false claim that the question "overall" is given to begin with: it comes
 #: first and decides. With .5 the two questions found less than one t test (chosen on exploratory
 #: draws among .5, .7, .8, .9).
@@ -75,6 +91,8 @@ def answer_questions(
     losses: pd.DataFrame,
     rows: ComparedRows,
     *,
+    cap: ErrorCap = NO_CAP,
+    span: np.ndarray | None = None,
     scored: pd.DataFrame | None = None,
     smallest: float = SMALLEST_EFFECTIVE_SIZE,
     no_claim: str = "",
@@ -84,9 +102,13 @@ def answer_questions(
     Parameters
     ----------
     losses : DataFrame of shape (n, m)
-        Losses per row, by candidate.
+        Losses per row, by candidate, as they are.
     rows : ComparedRows
         F's losses, the region's weights, clusters, the losses of F's re-fits, and the level.
+    cap : ErrorCap
+        The largest loss that counts, where a few rows would decide otherwise.
+    span : ndarray of shape (n,), optional
+        Length of 1 of the scaled target in the target's own unit, for the RMSE.
     scored : DataFrame of shape (n, m), bool, optional
         The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
         looked at.
@@ -102,8 +124,10 @@ def answer_questions(
         One row per candidate and question, question by question. ``p`` is the t test of the
         difference from F, ``p_null`` that of the difference from F's re-fits, ``p_adjusted`` what
         the verdict rests on; NaN where nothing was tested. ``verdict`` is ``better``, ``worse`` or
-        ``undecided``; ``no claim`` where nothing may be said where F fails; ``larger``,
-        ``smaller`` or ``undecided`` for the third question, which has no row where nobody asked it.
+        ``undecided``; ``no claim`` where nothing may be said; ``larger``, ``smaller`` or
+        ``undecided`` for the third question, which has no row where nobody asked it. ``by`` says
+        whether the figures are of ``capped`` losses or ``plain`` ones; ``rmse`` and ``rmse_f`` are
+        of plain ones always, NaN without ``span``.
 
     Raises
     ------
@@ -131,7 +155,14 @@ def answer_questions(
         loss_g = losses[name].to_numpy(dtype=float)
         try:
             candidate = _compare_both(
-                str(name), loss_g, rows, keep=keep, smallest=smallest, no_claim=no_claim
+                str(name),
+                loss_g,
+                rows,
+                cap=cap,
+                span=span,
+                keep=keep,
+                smallest=smallest,
+                no_claim=no_claim,
             )
         except DataError as error:
             raise DataError(
@@ -144,7 +175,7 @@ def answer_questions(
     claimed = set()
     for candidate, p in zip(candidates, overall, strict=True):
         verdict, reason = _overall_verdict(candidate.overall, p, alpha)
-        if verdict != "undecided":
+        if verdict in ("better", "worse"):
             claimed.add(candidate.name)
         answers.append(candidate.overall_record(p, verdict, reason))
     for candidate, p in zip(candidates, region, strict=True):
@@ -154,9 +185,49 @@ def answer_questions(
         answers.append(candidate.region_record(p, verdict, reason))
     asked = [c for c in candidates if c.name in claimed and not c.no_claim]
     answers += _concentration_records(asked, rows.level)
-    numbers = dict.fromkeys(_NUMBERS, float)
+    numbers = dict.fromkeys(NUMBERS, float)
     # numbers stay numbers where nobody is compared, too
     return pd.DataFrame(answers, columns=COLUMNS).astype(numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """One candidate on one set of rows: what capped losses say, and whether they may decide.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Of capped losses.
+    plain : PlainContrast
+    veto : str
+        Why capped losses may not decide; empty where they may.
+    null_difference, null_se : float
+        Of F's re-fits: plain and NaN where capped losses may not tell of these.
+    """
+
+    comparison: Comparison
+    plain: PlainContrast
+    veto: str
+    null_difference: float
+    null_se: float
+
+    @property
+    def p(self) -> float:
+        """For the family of tests; what may not be claimed is never rejected."""
+        p = self.comparison.p_both
+        return 1.0 if self.veto and np.isfinite(p) else p
+
+    def record(self, p_adjusted: float, verdict: str, reason: str) -> dict[str, object]:
+        return {
+            **self.comparison.record(),
+            "p_null": self.comparison.p_null,
+            "null_difference": self.null_difference,
+            "null_se": self.null_se,
+            "p_adjusted": p_adjusted,
+            "verdict": verdict,
+            "reason": reason,
+            **self.plain.record(self.veto),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +237,8 @@ class _Candidate:
     Attributes
     ----------
     name : str
-    overall : Comparison
-    region : Comparison or None
+    overall : _Judged
+    region : _Judged or None
         None where the rows have no weights worth using.
     no_claim : str
         Why nothing may be claimed where F fails; empty where it may.
@@ -178,8 +249,8 @@ class _Candidate:
     """
 
     name: str
-    overall: Comparison
-    region: Comparison | None
+    overall: _Judged
+    region: _Judged | None
     no_claim: str
     effective_size: float
     influence: np.ndarray
@@ -188,31 +259,24 @@ class _Candidate:
     def overall_record(
         self, p_adjusted: float, verdict: str, reason: str
     ) -> dict[str, object]:
-        return {
-            **self.overall.record(),
-            "question": OVERALL,
-            "p_null": np.nan,
-            "p_adjusted": p_adjusted,
-            "verdict": verdict,
-            "reason": reason,
-        }
+        record = self.overall.record(p_adjusted, verdict, reason)
+        return {**record, "question": OVERALL}
 
     def region_record(
         self, p_adjusted: float, verdict: str, reason: str
     ) -> dict[str, object]:
+        if self.region is not None:
+            record = self.region.record(p_adjusted, verdict, reason)
+            return {**record, "question": REGION}
         # without weights there are no numbers: those of all rows stand one question above
-        record: dict[str, object] = {
+        return {
             "candidate": self.name,
-            "rows": len(self.overall.loss_g),
+            "rows": len(self.overall.comparison.loss_g),
             "effective_size": self.effective_size,
             "weighted": False,
-        }
-        if self.region is not None:
-            record = {**self.region.record(), "p_null": self.region.p_null}
-        return {
-            **record,
             "question": REGION,
             "p_adjusted": p_adjusted,
+            "by": "",
             "verdict": verdict,
             "reason": reason,
         }
@@ -223,22 +287,26 @@ def _compare_both(
     loss_g: np.ndarray,
     rows: ComparedRows,
     *,
+    cap: ErrorCap,
+    span: np.ndarray | None,
     keep: np.ndarray,
     smallest: float,
     no_claim: str,
 ) -> _Candidate:
     kept = rows.subset(keep)
     own_losses = loss_g[keep]
+    own_span = None if span is None else span[keep]
     weighting = choose_weighting(kept.weights, kept.clusters, smallest)
     alike = replace(kept, weights=None, reweighted=None, refits=None)
-    overall = compare_candidate(name, own_losses, alike)
+    overall = _judge(name, own_losses, alike, cap, own_span)
     region = None
     if weighting.is_weighted:
-        region = compare_candidate(name, own_losses, kept)
+        region = _judge(name, own_losses, kept, cap, own_span)
         no_claim = no_claim or ("" if rows.refits is not None else NO_REFITS)
     else:
         no_claim = no_claim or why_no_region(weighting, smallest)
-    contrasts = np.where(keep, loss_g, 0.0) - np.where(keep, rows.loss_f, 0.0)
+    capped_g, capped_f = cap.apply(loss_g), cap.apply(rows.loss_f)
+    contrasts = np.where(keep, capped_g, 0.0) - np.where(keep, capped_f, 0.0)
     codes, n_clusters = _cluster_codes(rows)
     influence = cluster_influence(contrasts, keep.astype(float), codes, n_clusters)
     region_influence = np.zeros(n_clusters)
@@ -254,6 +322,47 @@ def _compare_both(
         influence=influence,
         region_influence=region_influence,
     )
+
+
+def _judge(
+    name: str,
+    loss_g: np.ndarray,
+    rows: ComparedRows,
+    cap: ErrorCap,
+    span: np.ndarray | None,
+) -> _Judged:
+    """Compare a candidate with F by capped losses, and ask whether these may decide."""
+    capped_refits = None if rows.refits is None else cap.apply(rows.refits)
+    capped_rows = replace(rows, loss_f=cap.apply(rows.loss_f), refits=capped_refits)
+    comparison = compare_candidate(name, cap.apply(loss_g), capped_rows)
+    contrast = partial(contrast_plainly, cap=cap, weights=rows.weights)
+    plain = contrast(loss_g, rows.loss_f, span=span)
+    estimate = comparison.estimate
+    veto = plain.veto(estimate.point, estimate.low, estimate.high)
+    judged = _Judged(
+        comparison=comparison,
+        plain=plain,
+        veto=veto,
+        null_difference=float("nan"),
+        null_se=float("nan"),
+    )
+    control, beside = comparison.control, comparison.beside_refits
+    if rows.refits is None or control is None or beside is None:
+        return judged
+    # where F fails a candidate must differ from F's re-fits as well, and by both losses
+    refit = rows.refits.to_numpy(dtype=float).mean(axis=1)
+    against = contrast(loss_g, refit, whose="that of F fitted again")
+    veto = veto or against.disagreement(beside.point, beside.low, beside.high)
+    judged = replace(
+        judged, veto=veto, null_difference=control.difference, null_se=control.se
+    )
+    null = contrast(refit, rows.loss_f)
+    half = 2 * control.se
+    if null.veto(
+        control.difference, control.difference - half, control.difference + half
+    ):
+        return replace(judged, null_difference=null.difference, null_se=float("nan"))
+    return judged
 
 
 def why_no_region(
@@ -293,7 +402,7 @@ def _adjusted_together(
     influences = [candidate.influence for candidate in candidates]
     for candidate in candidates:
         is_tested = candidate.region is not None and not candidate.no_claim
-        p_values.append(candidate.region.p_both if is_tested else np.nan)  # type: ignore[union-attr]
+        p_values.append(candidate.region.p if is_tested else np.nan)  # type: ignore[union-attr]
         influences.append(candidate.region_influence)
     if not candidates:
         return np.empty(0), np.empty(0)
@@ -305,22 +414,28 @@ def _adjusted_together(
 
 
 def _overall_verdict(
-    comparison: Comparison, p_adjusted: float, alpha: float
+    judged: _Judged, p_adjusted: float, alpha: float
 ) -> tuple[str, str]:
-    if not comparison.estimate.has_interval:
-        return "undecided", comparison.estimate.reason
+    estimate = judged.comparison.estimate
+    if judged.veto:
+        return "no claim", judged.veto
+    if not estimate.has_interval:
+        return "undecided", estimate.reason
     if not p_adjusted < alpha:  # so that NaN, no test, is undecided too
         return "undecided", "no significant difference from F"
-    word = "better" if comparison.estimate.point < 0 else "worse"
+    word = "better" if estimate.point < 0 else "worse"
     return word, f"significantly {word} than F"
 
 
 def _region_verdict(
     candidate: _Candidate, p_adjusted: float, alpha: float
 ) -> tuple[str, str]:
-    comparison = candidate.region
-    if candidate.no_claim or comparison is None:
+    if candidate.region is None:
         return "no claim", candidate.no_claim
+    # first of two reasons: no re-fits and no further rows would mend it
+    if candidate.region.veto or candidate.no_claim:
+        return "no claim", candidate.region.veto or candidate.no_claim
+    comparison = candidate.region.comparison
     if not comparison.estimate.has_interval:
         return "undecided", comparison.estimate.reason
     word = "better" if comparison.estimate.point < 0 else "worse"
@@ -342,8 +457,8 @@ def _concentration_records(
     estimates = []
     for candidate in asked:
         assert candidate.region is not None  # asked only where something may be claimed
-        rows = candidate.region.rows
-        contrasts = candidate.region.loss_g - rows.loss_f
+        rows = candidate.region.comparison.rows
+        contrasts = candidate.region.comparison.loss_g - rows.loss_f
         estimate = concentration_interval(
             contrasts,
             np.asarray(rows.weights),
@@ -357,13 +472,18 @@ def _concentration_records(
         estimate = rows.widen_by_calendar(estimate, influence)
         # the plain mean has no learnt weights, so its difference scatters as the weighted mean
         estimates.append(rows.widen(estimate, contrasts))
+    vetoes = [_concentration_veto(c, e) for c, e in zip(asked, estimates, strict=True)]
     p_values = np.array([p_value(estimate) for estimate in estimates])
+    # as above: what may not be claimed is not rejected, and no other test is easier for it
+    is_withheld = np.array([bool(veto) for veto in vetoes])
+    p_values[is_withheld & np.isfinite(p_values)] = 1.0
     influences = [c.region_influence - c.influence for c in asked]
     adjusted = step_down_adjusted(p_values, np.column_stack(influences))
     records: list[dict[str, object]] = []
-    for candidate, estimate, p, p_adjusted in zip(
-        asked, estimates, p_values, adjusted, strict=True
+    for candidate, estimate, veto, p, p_adjusted in zip(
+        asked, estimates, vetoes, p_values, adjusted, strict=True
     ):
+        assert candidate.region is not None
         verdict, reason = "undecided", estimate.reason or "may be the same everywhere"
         if p_adjusted < 1 - level:
             verdict = "larger" if estimate.point < 0 else "smaller"
@@ -372,7 +492,7 @@ def _concentration_records(
             {
                 "candidate": candidate.name,
                 "question": CONCENTRATED,
-                "rows": len(candidate.overall.loss_g),
+                "rows": len(candidate.overall.comparison.loss_g),
                 "difference": estimate.point,
                 "low": estimate.low,
                 "high": estimate.high,
@@ -380,8 +500,35 @@ def _concentration_records(
                 "p_adjusted": p_adjusted,
                 "effective_size": candidate.effective_size,
                 "weighted": True,
+                "by": candidate.overall.plain.by(veto),
                 "verdict": verdict,
                 "reason": reason,
             }
         )
+        if veto:
+            records[-1] |= withheld_figures(_plain_concentration(candidate), veto)
     return records
+
+
+def _plain_concentration(candidate: _Candidate) -> float:
+    """Return how much larger the gain is where F fails, by plain losses."""
+    assert candidate.region is not None
+    return candidate.region.plain.difference - candidate.overall.plain.difference
+
+
+def _concentration_veto(candidate: _Candidate, estimate: MeanEstimate) -> str:
+    """Return why capped losses may not say where the gain is larger; empty where they may."""
+    assert candidate.region is not None
+    overall, region = candidate.overall.plain, candidate.region.plain
+    if overall.tail_reason or region.tail_reason:
+        return overall.tail_reason or region.tail_reason
+    plain = _plain_concentration(candidate)
+    is_inside = estimate.low <= 0 <= estimate.high
+    is_inside &= estimate.low <= plain <= estimate.high
+    if is_inside or plain == estimate.point or plain * estimate.point > 0:
+        return ""
+    return (
+        "the largest errors decide: the gain is larger where F fails "
+        f"{'with' if estimate.point < 0 else 'without'} a cap on them, and smaller "
+        f"{'without' if estimate.point < 0 else 'with'} it, {NO_INTERVAL}"
+    )

@@ -9,13 +9,16 @@ S : standard deviation of the contrast with F over the R re-fits of F
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.stats.contrasts import ComparedRows, p_value_beside_fits
+from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
 
 #: Of the table of :func:`compare_pairs`, in the order in which reports show them.
@@ -46,6 +49,7 @@ def compare_pairs(
     scored: pd.DataFrame | None = None,
     apart: Collection[str] = (),
     smallest: float | None = None,
+    cap: ErrorCap = NO_CAP,
 ) -> pd.DataFrame:
     r"""Compare every two candidates on the rows that both predicted.
 
@@ -71,6 +75,9 @@ def compare_pairs(
     smallest : float, optional
         Where the weights of a pair's rows are worth fewer equal rows than this, all of them
         count alike; weights are used as given when omitted.
+    cap : ErrorCap
+        The largest loss that counts, unless the largest would decide: then the verdict is ``no
+        claim``, see :mod:`amlb_ext.stats.heavy_tails`.
 
     Returns
     -------
@@ -109,7 +116,9 @@ def compare_pairs(
             keep = (scored[name] & scored[other]).to_numpy(dtype=bool)
         both = losses.loc[keep, [name, other]].to_numpy(dtype=float)
         pairs.append(
-            _compare_two((str(name), str(other)), both, rows.subset(keep, smallest))
+            _compare_two(
+                (str(name), str(other)), both, rows.subset(keep, smallest), cap
+            )
         )
 
     # a claim about F itself is another question: it does not count among those of candidates
@@ -118,13 +127,18 @@ def compare_pairs(
         [p.framework in names_apart or p.other in names_apart for p in pairs],
         dtype=bool,  # no pair at all would be an array of floats
     )
-    p_holm = _adjusted_by_group(np.array([p.p for p in pairs], dtype=float), is_apart)
-    p_null = _adjusted_by_group(
-        np.array([p.p_null for p in pairs], dtype=float), is_apart
-    )
+    is_withheld = np.array([bool(pair.veto) for pair in pairs], dtype=bool)
+    adjusted = []
+    for values in ([p.p for p in pairs], [p.p_null for p in pairs]):
+        # what may not be claimed stays in the family, and is never rejected
+        tested = np.where(is_withheld, 1.0, np.array(values, dtype=float))
+        p_values = _adjusted_by_group(tested, is_apart)
+        adjusted.append(np.where(is_withheld, np.nan, p_values))
     records = []
-    for pair, p, q in zip(pairs, p_holm, p_null, strict=True):
-        verdict, reason = _verdict(pair.estimate, p, q, 1 - level)
+    for pair, p, q in zip(pairs, *adjusted, strict=True):
+        verdict, reason = "no claim", pair.veto
+        if not pair.veto:
+            verdict, reason = _verdict(pair.estimate, p, q, 1 - level)
         records.append(
             {
                 **pair.record(),
@@ -151,6 +165,7 @@ class _Pair:
     estimate: MeanEstimate
     null_spread: float
     p_null: float
+    veto: str
 
     @property
     def p(self) -> float:
@@ -172,10 +187,21 @@ class _Pair:
 
 
 def _compare_two(
-    names: tuple[str, str], losses: np.ndarray, rows: ComparedRows
+    names: tuple[str, str], losses: np.ndarray, rows: ComparedRows, cap: ErrorCap
 ) -> _Pair:
     """Compare two candidates, whose losses are the columns ``(n, 2)``."""
+    contrast = partial(contrast_plainly, cap=cap, weights=rows.weights)
+    plain = contrast(losses[:, 0], losses[:, 1], whose=f"{names[1]}'s")
+    # of F's loss: that of a bad candidate lies beyond the cap on many rows, which is no tail
+    tail = contrast(losses[:, 0], rows.loss_f).tail_reason
+    if not tail and plain.f.infinite:
+        tail = plain.f.sentence(plain.whose)
+    losses = cap.apply(losses)
+    refits = None if rows.refits is None else cap.apply(rows.refits)
+    rows = replace(rows, loss_f=cap.apply(rows.loss_f), refits=refits)
     estimate = rows.contrast(losses[:, 0], losses[:, 1])
+    veto = tail or plain.disagreement(estimate.point, estimate.low, estimate.high)
+    estimate = plain.without_interval(estimate, veto)
     spread, n_refits = rows.refit_spread()
     null_spread, p_null = float("nan"), float("nan")
     # the difference of two independent fits has the variance of both
@@ -190,6 +216,7 @@ def _compare_two(
         estimate=estimate,
         null_spread=null_spread,
         p_null=p_null,
+        veto=veto,
     )
 
 

@@ -240,8 +240,7 @@ def certify_with_null(
         notes.append(unbeaten)
     if evaluation.capped_note:
         notes.append(evaluation.capped_note)
-    if capping:
-        notes.append(f"in the measures {capping}; mean losses are not capped")
+    notes += capping
     certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,

@@ -27,6 +27,7 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.capped_errors import cap_from_baseline
+from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
@@ -303,14 +304,14 @@ def _join_reference(
 
 def cap_errors(
     rows: TaskRows, evaluation: TaskEvaluation
-) -> tuple[TaskEvaluation, str]:
-    """Return the evaluation with the squared errors of a regression capped, and how in words.
+) -> tuple[TaskEvaluation, list[str]]:
+    """Return the evaluation with the squared errors of a regression capped, and notes that say how.
 
     The cap comes from F's errors on all untouched test rows and holds for every model and part:
     a made row's loss is set against a real one's. Classes have bounded losses and no cap.
     """
     if rows.labels:
-        return evaluation, ""
+        return evaluation, []
     full = evaluation.parts["full"].losses
     cap = cap_from_baseline(full.baseline, full.clusters)
     parts = {}
@@ -324,7 +325,11 @@ def cap_errors(
     spans = []
     for train, _ in rows.folds.values():
         spans.append(TargetEncoder(rows.kind, rows.labels, train.target).span)
-    return replace(evaluation, parts=parts), cap.sentence(np.array(spans))
+    text = cap.sentence(np.array(spans))
+    notes = [f"in the measures {text}; mean losses are not capped"] if text else []
+    plain = contrast_plainly(full.baseline, full.baseline, cap=cap)
+    notes += [plain.tail_reason] if plain.tail_reason else []
+    return replace(evaluation, parts=parts), notes
 
 
 def file_refits_note(rows: TaskRows, refits: int) -> str:

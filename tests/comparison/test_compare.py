@@ -226,3 +226,76 @@ def test_what_the_weights_owe_to_each_part_is_known(answered):
     )
     assert alone.reweighted is None
     np.testing.assert_array_equal(alone.weights, found.weights)
+
+
+def heavy_claims(n=600):
+    """27 claims among rows of nearly nothing; F the median, and a model that finds the claims."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
+    y = rng.exponential(2.0, size=n)
+    claims = rng.choice(n, 10, replace=False)
+    y[claims] = rng.uniform(2000, 9000, len(claims))
+    found = y + rng.normal(0, 3, n) + 1.5
+    return X, y, np.full(n, np.median(y)), found
+
+
+def test_a_heavy_tail_gets_no_verdict_and_its_plain_figures():
+    X, y, F, found = heavy_claims()
+    result = hs.compare(F, {"found": found}, X, y)
+    told = result.row("found", "overall")
+    rmse, rmse_f = (np.sqrt(np.mean((f - y) ** 2)) for f in (found, F))
+    assert (told["rmse"], told["rmse_f"]) == pytest.approx((rmse, rmse_f))
+    assert told["relative"] == pytest.approx((rmse / rmse_f) ** 2 - 1)
+    assert (told["verdict"], told["by"]) == ("no claim", "plain")
+    (sentence,) = result.headline()
+    assert sentence.startswith(
+        "found: no verdict over all rows. By the plain squared error it has 100 % less loss than "
+        "F (RMSE "
+    )
+    assert "decide by another loss, e.g. the absolute error" in sentence
+    assert f"RMSE (F {rmse_f:.4g}".replace(" ", "")[:9] in result.text().replace(
+        " ", ""
+    )
+    assert "no claim (plain)" in result.text()
+    page = result.to_html()
+    assert "no claim (plain)" in page
+    assert "RMSE (F " in page
+    assert not (result.slices["verdict"].isin(["better", "worse"])).any()
+
+
+def test_one_absurd_prediction_is_told_and_leaves_the_others_alone():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    y = 3 * X["a"].to_numpy() + rng.normal(size=400)
+    good = 3 * X["a"].to_numpy()
+    absurd = good.copy()
+    absurd[7] = 1e209
+    F = 2 * X["a"].to_numpy()
+    candidates = {"good": good, "absurd": absurd}
+    result = hs.compare(F, candidates, X, y, kind="regression")
+    assert result.table["overall"].to_dict() == {"good": "better", "absurd": "no claim"}
+    assert "too large for a number on 1 of 400 rows" in result.text()
+    assert "no claim" in result.to_html()
+    absurd_f = hs.compare(absurd, {"good": good}, X, y, kind="regression")
+    assert absurd_f.table["overall"].tolist() == ["no claim"]
+    assert absurd_f.headline()[0].startswith(
+        "good: no verdict over all rows. F's squared"
+    )
+    assert "<svg" in absurd_f.to_html()
+
+
+def test_the_note_on_re_fits_is_plain_where_the_largest_errors_decide():
+    X, y, _, found = heavy_claims()
+    F = RandomForestRegressor(5, min_samples_leaf=200, random_state=0)
+    F.fit(X.to_numpy()[:300], y[:300])
+    rows = slice(300, 600)
+    result = hs.compare(
+        F,
+        {"found": found[rows]},
+        X.to_numpy()[rows],
+        y[rows],
+        train=(X.to_numpy()[:300], y[:300]),
+    )
+    control = [note for note in result.notes if "F fitted again differs" in note]
+    assert all("as errors are, without a cap" in note for note in control)
+    assert result.table["overall"].tolist() == ["no claim"]

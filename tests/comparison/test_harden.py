@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import amlb_ext as hs
-from amlb_ext.core.errors import ConfigError, ModelError
+from amlb_ext.core.errors import ModelError
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.evaluation import evaluate_task
 from amlb_ext.validity.task_measures import measure_task

@@ -217,3 +217,68 @@ def test_the_workflow_of_the_page_runs(files, tmp_path):
         assert done.returncode == 0, done.stderr
     assert "::notice title=hardsynth gate met::new on new.csv" in done.stdout
     assert ElementTree.parse(files / "junit.xml").getroot().get("tests") == "1"
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory):
+    """Costs of which few rows hold most: F, ``finds`` has them, ``misses`` is near on the rest."""
+    folder = tmp_path_factory.mktemp("gate") / "heavy"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500)})
+    y = rng.exponential(2.0, size=500)
+    y[:8] = 3000.0
+    table["cost"] = y
+    table.to_csv(folder / "new.csv", index=False)
+    light = y + rng.normal(size=500)
+    predictions = {
+        "f": np.where(y > 2999, 2600.0, y + 2 * rng.normal(size=500)),
+        "finds": np.where(y > 2999, 2990.0, light + 5),
+        "misses": np.where(y > 2999, 20.0, light),
+    }
+    for name, f in predictions.items():
+        pd.DataFrame({"prediction": f}).to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("need", ["better", "not-worse"])
+def test_a_capped_loss_passes_no_gate_that_the_largest_errors_decide(
+    heavy, need, capsys, tmp_path
+):
+    words = ["gate", str(heavy / "new.csv"), "--target", "cost", "--need", need]
+    words += ["--baseline", str(heavy / "f.csv"), *candidate(heavy, "misses")]
+    words += [*candidate(heavy, "finds"), "--junit", str(tmp_path / "gate.xml")]
+    assert main([*words, "--json"]) == 3
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert {check["outcome"] for check in checks} == {"no claim"}
+    by_name = {check["candidate"]: check for check in checks}
+    assert by_name["misses"]["rmse"] > by_name["misses"]["rmse_f"] > 50
+    assert by_name["finds"]["change"] < -0.9
+    assert by_name["finds"]["low"] is None
+    for case in ElementTree.parse(tmp_path / "gate.xml").iter("error"):
+        assert "the largest errors decide" in case.text
+        assert "; RMSE " in case.text
+
+
+def test_not_worse_by_capped_errors_must_not_be_worse_by_plain_ones():
+    row = {
+        "task": "t",
+        "framework": "G",
+        "where": "all rows",
+        "relative": 0.01,
+        "low": -0.002,
+        "high": 0.006,
+        "loss_f": 0.2,
+        "rmse": 11.0,
+        "rmse_f": 10.0,
+        "verdict": "undecided",
+        "reason": "",
+    }
+    result = check_gate(pd.DataFrame([row]), need="not-worse", margin=0.05)
+    assert result.outcome == "no claim"
+    assert "but +21 % without a cap" in result.checks[0].sentence
+    lighter = check_gate(
+        pd.DataFrame([row | {"rmse": 10.1}]), need="not-worse", margin=0.05
+    )
+    assert lighter.outcome == "met"
+    assert "RMSE 10.1, F 10" in lighter.checks[0].sentence

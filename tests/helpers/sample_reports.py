@@ -258,6 +258,9 @@ def _contrasts(rng, name, frameworks, no_claim):
                     "null_difference": rng.normal(0, 0.002),
                     "null_se": 0.0021,
                     "p_null": rng.uniform(),
+                    "rmse": np.nan,
+                    "rmse_f": np.nan,
+                    "by": "capped",
                     "verdict": verdict,
                     "reason": reason,
                 }

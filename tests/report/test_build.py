@@ -36,7 +36,7 @@ COLUMNS = {
     "contrasts": (
         "task framework where folds rows loss loss_f difference low high relative p "
         "p_adjusted effective_size weighted null_difference null_se p_null from_region "
-        "from_elsewhere verdict reason"
+        "from_elsewhere rmse rmse_f by verdict reason"
     ),
     "slice_losses": (
         "task slice framework rows loss low high difference difference_low difference_high"

@@ -134,17 +134,40 @@ def test_the_numbers_are_weighted_means():
 
 
 def test_large_errors_of_a_regression_count_no_more_than_the_cap():
-    """2 % of 600 rows is 12: one absurd error of a framework costs no more than one of F's."""
+    """2 % of 600 rows is 12: a large error of a framework costs no more than one of F's."""
     planted = Planted().add("g", 0.8)
-    planted.full.f["g"][7] = 1e6
+    planted.full.f["g"][7] = 3.0
     found = planted.compare()
     cap = np.sort(planted.f**2)[-12]
     told = row(found, "g", "all rows")
     loss, loss_f = np.minimum(planted.full.f["g"] ** 2, cap), planted.f**2
     assert told["loss"] == pytest.approx(loss.mean())
     assert told["loss_f"] == pytest.approx(np.minimum(loss_f, cap).mean())
-    assert told["verdict"] == "better"
+    assert (told["verdict"], told["by"]) == ("better", "capped")
+    assert told["rmse"] == pytest.approx(np.sqrt((planted.full.f["g"] ** 2).mean()))
     assert found.cap.sentence().endswith("(F errs by as much on 12 of 600 rows)")
+
+
+@pytest.mark.parametrize("error", [1e6, 1e209])
+def test_one_absurd_error_leaves_no_verdict_by_the_cap(error):
+    planted = Planted().add("g", 0.8).add("h", 0.9)
+    planted.full.f["g"][7] = error
+    found = planted.compare()
+    for where in ("all rows", "region"):
+        told = row(found, "g", where)
+        assert (told["verdict"], told["by"]) == ("no claim", "plain")
+        assert np.isnan(told["low"])
+        assert np.isnan(told["p_adjusted"])
+    assert row(found, "h", "all rows")["verdict"] == "better"
+    (pair,) = found.pairs.to_dict("records")
+    assert pair["verdict"] == "no claim"
+    overall = row(found, "g", "all rows")
+    parts = overall["from_region"] + overall["from_elsewhere"]
+    assert (
+        np.isnan(parts)
+        if error > 1e200
+        else parts == pytest.approx(overall["relative"])
+    )
 
 
 def test_intervals_of_a_higher_level_hold_those_of_a_lower():
