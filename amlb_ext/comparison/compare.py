@@ -124,8 +124,8 @@ def compare(
     -----
     Losses are the Brier loss (where a model names labels alone: wrong decisions), or the squared
     error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F
-    (:mod:`amlb_ext.stats.capped_errors`). Where the largest errors would decide there is no verdict,
-    and the plain figures stand (:mod:`amlb_ext.stats.heavy_tails`).
+    (:mod:`amlb_ext.stats.capped_errors`). Where the largest errors would decide there is no
+    verdict, and the plain figures stand (:mod:`amlb_ext.stats.heavy_tails`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the
     correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.

@@ -62,7 +62,7 @@ class FailureRegion:
         if rule.by_decision:
             return f"{rule.rule}: {rule.reason}"
         if rule.rule == "quantile":
-            return f"{rule.rule}: {rule.reason}"
+            return f"the {self.is_bad.mean():.0%} of the rows with the largest loss"
         return f"{rule.rule}: {RULES[rule.rule][1]}, alpha {rule.alpha:.3g}"
 
 

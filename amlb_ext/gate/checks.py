@@ -209,10 +209,11 @@ def check_settings(need: str, where: str, margin: float) -> None:
     if where not in _QUESTIONS:
         raise ConfigError(f"where is {where!r}", "give 'overall' or 'failures'")
     # a margin of 0 would ask for better, under another name
-    if not (np.isfinite(margin) and margin > 0):
+    if not 0 < margin < 1:
         raise ConfigError(
             f"the margin is {margin:g}",
-            "give a share of F's loss above 0, e.g. 0.05; for no margin ask for better",
+            "give a share of F's loss between 0 and 1, e.g. 0.05 for 5 %; for no margin ask for "
+            "better",
         )
 
 

@@ -22,7 +22,7 @@ from amlb_ext.hardening.assemble import HardFold, assemble_fold
 from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.made_rows.sides import make_both_sides
 from amlb_ext.hardening.prepare import CrossFit, prepare
-from amlb_ext.hardening.rules import RULES
+from amlb_ext.hardening.rules import BY_KIND, RULES
 
 __all__ = [
     "HardFold",
@@ -176,7 +176,7 @@ def check_several_targets(config: GenerateConfig) -> None:
     """
     rule = config.hardness.rule
     # "auto" chooses a rule for the kind of the task
-    if rule != "auto" and RULES[rule][0] == "classification":
+    if rule not in BY_KIND and RULES[rule][0] == "classification":
         fitting = []
         for name, (family, _) in RULES.items():
             if family != "classification":

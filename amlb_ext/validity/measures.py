@@ -246,8 +246,9 @@ def measure_region(
         if rows < MIN_ROWS:
             return missing_measure(name, too_few_text(rows, what), source, 0.5, ">=")
     area = clustered_auc(weights, bad, clusters)
-    # a constant w has an AUC of .5 without error, which its interval does not show
-    is_above_chance = bool(np.ptp(weights) > 0 and area.low > 0.5)
+    # a constant w has an AUC of .5 without error, which its interval does not show; and where every
+    # bad row weighs more than every other there is no error, and so no interval
+    is_above_chance = bool(np.ptp(weights) > 0 and (area.low > 0.5 or area.point == 1))
     region = make_measure(
         name,
         area.point,

@@ -32,6 +32,7 @@ LOOSE = {
     "agreement": {"filter": False},
     "split": {"folds": 1},
     "seed": 5,
+    "hardness": {"rule": "paper", "most": 1.0},
 }
 
 
