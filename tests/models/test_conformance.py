@@ -22,6 +22,7 @@ from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.labels import Labels
+from amlb_ext.suite import SuiteFiles
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -73,6 +74,14 @@ def named(said: Answers, X, name: str) -> pd.DataFrame:
             ["yes", "prediction", "no"]
         ]
     return pd.DataFrame({"prediction": said.f}, index=X.index)
+
+
+def plain_rows(said: Answers, y, name: str) -> np.ndarray:
+    """Return the loss of each row by the model's own answers."""
+    if not is_classifier_name(name):
+        return (y.to_numpy() - said.f) ** 2
+    truth = np.column_stack([y == label for label in LABELS])
+    return ((said.f - truth) ** 2).sum(axis=1)
 
 
 def plain_loss(said: Answers, y, name: str) -> float:
@@ -153,6 +162,60 @@ def test_the_rows_of_a_series_may_stand_in_another_order(name):
     moved = y.sample(frac=1, random_state=1)
     first = hs.failures(model, X, y).rows["loss"]
     pd.testing.assert_series_equal(hs.failures(model, X, moved).rows["loss"], first)
+
+
+HARDENED = [
+    "sklearn.scaled LogisticRegression",
+    "sklearn.FixedThresholdClassifier",
+    "sklearn.RandomForestRegressor",
+    "lightgbm.LGBMClassifier",
+    "xgboost.XGBRegressor",
+    "catboost.CatBoostClassifier yes first",
+    "hand-made.classifier",
+    "hand-made.regressor",
+]
+
+
+@pytest.mark.parametrize("name", HARDENED)
+def test_a_suite_holds_what_the_model_gets_wrong(name, tmp_path):
+    model = fitted(name)
+    _, _, X, y = rows_of(name)
+    rows = X.assign(**{y.name: y})
+    settings = {
+        "split": {"folds": 1},
+        "search": {"copies": 0},
+        "synthesizer": {"times": 0.0},
+        "composition": ["bad"],
+        "train_hard": False,
+    }
+    hs.harden(
+        rows,
+        y.name,
+        model=model,
+        out=tmp_path / "suite",
+        settings=settings,
+        certificate="none",
+    )
+    suite = SuiteFiles.load(tmp_path / "suite")
+    [task] = [task for task in suite.amlb_tasks if task.endswith("_full")]
+    full = suite.provenance(task, 0)
+    said = answers(model, X, name)
+    tested = full["source_row"].to_numpy()
+    loss = full["loss"] * (
+        1.0 if is_classifier_name(name) else _range_of_train(suite, task) ** 2
+    )
+    own = plain_rows(said, y, name)[tested]
+    np.testing.assert_allclose(loss, own, rtol=1e-5, atol=1e-9)
+    if is_classifier_name(name):
+        wrong = (np.array(LABELS)[said.decided] != y.to_numpy())[tested]
+        np.testing.assert_array_equal(full["origin"] == "bad", wrong)
+
+
+def _range_of_train(suite, task) -> float:
+    train, _ = suite.pair(task, 0)
+    coding = suite.coding(task)
+    _, target = coding.decode(coding.read_csv(train))
+    return float(np.ptp(target.to_numpy(dtype=float)))
 
 
 FROM_FILES = [
