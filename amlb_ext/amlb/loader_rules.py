@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.amlb.safe_text import (
-    BAD_NAME,
+    check_columns,
     is_boolean,
     is_number,
     labels_survive,
@@ -83,12 +83,7 @@ def check_pair(
     shape_problem = _check_shapes(train, test, target, train_csv.name)
     if shape_problem:
         return [shape_problem]
-    problems: list[str] = []
-    for name in train.columns:
-        if not name or BAD_NAME.search(name):
-            problems.append(
-                f"The column name {name!r} holds characters that break frameworks."
-            )
+    problems = check_columns(list(train.columns))
     if len(train.columns) < 2:
         problems.append("There is no feature beside the target.")
     for name in train.columns:

@@ -17,10 +17,14 @@ from amlb_ext.core.missing import reads_as_missing
 
 #: Labels that would name the last two columns of AMLB's predictions.
 TAKEN_LABELS = frozenset({"predictions", "truth"})
-#: Characters that break a framework's column names (flaml and LightGBM, XGBoost).
-BAD_NAME = re.compile(
-    r"[\[\]{}:,\"<>\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]"
+#: Characters for which XGBoost, LightGBM or flaml refuses a column, or renames it.
+_BAD_NAME = re.compile(
+    r"[\[\]{}:,\"<>\s\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]"
 )
+#: Names that no framework changes; what a text file may need to quote is left out.
+_GOOD_NAME = re.compile(r"[A-Za-z0-9_./()?!@$&*+=^|~-]{1,100}")
+#: Characters of a written name.
+_LONGEST_NAME = 100
 
 #: Integers of one spelling each, which pandas reads into 64 bits.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9]\d{0,14}")
@@ -163,31 +167,81 @@ def _is_safe_label(label: str) -> bool:
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Return column names that every framework accepts, distinct, in order.
+    """Return column names that every framework takes as they are, distinct, in order.
+
+    Good names stay, unless another one differs from them by case or in marks such as ``-`` alone,
+    which some framework would take for the same name. Others become letters, digits and ``_``.
 
     Examples
     --------
-    >>> safe_columns(["age", "a[0]", "a(0)", "", "a_0_"])
-    ('age', 'a_0__2', 'a(0)', 'column', 'a_0_')
+    >>> safe_columns(["age", "a[0]", "a b", "a_b", "A_B", "", "2020", "Größe"])
+    ('age', 'a_0_', 'a_b_3', 'a_b', 'A_B_2', 'column', 'c_2020', 'Grosse')
     """
-    taken = {name.lower() for name in names if _is_safe_name(name)}
-    safe_names = []
-    for name in names:
-        if _is_safe_name(name):
-            safe_names.append(name)
-            continue
-        base = BAD_NAME.sub("_", name) or "column"
+    written: dict[int, str] = {}
+    taken: set[str] = set()
+    # a name that needs no replacement comes before one that may be replaced by it
+    is_plain = [_is_good_name(name) and name == _plain_name(name) for name in names]
+    order = sorted(range(len(names)), key=lambda position: not is_plain[position])
+    for position in order:
+        name = names[position]
+        base = name
+        if not _is_good_name(name) or _name_key(name) in taken:
+            base = _plain_name(name)
         candidate, number = base, 1
-        while candidate.lower() in taken:
+        while _name_key(candidate) in taken:
             number += 1
             candidate = f"{base}_{number}"
-        taken.add(candidate.lower())
-        safe_names.append(candidate)
-    return tuple(safe_names)
+        taken.add(_name_key(candidate))
+        written[position] = candidate
+    return tuple(written[position] for position in range(len(names)))
 
 
-def _is_safe_name(name: str) -> bool:
-    return bool(name) and not BAD_NAME.search(name)
+def check_columns(names: Sequence[str]) -> list[str]:
+    """Return what a framework would do to column names of a file, one sentence each.
+
+    Examples
+    --------
+    >>> check_columns(["age", "a b", "a_b"])
+    ["The column name 'a b' holds characters that break frameworks.", \
+"The column names 'a b' and 'a_b' are one name to a framework."]
+    """
+    problems = []
+    first: dict[str, str] = {}
+    for name in names:
+        if not name or _BAD_NAME.search(name):
+            problems.append(
+                f"The column name {name!r} holds characters that break frameworks."
+            )
+        other = first.setdefault(_name_key(name), name)
+        if other != name:
+            problems.append(
+                f"The column names {other!r} and {name!r} are one name to a framework."
+            )
+    return problems
+
+
+def _is_good_name(name: str) -> bool:
+    """Whether no framework changes a name, or takes it for a value."""
+    looks_like_a_value = reads_as_missing(name) or is_number(name)
+    return _GOOD_NAME.fullmatch(name) is not None and not looks_like_a_value
+
+
+def _name_key(name: str) -> str:
+    """Return what names have in common that a framework may take for one."""
+    return re.sub(r"[^a-z0-9]", "_", _without_accents(name).lower())
+
+
+def _plain_name(name: str) -> str:
+    """Return a name in letters, digits and ``_`` that stands for another one."""
+    plain = re.sub(r"[^A-Za-z0-9]", "_", _without_accents(name))[:_LONGEST_NAME]
+    if not plain.strip("_"):
+        return "column"
+    return plain if _is_good_name(plain) else f"c_{plain}"
+
+
+def _without_accents(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
 
 
 def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...]:
@@ -220,9 +274,7 @@ def _is_numbered(text: str, prefix: str) -> bool:
 
 def _to_ascii(text: str) -> str:
     """Return what a reader needs to recognise a text, in characters that break nothing."""
-    # NFKD takes accents off their letters: what is not ASCII then is dropped.
-    decomposed = unicodedata.normalize("NFKD", text)
-    ascii_text = decomposed.encode("ascii", "ignore").decode()
+    ascii_text = _without_accents(text).encode("ascii", "ignore").decode()
     ascii_text = ascii_text.lower().strip()
     plain = re.sub(r"[^a-z0-9.-]+", "_", ascii_text)
     return plain[:_KEPT_CHARACTERS].strip("_")

@@ -15,6 +15,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.frames import plain_frame
+from amlb_ext.core.label_notes import label_notes
 from amlb_ext.core.missing import missing_lookalikes
 from amlb_ext.core.numbers import (
     MAX_EXACT_INTEGER,
@@ -262,6 +263,7 @@ def _make_target(
             f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}"
         )
     classes = pd.Series(pd.Categorical(text, categories=labels), name=values.name)
+    notes += label_notes(str(values.name), labels)
     notes += _lookalike_notes(str(values.name), classes)
     return final_kind, classes, tuple(labels), notes
 

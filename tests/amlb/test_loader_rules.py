@@ -69,6 +69,16 @@ CASES = {
         lambda f: f.rename(columns={"x": "x[0]"}),
         "'x[0]' holds characters",
     ),
+    "blank in a name": (
+        lambda f: f.rename(columns={"x": "x y"}),
+        lambda f: f.rename(columns={"x": "x y"}),
+        "'x y' holds characters",
+    ),
+    "names by case": (
+        lambda f: f.rename(columns={"x": "C"}),
+        lambda f: f.rename(columns={"x": "C"}),
+        "'C' and 'c' are one name",
+    ),
     "doubled column": (
         lambda f: f.set_axis(["x", "x", "c", "b", "y"], axis=1),
         same,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.amlb.safe_text import (
+    check_columns,
     is_safe_text,
     labels_survive,
     normalize_text,
@@ -54,8 +55,49 @@ def test_written_labels_survive_and_replaced_ones_keep_their_order(labels):
 @given(names=TEXTS)
 def test_column_names_are_clean_and_apart(names):
     written = safe_columns(names)
-    assert len(set(written)) == len(names)
+    assert len({name.lower() for name in written}) == len(names)
+    assert check_columns(written) == []
     assert not any(set(name) & set('[]{}:,"<>\n\r\x00') or not name for name in written)
+
+
+#: Names of columns, and what is written for them.
+NAMES = [
+    (["age", "education-num", "Sepal.Length", "a(0)"], None),
+    (["a b", "a_b"], ["a_b_2", "a_b"]),
+    (["a-b", "a.b"], ["a-b", "a_b_2"]),
+    (["Age", "age", "AGE "], ["Age", "age_2", "AGE_"]),
+    (["x[0]", "x[1]", "x<1", "x,1"], ["x_0_", "x_1_", "x_1", "x_1_2"]),
+    (['"q"', "k:v", "{u}", "a\tb", "a\nb"], ["_q_", "k_v", "_u_", "a_b", "a_b_2"]),
+    (["", " ", "\u4fa1\u683c"], ["column", "column_2", "column_3"]),
+    (["2020", "1.5", "1e3", "1st"], ["c_2020", "c_1_5", "c_1e3", "1st"]),
+    (["inf", "NA", "None", "nano"], ["c_inf", "c_NA", "c_None", "nano"]),
+    (["Gr\u00f6\u00dfe", "caf\u00e9", "cafe\u0301"], ["Grosse", "cafe", "cafe_2"]),
+    (["x" * 300, "x" * 301], ["x" * 100, "x" * 100 + "_2"]),
+    (["column", "", "column_2"], ["column", "column_3", "column_2"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "written"), NAMES)
+def test_names_that_a_framework_would_change(names, written):
+    assert list(safe_columns(names)) == (written or names)
+    assert check_columns(safe_columns(names)) == []
+
+
+@pytest.mark.parametrize("module", ["lightgbm", "xgboost"])
+def test_boosters_take_every_written_name(module):
+    booster = pytest.importorskip(module, reason=f"{module} is not installed")
+    names = [name for case, _ in NAMES for name in case]
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        rng.normal(size=(60, len(names))), columns=list(safe_columns(names))
+    )
+    if module == "lightgbm":
+        model = booster.LGBMRegressor(n_estimators=2, min_child_samples=5, verbose=-1)
+        model.fit(rows, rng.normal(size=60))
+        assert list(model.booster_.feature_name()) == list(rows)
+    else:
+        model = booster.XGBRegressor(n_estimators=2).fit(rows, rng.normal(size=60))
+        assert list(model.get_booster().feature_names) == list(rows)
 
 
 def test_replacements_avoid_texts_that_look_like_them():
