@@ -65,12 +65,12 @@ for model in candidates.values():
 # Where does F fail?
 # ------------------
 #
-# The rule ``wrong`` calls a row bad if F gives its true class a probability of at most one half.
+# A row is bad if F decides it wrongly, by its ``predict``.
 # hardsynth looks for slices in one half of the rows and counts failures in the other half.
 
 import hardsynth as hs
 
-hs.failures(F, X_new, y_new, rule="wrong")
+hs.failures(F, X_new, y_new)
 
 # %%
 # The first slices name customers who call often, which is what the linear model cannot represent.
@@ -87,7 +87,6 @@ result = hs.compare(
     X_new,
     y_new,
     train=(X_train, y_train),
-    rule="wrong",
 )
 result
 
@@ -134,7 +133,7 @@ print(f"{page.stat().st_size / 1024:.0f} KiB")
 #
 # .. code-block:: console
 #
-#    $ hardsynth compare new.csv --target left --baseline F.skops --rule wrong \
+#    $ hardsynth compare new.csv --target left --baseline F.skops \
 #          --candidate boosting=boosting.skops --candidate bayes=bayes.skops \
 #          --train old.csv --html answer.html
 #

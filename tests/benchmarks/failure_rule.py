@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -39,6 +40,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from amlb_ext.comparison.compare import compare_labelled
+from amlb_ext.comparison.failures import failures
 from amlb_ext.comparison.labelled import read_labelled_rows
 from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.region import find_region
@@ -167,6 +169,18 @@ def measure(F, candidates, train, rows, pool, kind, config, seed):
     return out
 
 
+def noise(draws: int = 40) -> float:
+    """Return how often a region is found where F is a constant and y has nothing to do with X."""
+    found = 0
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
+        y = (rng.random(600) < 0.4).astype(int)
+        F = DummyClassifier().fit(X[:200], y[:200])
+        found += not failures(F, X[200:], y[200:]).problem
+    return found / draws
+
+
 def main(folder: str, draws: int = 3, seed: int = 0) -> None:
     """Measure both rules on all tables."""
     warnings.simplefilter("ignore")
@@ -194,6 +208,7 @@ def main(folder: str, draws: int = 3, seed: int = 0) -> None:
                     records.append({"table": table, "F": name, "rule": rule, **found})
             print(table, draw, file=sys.stderr)
     measures = pd.DataFrame(records)
+    print(f"regions found on noise: {noise():.3f}")
     by_rule = measures.drop(columns=["table", "F"]).groupby("rule")
     mean, error = by_rule.mean(), by_rule.sem()
     print(
