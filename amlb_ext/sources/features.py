@@ -23,7 +23,7 @@ def read_features(
     Parameters
     ----------
     path : Path
-        ``.csv``, ``.parquet`` or ``.arff``.
+        As :func:`~amlb_ext.sources.read_table.read_table` takes it.
     columns : sequence of Column
         The task's.
     target : str
