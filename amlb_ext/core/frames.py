@@ -94,8 +94,11 @@ them)
 def _as_frame(table: Any, what: str) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
         return table
+    # lazy frames of polars, and those of Dask
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):
         table = table.collect()
+    elif hasattr(table, "columns") and hasattr(table, "compute"):
+        return _as_frame(table.compute(), what)
     shape = getattr(table, "shape", None)
     if shape is not None and len(shape) != 2 and not _has_fields(table):
         raise _no_table(f"has the shape {tuple(shape)}", what)
@@ -262,10 +265,11 @@ def _plain_column(values: pd.Series, what: str) -> pd.Series:
             return values.astype(object).where(values.notna(), None)
         return values.astype(bool)
     if pd.api.types.is_numeric_dtype(dtype):
+        is_plain = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+        if is_plain or dtype == np.float64:
+            return values
         if dtype.kind == "f":
             return values.astype("float64")
-        if isinstance(dtype, np.dtype):
-            return values
         # what is left are the nullable and the Arrow dtypes of pandas
         if dtype.kind in "iu" and not values.hasnans:
             return values.astype("uint64" if dtype.kind == "u" else "int64")
