@@ -44,6 +44,8 @@ DIRECTION: dict[str, Literal["lower", "higher"]] = {
     "f1_weighted": "higher",
     "brier": "lower",
 }
+#: Classes whose curves are drawn pair by pair; of more the area is the same but for last digits.
+MOST_DRAWN = 20
 #: AMLB's first metric by kind of task, the one its ``result`` is made of.
 MAIN: dict[str, str] = {
     "regression": "rmse",
@@ -273,6 +275,8 @@ def _class_metrics(
         return float(sk.roc_auc_score(y, probabilities[:, 1], sample_weight=weights))
 
     def auc_of_pairs(scheme: str) -> float:
+        if scheme == "ovo" and len(labels) > MOST_DRAWN and weights is None:
+            return area_of_pairs(y, probabilities)
         area = sk.roc_auc_score(
             y,
             probabilities,
@@ -303,3 +307,54 @@ def _class_metrics(
         "f1": partial(f1, labels=labels, average="macro"),
         "f1_weighted": partial(f1, labels=labels, average="weighted"),
     }
+
+
+def area_of_pairs(y: np.ndarray, probabilities: np.ndarray) -> float:
+    r"""Return the mean area under the ROC curve over pairs of classes, weighted by their rows.
+
+    .. math::
+        A_{ij} = \frac{1}{n_i n_j} \sum_{r \in i} \sum_{s \in j}
+            \left( 1[p_{ri} > p_{si}] + \tfrac 1 2 1[p_{ri} = p_{si}] \right), \quad
+        A = \frac{\sum_{i < j} (n_i + n_j) (A_{ij} + A_{ji}) / 2}{\sum_{i < j} (n_i + n_j)}
+
+    The number of :func:`sklearn.metrics.roc_auc_score` (``ovo``, ``weighted``), which draws a curve
+    for each pair: 39,402 of 199 classes. Here each class is sorted once.
+
+    Source: Hand & Till (2001), Machine Learning 45, 171-186; weights as scikit-learn has them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,), int
+        Class codes; classes without a row have no pairs.
+    probabilities : ndarray of shape (n, C)
+
+    Returns
+    -------
+    float
+        NaN for fewer than two classes, and where a row is no distribution.
+
+    Examples
+    --------
+    >>> p = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.5, 0.1, 0.4], [0.7, 0.2, 0.1]])
+    >>> area_of_pairs(np.array([0, 1, 2, 1]), p)
+    0.8125
+    """
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    is_distribution = np.isfinite(probabilities).all() and np.allclose(
+        1, probabilities.sum(axis=1)
+    )
+    if len(classes) < 2 or not is_distribution:
+        return float("nan")
+    areas = np.empty((len(classes), len(classes)))
+    for place, one in enumerate(classes):
+        scores = probabilities[:, one]
+        own = np.sort(scores[codes == place])
+        # of each row, how many rows of this class have more of it; those with as much count half
+        up_to = np.searchsorted(own, scores, "left") + np.searchsorted(
+            own, scores, "right"
+        )
+        beaten_by = counts[place] - up_to / 2
+        areas[place] = np.bincount(codes, beaten_by) / (counts * counts[place])
+    first, second = np.triu_indices(len(classes), 1)
+    means = (areas[first, second] + areas[second, first]) / 2
+    return float(np.average(means, weights=counts[first] + counts[second]))

@@ -79,12 +79,13 @@ class PlainLoss:
                 f"{whose} squared error is too large for a number on {self.infinite} of "
                 f"{format_number(self.n)} rows; look at the predictions there"
             )
+        return f"the largest errors decide: {self.holders(whose)}, {NO_INTERVAL}"
+
+    def holders(self, whose: str) -> str:
+        """Return which share of it few rows hold, in words."""
         verb = "holds" if self.at_cap == 1 else "hold"
-        return (
-            f"the largest errors decide: {format_number(self.at_cap)} of "
-            f"{format_number(self.n)} rows {verb} {format_percent(self.held)} of {whose} squared "
-            f"error, {NO_INTERVAL}"
-        )
+        rows = f"{format_number(self.at_cap)} of {format_number(self.n)} rows"
+        return f"{rows} {verb} {format_percent(self.held)} of {whose} squared error"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.baseline.rounds import affordable_rounds
 from amlb_ext.models.registry import (
     ModelSpec,
     build_estimator,
@@ -78,13 +79,18 @@ MIN_CANDIDATES = 4
 JUDGES = ("forest", "extra_trees", "boosting")
 
 
-def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
+def candidate_zoo(
+    kind: Kind, size: Size = "quick", *, n_classes: int = 0
+) -> dict[str, ModelSpec]:
     """Return the candidates for a kind of task, by name.
 
     Parameters
     ----------
     kind : Kind
     size : {'quick', 'full'}
+    n_classes : int
+        C: boosting has fewer rounds where there are many, see
+        :mod:`amlb_ext.hardening.baseline.rounds`.
 
     Examples
     --------
@@ -96,7 +102,8 @@ def candidate_zoo(kind: Kind, size: Size = "quick") -> dict[str, ModelSpec]:
     is_full = size == "full"
     # early stopping is off: it would hold rows back, and other rows with every seed
     trees = {"n_estimators": 200 if is_full else 40}
-    rounds = {"max_iter": 200 if is_full else 40, "early_stopping": False}
+    most_rounds = affordable_rounds(200 if is_full else 40, n_classes)
+    rounds = {"max_iter": most_rounds, "early_stopping": False}
     steps = {"max_iter": 200 if is_full else 30}
     boosting, network = "ensemble.HistGradientBoosting", "neural_network.MLP"
     classes = kind.is_classification
@@ -132,6 +139,7 @@ def candidates_beside(
     size: Size = "quick",
     *,
     train_rows: int = 0,
+    n_classes: int = 0,
 ) -> dict[str, ModelSpec]:
     """Return the zoo with boosting of as many rounds as F has, at least the standard ones.
 
@@ -146,6 +154,8 @@ def candidates_beside(
     size : {'quick', 'full'}
     train_rows : int
         Rows that F saw.
+    n_classes : int
+        C: of many, boosting has no more rounds than are worth their time, unless F has.
 
     Examples
     --------
@@ -155,12 +165,12 @@ def candidates_beside(
     >>> candidates_beside(None, Kind.BINARY)["boosting"].params["max_iter"]
     100
     """
-    specs = candidate_zoo(kind, size)
+    specs = candidate_zoo(kind, size, n_classes=n_classes)
     fast = specs["boosting"]
     slow = specs["boosting_slow"]
     # with fewer rounds than F a candidate would lose for want of time, not of skill
     rounds = max(
-        STANDARD_ROUNDS,
+        affordable_rounds(STANDARD_ROUNDS, n_classes),
         fast.params["max_iter"],
         boosting_rounds(baseline, kind),
     )

@@ -25,6 +25,7 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.oracle import LEAST_ROUNDS
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
@@ -34,6 +35,7 @@ from amlb_ext.validity.candidates import (
     JUDGES,
     MIN_CANDIDATES,
     QUICK_ROWS,
+    STANDARD_ROUNDS,
     WHOLE,
     Size,
     candidate_zoo,
@@ -155,7 +157,13 @@ def evaluate_task(
     """
     f_spec = baseline_spec(rows.settings, rows.kind)
     most_rows = max((len(train) for train, _ in rows.folds.values()), default=0)
-    zoo = candidates_beside(f_spec, rows.kind, size, train_rows=most_rows)
+    zoo = candidates_beside(
+        f_spec,
+        rows.kind,
+        size,
+        train_rows=most_rows,
+        n_classes=len(rows.labels),
+    )
     specs = dict(candidates or zoo)
     # a user's own candidates see all rows that F saw, whatever that costs
     whole = frozenset(specs if candidates else WHOLE)
@@ -195,6 +203,12 @@ def evaluate_task(
     notes = []
     if f_spec is None:
         notes.append(file_refits_note(rows, refits))
+    rounds = zoo["boosting"].params["max_iter"]
+    if not candidates and rounds < STANDARD_ROUNDS:
+        notes.append(
+            f"boosting has {rounds} rounds, not {STANDARD_ROUNDS}: each is a tree for each of "
+            f"{len(rows.labels)} classes"
+        )
     views = []
     for fold_scores in scores:
         dropped.update(fold_scores.dropped)
@@ -327,8 +341,12 @@ def cap_errors(
         spans.append(TargetEncoder(rows.kind, rows.labels, train.target).span)
     text = cap.sentence(np.array(spans))
     notes = [f"in the measures {text}; mean losses are not capped"] if text else []
-    plain = contrast_plainly(full.baseline, full.baseline, cap=cap)
-    notes += [plain.tail_reason] if plain.tail_reason else []
+    f = contrast_plainly(full.baseline, full.baseline, cap=cap).f
+    if f.is_tail:
+        holders = f.holders("F's")
+        notes.append(
+            f"{holders}, and the measures say little of these: compare models by another loss, too"
+        )
     return replace(evaluation, parts=parts), notes
 
 
@@ -563,8 +581,11 @@ class _FoldScorer:
         """Fit the candidates, and those judges that are not candidates as they stand."""
         rows, request = self.rows, self.request
         # the limits on labels were set with these judges, so they do not follow F's rounds
-        zoo = candidate_zoo(rows.kind, request.size)
+        zoo = candidate_zoo(rows.kind, request.size, n_classes=len(rows.labels))
         judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
+        # of very many classes boosting makes a mean of models worse, as in the oracle
+        if zoo["boosting"].params["max_iter"] < LEAST_ROUNDS:
+            del judges["boosting"]
         extra = {}
         for name, spec in judges.items():
             if request.specs.get(name) != spec:

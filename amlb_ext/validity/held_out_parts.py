@@ -346,7 +346,7 @@ def _fit_zoos(
     task: Task, target: int, parts: Sequence[HeldOutPart]
 ) -> list[dict[str, EstimatorBaseline]]:
     """Return one target's candidates by name, for each part."""
-    specs = candidate_zoo(task.kind)
+    specs = candidate_zoo(task.kind, n_classes=len(task.labels))
     fits = []
     for part in parts:
         models = part.models

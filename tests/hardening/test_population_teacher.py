@@ -156,3 +156,18 @@ def test_a_class_of_one_to_three_rows_is_no_crash(minority, model):
     rows = np.arange(90)
     hard = harden_fold(task.with_folds((Fold(rows[:70], rows[70:]),)), 0, config)
     assert len(hard.parts["full"].test) == 20
+
+
+def test_very_many_classes_leave_the_forest_alone():
+    """Of 199 classes boosting has too few rounds to be worth a tree for each of them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(800) % 199
+    rng.shuffle(y)
+    Z = rng.normal(size=(199, 4))[y] + 0.3 * rng.normal(size=(800, 4))
+    half = np.arange(400)
+    parts = [(half + 400, half), (half, half + 400)]
+    oracle = Oracle(199, 0).fit(Z, y, parts)
+    assert [boosting for boosting, _ in oracle.members_] == [None, None]
+    assert oracle.predict(Z[:5]).sum(axis=1) == pytest.approx(1)
+    few = Oracle(3, 0).fit(Z, y % 3, parts)
+    assert all(boosting is not None for boosting, _ in few.members_)

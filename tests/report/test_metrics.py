@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.task import Kind
-from amlb_ext.report.metrics import DIRECTION, MAIN, score_rows
+from amlb_ext.report.metrics import DIRECTION, MAIN, area_of_pairs, score_rows
 
 BINARY = {"acc", "balacc", "logloss", "brier", "auc", "f1"}
 MULTICLASS = (BINARY - {"auc"}) | {"auc_ovo", "auc_ovr", "f1_weighted"}
@@ -255,3 +256,16 @@ def test_huge_errors_do_not_warn():
 def test_what_does_not_fit_is_told(arguments, told):
     with pytest.raises(DataError, match=told):
         score_rows(*arguments)
+
+
+@pytest.mark.parametrize("n_classes", [3, 7, 40])
+def test_the_area_of_pairs_is_that_of_scikit_learn(n_classes):
+    """With ties, and with a class that no row has."""
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes - 1, 300)
+    p = rng.dirichlet(np.ones(n_classes), 300).round(2)
+    p[:, 0] += 1 - p.sum(axis=1)
+    wanted = roc_auc_score(
+        y, p, labels=np.arange(n_classes), multi_class="ovo", average="weighted"
+    )
+    assert area_of_pairs(y, p) == pytest.approx(wanted, rel=1e-12)

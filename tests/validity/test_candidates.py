@@ -173,3 +173,17 @@ def test_twins_differ_from_each_other_and_come_again():
     assert all(
         np.array_equal(a, b.predict(Z)) for a, b in zip(outputs, again, strict=True)
     )
+
+
+def test_many_classes_have_fewer_rounds_unless_f_has_more():
+    few = candidates_beside(None, Kind.MULTICLASS, n_classes=30)
+    assert few == candidates_beside(None, Kind.MULTICLASS)
+    many = candidates_beside(None, Kind.MULTICLASS, n_classes=199)
+    assert many["boosting"].params["max_iter"] == 15
+    assert many["boosting_slow"].params["max_iter"] == 15
+    assert many["forest"] == few["forest"]
+    F = ModelSpec("sklearn.ensemble.HistGradientBoostingClassifier", {"max_iter": 80})
+    beside = candidates_beside(F, Kind.MULTICLASS, n_classes=199)
+    assert beside["boosting"].params["max_iter"] == 80
+    zoo = candidate_zoo(Kind.MULTICLASS, n_classes=199)
+    assert zoo["boosting"].params["max_iter"] == 15
