@@ -205,6 +205,6 @@ def _with_target(
     table: GivenTable, y: Any, target: str, name: str, align: Align
 ) -> Table:
     """Return rows with their targets as a table that was read."""
-    aligned = align_rows(y, table.given, what="y", of=name, align=align)
+    aligned = align_rows(y, table.rows, what="y", of=name, align=align)
     frame = table.frame.reset_index(drop=True)
     return Table(name, with_columns(frame, {target: target_values(aligned).array}))

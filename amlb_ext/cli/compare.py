@@ -169,14 +169,13 @@ def compare_files(
         # a file of predictions is no model
         if has_model_ending(file):
             check_pickle_trusted(Path(file), arguments.trust_pickle)
-    from amlb_ext.comparison.compare import compare_labelled
+    from amlb_ext.comparison.compare import compare_labelled, hardness_config
     from amlb_ext.comparison.files import (
         describe_table,
         join_predictions,
         read_labelled_table,
         with_order,
     )
-    from amlb_ext.core.config import HardnessConfig
     from amlb_ext.models.columns import columns_of_model
     from amlb_ext.models.files import read_model
     from amlb_ext.sources.reading import reading_text
@@ -212,7 +211,7 @@ def compare_files(
         table.target,
         train=train,
         kind=kind,
-        config=HardnessConfig(rule=arguments.rule, alpha=arguments.alpha),
+        config=hardness_config(arguments.rule, arguments.alpha),
         null="auto",
         refits=arguments.refits,
         level=level,

@@ -17,7 +17,7 @@ from amlb_ext.comparison.labelled import (
 from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
-from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
@@ -167,7 +167,7 @@ def compare(
         y,
         train=train,
         kind=kind,
-        config=HardnessConfig(rule=rule, alpha=alpha),
+        config=hardness_config(rule, alpha),
         null=null,
         refits=refits,
         level=level,
@@ -177,6 +177,17 @@ def compare(
         align=align,
         left_out=columns,
     )
+
+
+def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
+    """Return the settings of a rule.
+
+    Raises
+    ------
+    ConfigError
+        An unknown rule, with the nearest one.
+    """
+    return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
 
 
 def _without_order_columns(

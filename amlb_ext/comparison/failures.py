@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.compare import hardness_config
 from amlb_ext.comparison.labelled import read_labelled_rows, read_row_order
 from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.region import find_region
-from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.rules import failing_text
@@ -127,7 +127,7 @@ def failures(
     )
     answers = predict_rows(model, rows)
     _, row_loss = choose_loss(rows, [answers])
-    config = HardnessConfig(rule=rule, alpha=alpha)
+    config = hardness_config(rule, alpha)
     region = find_region(rows, answers, config, seed, with_jackknife=False)
     by_row = pd.DataFrame(
         {

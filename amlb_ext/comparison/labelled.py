@@ -19,6 +19,7 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.models.kind import check_kind
 from amlb_ext.models.labels import Labels, label_text, order_labels
 
 #: Fewer rows hold no answer.
@@ -120,7 +121,7 @@ def read_labelled_rows(
     (60, ('0', '1'))
     """
     table = GivenTable.of(X)
-    values = target_values(align_rows(y, table.given, what="y", align=align))
+    values = target_values(align_rows(y, table.rows, what="y", align=align))
     if len(table) < LEAST_ROWS:
         raise DataError(
             f"{len(table)} rows are too few to compare models on",
@@ -128,6 +129,11 @@ def read_labelled_rows(
         )
     target_name = free_target_name(y, table.frame)
     frame = table.frame.reset_index(drop=True)
+    if kind is None and any(isinstance(value, str) for value in values):
+        for model in models[:1]:
+            check_kind(
+                model.model, model.name, target=repr(target_name), is_classification=True
+            )
     told = (model.kind for model in models)
     task = make_task(
         with_columns(frame, {target_name: values.array}),
@@ -207,7 +213,7 @@ def read_row_order(
             names[word] = given
             columns |= {given} & set(frame.columns)
             continue
-        aligned = align_rows(given, table.given, what=word, of=what, align=align)
+        aligned = align_rows(given, table.rows, what=word, of=what, align=align)
         names[word] = word
         frame = with_columns(frame, {word: target_values(aligned).array})
     order = read_order(

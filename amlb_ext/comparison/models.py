@@ -96,7 +96,7 @@ def read_training_rows(
     """
     table = GivenTable.of(train[0], "train")
     y = align_rows(
-        train[1], table.given, what="the targets of train", of="train", align=align
+        train[1], table.rows, what="the targets of train", of="train", align=align
     )
     values = target_values(y)
     known = np.flatnonzero(values.notna().to_numpy())

@@ -150,7 +150,7 @@ class ModelAdapter:
                 self.model,
                 labels,
                 self.name,
-                beside=table.given,
+                beside=table.rows,
                 align=self.align,
                 present=present,
             )

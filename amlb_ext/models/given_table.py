@@ -70,6 +70,12 @@ class GivenTable:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def rows(self) -> Any:
+        """What other rows are matched with: a frame of pandas by its index, all else by position."""
+        is_indexed = isinstance(self.given, pd.DataFrame)
+        return self.given if is_indexed else range(len(self.frame))
+
     def copy_as_given(self) -> Any:
         """Return a copy of what the user gave: some models change the rows they are given."""
         if isinstance(self.given, list | tuple | dict):

@@ -12,7 +12,7 @@ import numpy as np
 
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models.answers import RawAnswers
-from amlb_ext.models.labels import label_text
+from amlb_ext.models.labels import label_text, plain_form
 
 #: Two means that are equal but for rounding.
 _RTOL, _ATOL = 1e-6, 1e-9
@@ -81,9 +81,9 @@ def check_squared_error(raw: RawAnswers, y: np.ndarray, loss: float, name: str) 
 def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether values are equal; texts and numbers by what they look like."""
     said, y = np.asarray(said, dtype=object), np.asarray(y, dtype=object)
-    if isinstance(said[0], str) == isinstance(y[0], str):
+    if not (isinstance(said[0], str) or isinstance(y[0], str)):
         return said == y
-    texts = [label_text(value) for value in said], [label_text(value) for value in y]
+    texts = [[plain_form(label_text(value)) for value in values] for values in (said, y)]
     return np.array(texts[0], dtype=object) == np.array(texts[1], dtype=object)
 
 

@@ -73,7 +73,7 @@ class Labels:
         for known, key in (
             (self._by_text, text),
             (self._by_number, _as_number(value)),
-            (self._by_form, _plain_form(text)),
+            (self._by_form, plain_form(text)),
         ):
             if key in known:
                 return known[key]
@@ -91,7 +91,7 @@ class Labels:
     @cached_property
     def _by_form(self) -> dict[Any, int]:
         """Codes by the composed form of Unicode, in which one text has one spelling."""
-        return _unique_keys([_plain_form(name) for name in self.names])
+        return _unique_keys([plain_form(name) for name in self.names])
 
 
 def order_labels(names: Iterable[str], values: Any = None) -> tuple[str, ...]:
@@ -148,5 +148,6 @@ def _as_number(value: Any) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _plain_form(text: str) -> str:
+def plain_form(text: str) -> str:
+    """Return a text in the composed form of Unicode, in which it has one spelling."""
     return unicodedata.normalize("NFC", text)
