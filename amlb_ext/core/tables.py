@@ -262,7 +262,7 @@ def _make_target(
             f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}"
         )
     classes = pd.Series(pd.Categorical(text, categories=labels), name=values.name)
-    notes += label_notes(str(values.name), labels)
+    notes += [f"the target {values.name!r} {note}" for note in label_notes(labels)]
     notes += _lookalike_notes(str(values.name), classes)
     return final_kind, classes, tuple(labels), notes
 
