@@ -130,8 +130,9 @@ def make_task(
     types = types or {}
     categories = categories or {}
     targets = [target, *beside]
+    if not is_utf8(name):
+        raise DataError(f"the name of the task {name!r} is not UTF-8", "rename it")
     frame, plain_notes = plain_frame(frame, what=name)
-    _check_names(frame, name)
     _check_columns(frame, targets, name)
     frame, row_ids, folds, drop_notes = _drop_rows_without_target(
         frame, targets, name=name, folds=tuple(folds)
@@ -171,18 +172,6 @@ def make_task(
         notes=(*notes, *plain_notes, *drop_notes, *target_notes, *feature_notes),
         reading=reading or Reading(),
     )
-
-
-def _check_names(frame: pd.DataFrame, name: str) -> None:
-    """Refuse names that no file of a suite could hold."""
-    _check_utf8("task", name)
-    for column in frame.columns:
-        _check_utf8("column", column)
-
-
-def _check_utf8(what: str, text: str) -> None:
-    if not is_utf8(text):
-        raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
