@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.numbers import (
     MAX_EXACT_INTEGER,
     holds_numbers,
@@ -86,7 +87,7 @@ them)
         names = [str(name) for name in frame.columns]
     else:
         names = [f"x{j}" for j in range(frame.shape[1])]
-    refuse_doubled_names(names, what)
+    check_names(names, what)
     # most frames have such names, and then nothing is made anew
     return frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
 
@@ -167,20 +168,24 @@ def restore_integers(floats: pd.Series, integers: list[int | None]) -> pd.Series
     return narrow_to_float64(exact)
 
 
-def refuse_doubled_names(names: Iterable[str], what: str) -> None:
-    """Raise where two columns have the same name.
+def check_names(names: Iterable[str], what: str) -> None:
+    """Raise where two columns have the same name, or one has a name that no file could hold.
 
     Raises
     ------
     DataError
     """
-    index = pd.Index(list(names))
-    doubled = sorted(set(index[index.duplicated()]))
-    if doubled:
-        raise DataError(
-            f"{what}: the column name {doubled[0]!r} occurs more than once",
-            "rename one of them",
-        )
+    counts = Counter(names)
+    for name, count in counts.items():
+        if not is_utf8(name):
+            raise DataError(
+                f"{what}: the name of the column {name!r} is not UTF-8", "rename it"
+            )
+        if count > 1:
+            raise DataError(
+                f"{what}: the column name {name!r} occurs more than once",
+                "rename one of them",
+            )
 
 
 # The types that tasks are made of.
@@ -223,7 +228,7 @@ def plain_frame(frame: pd.DataFrame, *, what: str) -> tuple[pd.DataFrame, list[s
     """
     names = [str(name) for name in frame.columns]
     # To pandas, 1 and "1" are two names; as texts they are one.
-    refuse_doubled_names(names, what)
+    check_names(names, what)
     frame = frame.set_axis(names, axis=1)
     columns = {}
     notes = []

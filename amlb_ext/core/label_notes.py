@@ -14,31 +14,34 @@ _LEAST_COMBINED = 3
 _MOST_SHOWN = 3
 
 
-def label_notes(target: str, labels: Sequence[str]) -> list[str]:
+def label_notes(labels: Sequence[str]) -> list[str]:
     """Return notes on classes that are nearly the same, and on classes that combine values.
 
     Parameters
     ----------
-    target : str
-        Name of the target, for the notes.
     labels : sequence of str
-        Its classes, in order.
+        Classes of a target, in order.
+
+    Returns
+    -------
+    list of str
+        Each goes on after the target's name.
 
     Examples
     --------
-    >>> for note in label_notes("pay", ["<=50K", "<=50K.", ">50K"]):
+    >>> for note in label_notes(["<=50K", "<=50K.", ">50K"]):
     ...     print(note)
-    the target 'pay' has '<=50K' and '<=50K.', nearly the same label, as 2 classes; write them in \
+    has '<=50K' and '<=50K.', nearly the same label, as 2 classes; write them in \
 one way if they are one
-    >>> for note in label_notes("genre", ["a", "a|b", "a|c", "b", "b|c", "c"]):
+    >>> for note in label_notes(["a", "a|b", "a|c", "b", "b|c", "c"]):
     ...     print(note)
-    the target 'genre' looks like several values in one cell: its 6 classes combine 3 values, with \
+    looks like several values in one cell: its 6 classes combine 3 values, with \
 '|' between; make a column of each value to predict them apart (--targets)
     """
-    return [*_near_notes(target, labels), *_combined_notes(target, labels)]
+    return [*_near_notes(labels), *_combined_notes(labels)]
 
 
-def _near_notes(target: str, labels: Sequence[str]) -> list[str]:
+def _near_notes(labels: Sequence[str]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for label in labels:
         alike.setdefault(_essence(label), []).append(label)
@@ -49,14 +52,12 @@ def _near_notes(target: str, labels: Sequence[str]) -> list[str]:
         is_one_in_print = len({_composed(label) for label in group}) < len(group)
         shown = " and ".join(map(ascii if is_one_in_print else repr, group))
         notes.append(
-            f"the target {target!r} has {shown}, nearly the same label, as {len(group)} classes; "
+            f"has {shown}, nearly the same label, as {len(group)} classes; "
             "write them in one way if they are one"
         )
     n_more = len(groups) - _MOST_SHOWN
     if n_more > 0:
-        notes.append(
-            f"the target {target!r} has {n_more} more groups of nearly the same label"
-        )
+        notes.append(f"has {n_more} more groups of nearly the same label")
     return notes
 
 
@@ -75,7 +76,7 @@ def _essence(label: str) -> str:
     return _composed("".join(letters).rstrip(".")) or label
 
 
-def _combined_notes(target: str, labels: Sequence[str]) -> list[str]:
+def _combined_notes(labels: Sequence[str]) -> list[str]:
     for separator in _SEPARATORS:
         parts_of = [
             [part.strip() for part in label.split(separator)] for label in labels
@@ -87,7 +88,7 @@ def _combined_notes(target: str, labels: Sequence[str]) -> list[str]:
         # every value of a combination stands in another class, too
         if all(part and counts[part] > 1 for parts in combined for part in parts):
             return [
-                f"the target {target!r} looks like several values in one cell: its {len(labels)} "
+                f"looks like several values in one cell: its {len(labels)} "
                 f"classes combine {len(counts)} values, with {separator!r} between; make a column "
                 "of each value to predict them apart (--targets)"
             ]

@@ -130,8 +130,9 @@ def make_task(
     types = types or {}
     categories = categories or {}
     targets = [target, *beside]
+    if not is_utf8(name):
+        raise DataError(f"the name of the task {name!r} is not UTF-8", "rename it")
     frame, plain_notes = plain_frame(frame, what=name)
-    _check_names(frame, name)
     _check_columns(frame, targets, name)
     frame, row_ids, folds, drop_notes = _drop_rows_without_target(
         frame, targets, name=name, folds=tuple(folds)
@@ -172,18 +173,6 @@ def make_task(
         reading=reading or Reading(),
         dtypes={column.name: frame[column.name].dtype for column in columns},
     )
-
-
-def _check_names(frame: pd.DataFrame, name: str) -> None:
-    """Refuse names that no file of a suite could hold."""
-    _check_utf8("task", name)
-    for column in frame.columns:
-        _check_utf8("column", column)
-
-
-def _check_utf8(what: str, text: str) -> None:
-    if not is_utf8(text):
-        raise DataError(f"the name of the {what} {text!r} is not UTF-8", "rename it")
 
 
 def _check_columns(frame: pd.DataFrame, targets: list[str], name: str) -> None:
@@ -263,7 +252,7 @@ def _make_target(
             f"the target has {len(labels)} classes: {final_kind.value}, not {wanted}"
         )
     classes = pd.Series(pd.Categorical(text, categories=labels), name=values.name)
-    notes += label_notes(str(values.name), labels)
+    notes += [f"the target {values.name!r} {note}" for note in label_notes(labels)]
     notes += _lookalike_notes(str(values.name), classes)
     return final_kind, classes, tuple(labels), notes
 

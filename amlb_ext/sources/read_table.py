@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError, is_utf8
-from amlb_ext.core.frames import plain_frame, refuse_doubled_names
+from amlb_ext.core.frames import check_names, plain_frame
 from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
@@ -179,7 +179,7 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
                 header = _read_header(path, separator)
                 notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
         # Looked at before pandas does, which would rename the second one, "a.1".
-        refuse_doubled_names(filter(None, header), path.name)
+        check_names(filter(None, header), path.name)
         how = {
             **_CSV,
             "sep": separator,

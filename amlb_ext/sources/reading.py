@@ -19,6 +19,7 @@ import pandas as pd
 from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.label_notes import label_notes
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER
 from amlb_ext.core.task import Column, TargetChoice, Task
 from amlb_ext.core.written_numbers import AmbiguousNumberError, read_written_numbers
@@ -318,6 +319,9 @@ def _target_warning(task: Task) -> str:
     looks = describe_target_texts(task)
     if looks:
         return f"{looks}; or {other}"
+    notes = label_notes(task.labels)
+    if notes:
+        return f"it {notes[0]}"
     per_class = len(task) / len(task.labels)
     if per_class >= MIN_ROWS_PER_CLASS:
         return ""

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.frames import (
+    check_names,
     plain_frame,
-    refuse_doubled_names,
     restore_integers,
     to_pandas,
 )
@@ -138,7 +138,7 @@ def read_excel(path: Path) -> Table:
                 header = pd.read_excel(book, header=None, nrows=1)
                 names = [] if header.empty else header.iloc[0].dropna().astype(str)
                 # looked at before pandas does, which would rename the second one, "a.1"
-                refuse_doubled_names(names, path.name)
+                check_names(names, path.name)
                 frame = pd.read_excel(
                     book,
                     dtype=object,

@@ -7,6 +7,7 @@ import pytest
 
 from amlb_ext.core.label_notes import label_notes
 from amlb_ext.core.tables import make_task
+from amlb_ext.sources.reading import describe_reading
 
 
 @pytest.mark.parametrize(
@@ -24,9 +25,9 @@ from amlb_ext.core.tables import make_task
     ],
 )
 def test_nearly_the_same_label_is_told(pair):
-    (note,) = label_notes("y", [*pair, "other"])
+    (note,) = label_notes([*pair, "other"])
     assert "nearly the same label" in note
-    first, second = note.split(" has ")[1].split(", nearly")[0].split(" and ")
+    first, second = note.removeprefix("has ").split(", nearly")[0].split(" and ")
     assert first != second
 
 
@@ -35,6 +36,9 @@ def test_every_source_tells_it():
     task = make_task(pd.DataFrame({"x": range(40), "pay": labels}), "pay", name="adult")
     told = [note for note in task.notes if "nearly the same label" in note]
     assert len(told) == 2
+    assert told[0].startswith("the target 'pay' has '<=50K' and '<=50K.', nearly")
+    # before the work, too, and by commands that print no notes
+    assert "it has '<=50K' and" in describe_reading(task).target_warning
 
 
 @pytest.mark.parametrize("separator", ["|", ";", ", ", "/", "+"])
@@ -46,7 +50,7 @@ def test_combinations_of_values_are_told(separator):
         for chosen in combinations(values, size)
     ]
     assert len(labels) == 31
-    (note,) = label_notes("tags", labels)
+    (note,) = label_notes(labels)
     assert "several values in one cell: its 31 classes combine 5 values" in note
 
 
@@ -64,4 +68,4 @@ def test_combinations_of_values_are_told(separator):
     ],
 )
 def test_other_classes_have_no_note(labels):
-    assert label_notes("y", labels) == []
+    assert label_notes(labels) == []
