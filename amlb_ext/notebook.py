@@ -16,6 +16,7 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.frames import to_pandas, with_columns
+from amlb_ext.core.parquet import write_frame
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, align_rows, check_align
@@ -96,7 +97,7 @@ def harden(
     if not isinstance(table, str | Path):
         table = to_pandas(table, what="table")
         path = inputs / "table.parquet"
-        write_file(path, lambda part: table.to_parquet(part, index=False))
+        write_file(path, lambda part: write_frame(table, part, what="table"))
         source = str(path)
     else:
         source = str(table)

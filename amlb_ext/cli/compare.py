@@ -50,7 +50,7 @@ def add_parser(commands: Any) -> None:
         required=True,
         metavar="FILE",
         help="the current model F: a fitted model (.skops, or .joblib and .pkl with "
-        "--trust-pickle), its predictions for the rows (.csv or .parquet; docs/how-to/models.md "
+        "--trust-pickle), its predictions for the rows (.csv, .parquet, ...; docs/how-to/models.md "
         "has the format), or the address of a service (https://...; docs/how-to/in_context.md). "
         "For series: theta, ets, seasonal_naive, drift, ridge, boosting, module:Class, or a file "
         "of forecasts",

@@ -132,7 +132,10 @@ def read_labelled_rows(
     if kind is None and any(isinstance(value, str) for value in values):
         for model in models[:1]:
             check_kind(
-                model.model, model.name, target=repr(target_name), is_classification=True
+                model.model,
+                model.name,
+                target=repr(target_name),
+                is_classification=True,
             )
     told = (model.kind for model in models)
     task = make_task(

@@ -36,8 +36,6 @@ DEFINITION_ENDINGS = (".yaml", ".yml")
 #: Endings of fitted models: those of pickles may be followed by that of a compressor.
 _PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".sav")
 _COMPRESSED_ENDINGS = (".z", ".gz", ".bz2", ".xz", ".lzma")
-#: Endings of files of predictions.
-PREDICTION_ENDINGS = TABLE_ENDINGS
 
 
 def table_ending(name: str) -> str:

@@ -10,10 +10,10 @@ import joblib
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.paths import (
-    PREDICTION_ENDINGS,
     check_model_file,
     check_pickle_trusted,
     has_model_ending,
+    table_ending,
 )
 from amlb_ext.models.adapter import describe_error
 from amlb_ext.models.predictions import read_predictions_table
@@ -64,7 +64,7 @@ def is_predictions_file(model: str) -> bool:
     """
     if model in BASELINES or is_service(model):
         return False
-    return Path(model).suffix.lower() in PREDICTION_ENDINGS
+    return bool(table_ending(model))
 
 
 def read_model(file: str, trust_pickle: bool) -> Any:

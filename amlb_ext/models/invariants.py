@@ -83,7 +83,9 @@ def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
     said, y = np.asarray(said, dtype=object), np.asarray(y, dtype=object)
     if not (isinstance(said[0], str) or isinstance(y[0], str)):
         return said == y
-    texts = [[plain_form(label_text(value)) for value in values] for values in (said, y)]
+    texts = [
+        [plain_form(label_text(value)) for value in values] for values in (said, y)
+    ]
     return np.array(texts[0], dtype=object) == np.array(texts[1], dtype=object)
 
 

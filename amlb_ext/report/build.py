@@ -15,6 +15,7 @@ from tqdm import tqdm
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.given_predictions import (
@@ -271,6 +272,13 @@ def _assemble_report(
             "then name its output folder with --results; or give predictions with "
             "--predictions NAME=FILE.",
         )
+    caveats: tuple[str, ...] = ()
+    if len(jobs):
+        caveats = (
+            ADVICE,
+            *_unsure_sentences(suite.manifest.config, tasks),
+            *caveat_sentences(tasks, overall, ranks),
+        )
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs[jobs["status"] != "scored"]
     columns = ["framework", "amlb_task", "fold", "status", "reason"]
@@ -291,8 +299,22 @@ def _assemble_report(
         jobs=unscored[columns].reset_index(drop=True),
         level=level,
         notes=tuple(notes),
-        caveats=(ADVICE, *caveat_sentences(tasks, overall, ranks)) if len(jobs) else (),
+        caveats=caveats,
     )
+
+
+def _unsure_sentences(
+    settings: Mapping[str, Any], tasks: Sequence[TaskReport]
+) -> list[str]:
+    """Return what *where F fails* means in a suite of the rows of which F is unsure."""
+    rule = settings.get("hardness", {}).get("rule", "")
+    of_classes = BY_KIND.get(rule, (rule, rule))[0]
+    if of_classes != "band" or not any(task.kind != "regression" for task in tasks):
+        return []
+    return [
+        "Bad rows of classes are those of which F is unsure (rule band), and most often right: read "
+        '"where F fails" as "where F is unsure".'
+    ]
 
 
 def _rank_frameworks(
