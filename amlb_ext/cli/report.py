@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
         parser,
         results_help="output folders of AMLB, its option -o, and folders in which TabArena's "
         "models ran (default: none; the report then describes the suite alone)",
-        predictions_help="predictions of the suite's test rows (.csv, .parquet or another form of table; "
+        predictions_help="predictions of the suite's test rows (.csv, .parquet, ...; "
         "docs/how-to/predictions.md has the format), which stand in the report beside AMLB's "
         "frameworks; of series, those that were made with fev, a .parquet file or a folder of "
         "them (docs/how-to/forecasting.md)",

@@ -72,7 +72,7 @@ class GivenTable:
 
     @property
     def rows(self) -> Any:
-        """What other rows are matched with: a frame of pandas by its index, all else by position."""
+        """What other rows are matched with: a frame of pandas by its index, all else by place."""
         is_indexed = isinstance(self.given, pd.DataFrame)
         return self.given if is_indexed else range(len(self.frame))
 

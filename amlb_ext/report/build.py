@@ -312,8 +312,8 @@ def _unsure_sentences(
     if of_classes != "band" or not any(task.kind != "regression" for task in tasks):
         return []
     return [
-        "Bad rows of classes are those of which F is unsure (rule band), and most often right: read "
-        '"where F fails" as "where F is unsure".'
+        "Bad rows of classes are those of which F is unsure (rule band), and most often right: "
+        'read "where F fails" as "where F is unsure".'
     ]
 
 
