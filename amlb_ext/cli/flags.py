@@ -453,7 +453,7 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
     Raises
     ------
     ConfigError
-        An empty name, or one that is given twice.
+        An empty name, one that is given twice, or a word that is a file in two readings.
 
     Examples
     --------
@@ -463,7 +463,15 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
     files: dict[str, str] = {}
     for word in words:
         name, separator, file = word.partition("=")
-        if not separator:
+        # a path may hold the sign itself
+        is_file = Path(word).exists()
+        if separator and is_file and Path(file).exists():
+            raise ConfigError(
+                f"{flag} {word} can be read in two ways: the file {word}, and the file {file} "
+                f"under the name {name!r}",
+                f"write {flag} NAME={word}, or {flag} {name}=./{file}",
+            )
+        if not separator or is_file or "/" in name:
             name, file = Path(word).stem, word
         if not name or name in files:
             raise ConfigError(

@@ -122,10 +122,17 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(
-            f"cannot load {path.name}: {describe_error(error)}",
+        remedy = (
             "save the fitted model with skops.io.dump or joblib.dump, with the packages that are "
-            "installed here",
+            "installed here"
+        )
+        if "__main__" in str(error):
+            remedy = (
+                "its class stands in a script or a notebook: save the model with cloudpickle.dump, "
+                "which keeps the class, or put the class into a module that is installed here"
+            )
+        raise ModelError(
+            f"cannot load {path.name}: {describe_error(error)}", remedy
         ) from error
 
 
