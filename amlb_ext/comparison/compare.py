@@ -280,7 +280,8 @@ def compare_labelled(
     )
     notes.append(null_note)
     contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
-    notes += _mean_of_refits(contrasts)
+    verb = failing_text(region.rule.rule)
+    notes += _mean_of_refits(contrasts, verb)
     return ModelComparison(
         contrasts=contrasts,
         slices=compare_on_slices(
@@ -291,7 +292,7 @@ def compare_labelled(
         n_rows=len(rows),
         n_bad=int(region.is_bad.sum()),
         rule=region.text,
-        verb=failing_text(region.rule.rule),
+        verb=verb,
         weighting=_weighting_text(region),
         level=level,
         refits=0 if refit_losses is None else refit_losses.shape[1],
@@ -440,7 +441,7 @@ def _weighting_text(region: FailureRegion) -> str:
     return region.problem or why_no_region(weighting) or weighting.reason
 
 
-def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
+def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:
     """Return how far the re-fits of F are from F where it fails, in words; none without them."""
     where_f_fails = contrasts[contrasts["question"] == REGION]
     first = where_f_fails.iloc[0]
@@ -453,7 +454,7 @@ def _mean_of_refits(contrasts: pd.DataFrame) -> list[str]:
     if not np.isfinite(first["null_se"]):
         error = " (as errors are, without a cap; it has no standard error)"
     return [
-        f"where F fails, F fitted again differs from F by {difference}{error} in mean loss; a "
+        f"where F {verb}, F fitted again differs from F by {difference}{error} in mean loss; a "
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
     ]

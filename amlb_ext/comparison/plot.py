@@ -29,6 +29,7 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     if ax is None:
         ax = _new_figure(result).subplots()
     named: set[str] = set()
+    labels = {OVERALL: OVERALL, REGION: result.place}
     for place, model in enumerate(reversed(result.models)):
         for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
             row = result.row(model, question)
@@ -48,7 +49,7 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
                 fmt=mark,
                 color=colour,
                 capsize=3,
-                label=None if question in named else question,
+                label=None if question in named else labels[question],
             )
             named.add(question)
     ax.axvline(0, color="#7c8691", linewidth=1)

@@ -92,6 +92,8 @@ class GateResult:
     level : float
         Coverage of the intervals.
     checks : tuple of GateCheck
+    verb : str
+        What F does on bad rows: ``fails``, or ``is unsure``.
     """
 
     need: Need
@@ -99,6 +101,12 @@ class GateResult:
     margin: float
     level: float
     checks: tuple[GateCheck, ...]
+    verb: str = "fails"
+
+    @property
+    def place(self) -> str:
+        """Where the need is to be met, in words."""
+        return _PLACES[self.where].replace("fails", self.verb)
 
     @property
     def outcome(self) -> Outcome:
@@ -111,7 +119,7 @@ class GateResult:
     @property
     def need_text(self) -> str:
         """What is needed of a candidate, in words."""
-        place = _PLACES[self.where]
+        place = self.place
         if self.need == "better":
             return f"better than F {place}"
         margin = format_percent(self.margin)
@@ -185,7 +193,12 @@ def check_gate(
         )
     rows = contrasts[contrasts["question"] == _QUESTIONS[where]]
     result = GateResult(
-        need=need, where=where, margin=margin, level=level or 0.95, checks=()
+        need=need,
+        where=where,
+        margin=margin,
+        level=level or 0.95,
+        checks=(),
+        verb=answer.verb if isinstance(answer, ComparisonAnswer) else "fails",
     )
     checks = []
     for task in chosen_tasks:
@@ -264,7 +277,7 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
 
 def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
     """Return whether a need is met, and what was found."""
-    place = _PLACES[gate.where]
+    place = gate.place
     if not row:
         return "no claim", f"no claim {place}: it has no results there"
     verdict = row["verdict"]
