@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.relations.conditions import tolerance_at
-from amlb_ext.relations.written_forms import count_decimals
+from amlb_ext.relations.rounding import Rounding, learn_rounding
 from amlb_ext.suite.coding import column_form, written_values
 
 
@@ -298,9 +298,8 @@ class TargetEncoder:
         Minimum and range of the training rows' target; 0 and 1 for classes.
     has_whole_numbers : bool
         Whether every training row's target is a whole number.
-    decimals : int or None
-        Decimals that no training row's target exceeds; None where one has more than six, and for
-        classes.
+    rounding : Rounding or None
+        How the training rows' target is rounded; None where it is not, and for classes.
     """
 
     def __init__(self, kind: Kind, labels: Sequence[str], train: pd.Series) -> None:
@@ -309,7 +308,7 @@ class TargetEncoder:
         self.low = 0.0
         self.span = 1.0
         self.has_whole_numbers = False
-        self.decimals: int | None = None
+        self.rounding: Rounding | None = None
         if kind is Kind.REGRESSION:
             values = train.to_numpy(dtype=float)
             self.low = float(values.min())
@@ -317,7 +316,7 @@ class TargetEncoder:
             self.span = float(values.max() - self.low) or 1.0
             are_whole = values == np.rint(values)
             self.has_whole_numbers = bool(are_whole.all())
-            self.decimals = count_decimals(np.unique(values))
+            self.rounding = learn_rounding(np.unique(values))
 
     @property
     def n_classes(self) -> int:
@@ -339,7 +338,7 @@ class TargetEncoder:
         return (whole - self.low) / self.span
 
     def round_decimals(self, y: np.ndarray) -> np.ndarray:
-        """Return scaled targets with no more decimals than those of the training rows.
+        """Return scaled targets with no more digits than those of the training rows.
 
         Examples
         --------
@@ -347,9 +346,9 @@ class TargetEncoder:
         >>> target.round_decimals(np.array([0.234567])).round(6).tolist()
         [0.23]
         """
-        if self.decimals is None:
+        if self.rounding is None:
             return y
-        rounded = np.round(y * self.span + self.low, self.decimals)
+        rounded = self.rounding.round(y * self.span + self.low)
         return (rounded - self.low) / self.span
 
     def transform(self, target: pd.Series) -> np.ndarray:
@@ -366,9 +365,9 @@ class TargetEncoder:
             labels = pd.Categorical.from_codes(y.astype(int), dtype=dtype)
             return pd.Series(labels, name=name)
         values = y * self.span + self.low
-        if self.decimals is not None:
+        if self.rounding is not None:
             # scaling there and back leaves 254.99999999999997 where 255 stood
-            rounded = np.round(values, self.decimals)
+            rounded = self.rounding.round(values)
             is_noise = np.abs(values - rounded) <= tolerance_at(values)
             values = np.where(is_noise, rounded, values)
         return pd.Series(values, name=name)

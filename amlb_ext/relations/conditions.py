@@ -9,6 +9,7 @@ Notation: an *evaluation* takes a table of n rows and returns a :class:`Truth` o
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -73,11 +74,14 @@ class Condition:
         The columns that it names, in the order of their first mention.
     evaluate : callable
         Rows to :class:`Truth`.
+    tree : ast.expr or None
+        What was written, with the names of columns; None for an 'implies'.
     """
 
     text: str
     columns: tuple[str, ...]
     evaluate: Evaluation = field(repr=False, compare=False)
+    tree: ast.expr | None = field(default=None, repr=False, compare=False)
 
     def breaks(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows break the condition, ``(n,)`` bool."""
@@ -122,8 +126,9 @@ def compare_numbers(
     left: Number,
     symbol: str,
     right: Number,
+    room: float = 0.0,
 ) -> Evaluation:
-    """Return the comparison of two numbers; numbers within :data:`TOLERANCE` are equal."""
+    """Return the comparison of two numbers, which are equal within the room and TOLERANCE."""
 
     def evaluate(rows: pd.DataFrame) -> Truth:
         # a literal is one number: it is stretched to one per row
@@ -132,7 +137,7 @@ def compare_numbers(
         b = np.broadcast_to(right(rows), shape)
         with np.errstate(invalid="ignore"):
             larger = np.maximum(np.abs(a), np.abs(b))
-            is_equal = np.abs(a - b) <= tolerance_at(larger)
+            is_equal = np.abs(a - b) <= room + tolerance_at(larger)
             is_less = (a < b) & ~is_equal
             is_greater = (a > b) & ~is_equal
         holds = {

@@ -15,8 +15,10 @@ import yaml
 from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.yaml_reader import read_yaml
+from amlb_ext.relations.equations import read_equation
 from amlb_ext.relations.feasible import Relations
-from amlb_ext.relations.grammar import RuleError, parse_condition, quote_name
+from amlb_ext.relations.grammar import RuleError, quote_name
+from amlb_ext.relations.groups import OneHot, read_shares
 from amlb_ext.relations.kinds import (
     Dependency,
     KnownCombinations,
@@ -25,9 +27,8 @@ from amlb_ext.relations.kinds import (
     parse_relation,
     reach_columns,
 )
-from amlb_ext.relations.linear_rules import read_line
 from amlb_ext.relations.mining import MinedRelations, mine_relations
-from amlb_ext.relations.values import holds_numbers, numeric_columns
+from amlb_ext.relations.values import holds_numbers
 
 
 def declared_relations(
@@ -59,7 +60,7 @@ def declared_relations(
     >>> config = RelationsConfig(rules=("a <= b",), one_hot=(("c", "d"),))
     >>> rows = pd.DataFrame({"a": [1.0], "b": [2.0], "c": [0.0], "d": [1.0]})
     >>> [relation.text for relation in declared_relations(config, rows)]
-    ['a <= b', 'c + d == 1 and c in (0, 1) and d in (0, 1)']
+    ['a <= b', 'exactly one of {c, d} is 1']
     """
     for name in (*config.frozen, *config.one_way):
         _check_feature(name, rows, targets)
@@ -73,7 +74,7 @@ def declared_relations(
     for text in config.rules:
         relation = parse_relation(text, rows)
         if isinstance(relation, Rule):
-            relation = read_line(relation, rows)
+            relation = read_shares(read_equation(relation, rows))
         relations.append(relation)
     for group in config.one_hot:
         relations.append(_one_hot_rule(group, rows))
@@ -125,13 +126,7 @@ def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
                 f"relations.one_hot names {name!r}, which holds texts",
                 "name columns of zeros and ones",
             )
-    names = [quote_name(name) for name in group]
-    total = " + ".join(names)
-    conditions = [f"{total} == 1"]
-    for name in names:
-        conditions.append(f"{name} in (0, 1)")
-    text = " and ".join(conditions)
-    return Rule("one_hot", parse_condition(text, numeric_columns(rows)))
+    return OneHot.of(group)
 
 
 def _refuse_circles(relations: Iterable[Relation]) -> None:

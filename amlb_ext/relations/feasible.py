@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
-from amlb_ext.relations.kinds import Dependency, LinearRule, Relation
+from amlb_ext.relations.equations import Equation
+from amlb_ext.relations.groups import Group
+from amlb_ext.relations.kinds import Dependency, Relation
 from amlb_ext.relations.values import ColumnReader, holds_numbers, read_numbers
-from amlb_ext.relations.written_forms import MOST_DECIMALS, WrittenForm
+from amlb_ext.relations.written_forms import WrittenForm
 
 Direction = Literal["up", "down"]
 #: A column, and the relation by which others determine it.
-Derivation = tuple[str, Relation]
+Derivation = tuple[str, Dependency | Equation]
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ class Relations:
         for name, form in self.forms.items():
             if name not in self.frozen:
                 corrected[name] = form.correct(read_numbers(rows, name))
+        for group in self._mendable_groups:
+            names = list(group.columns)
+            # as it was made, where the largest number still says which column was meant
+            is_whole = group.kind == "one_hot"
+            mended = group.mend(rows if is_whole else corrected, parents, self.forms)
+            corrected[names] = mended
         # last, because what is computed rests on what has been corrected
         for column, relation in self.derivations:
             corrected[column] = self.derive(column, relation, corrected)
@@ -111,42 +119,17 @@ class Relations:
     def derive(
         self,
         column: str,
-        relation: Relation,
+        relation: Dependency | Equation,
         rows: pd.DataFrame,
     ) -> pd.Series:
         """Return a column as a relation of :attr:`derivations` computes it from the others."""
         if isinstance(relation, Dependency):
             return relation.derive(rows)
-        if isinstance(relation, LinearRule):
-            return self._derive_linear(column, relation, rows)
-        # the summand or the total that makes a + b == c true
-        *summands, total = relation.columns
-        if column == total:
-            solved = _sum_of(rows, summands)
-        else:
-            others = [name for name in summands if name != column]
-            totals = read_numbers(rows, total)
-            solved = totals - _sum_of(rows, others)
-        decimals = self._decimals_of(column)
-        rounded = np.round(solved, decimals)
-        return pd.Series(rounded, index=rows.index, name=column)
-
-    def _derive_linear(
-        self, column: str, relation: LinearRule, rows: pd.DataFrame
-    ) -> pd.Series:
         solved = relation.derive(column, rows)
         form = self.forms.get(column)
-        # a measurement is not rounded: the rule holds of all its digits
-        if form is not None and form.decimals is not None:
-            solved = np.round(solved, form.decimals)
+        if form is not None:
+            solved = form.round(solved)
         return pd.Series(solved, index=rows.index, name=column)
-
-    def _decimals_of(self, column: str) -> int:
-        """Return to how many decimals a computed number is rounded."""
-        form = self.forms.get(column)
-        if form is None or form.decimals is None:
-            return MOST_DECIMALS
-        return form.decimals
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
@@ -160,7 +143,7 @@ class Relations:
         Of two columns that determine each other the number is computed and the category kept.
         Targets and frozen columns are never computed.
         """
-        chosen: dict[str, Relation] = {}
+        chosen: dict[str, Dependency | Equation] = {}
         used: list[Relation] = []
         # the columns on which each computed one rests, directly or through others
         rests_on: dict[str, set[str]] = {}
@@ -188,18 +171,13 @@ class Relations:
         # one column settles the other here: of net + tax == gross, with net and tax as multiples
         # of gross, a sum of two that were made apart would break both
         for relation in self.relations:
-            if isinstance(relation, LinearRule):
-                candidates.append((relation.target, relation))
-                candidates.append((relation.source, relation))
+            if isinstance(relation, Equation) and len(relation.columns) == 2:
+                candidates += [(name, relation) for name in relation.solvable]
         for relation in self.relations:
             if isinstance(relation, Dependency):
                 candidates.append((relation.target, relation))
-            elif relation.kind == "sum" and len(relation.columns) == 3:
-                first, second, total = relation.columns
-                # the total, or where that is the target the second summand
-                candidates.append((total, relation))
-                candidates.append((second, relation))
-                candidates.append((first, relation))
+            elif isinstance(relation, Equation) and len(relation.columns) > 2:
+                candidates += [(name, relation) for name in relation.solvable]
         untouchable = {*self.targets, *self.frozen}
         numbers: list[Derivation] = []
         categories: list[Derivation] = []
@@ -210,6 +188,22 @@ class Relations:
             group = numbers if column in self.forms else categories
             group.append((column, relation))
         return numbers + categories
+
+    @cached_property
+    def _mendable_groups(self) -> tuple[Group, ...]:
+        """Groups none of whose columns is computed from outside, or must not change."""
+        groups = []
+        for relation in self.relations:
+            if not isinstance(relation, Group):
+                continue
+            members = set(relation.columns)
+            fixed = {*self.targets, *self.frozen, *self.one_way}
+            for column, source in self.derivations:
+                if not set(source.columns) <= members:
+                    fixed.add(column)
+            if members.isdisjoint(fixed):
+                groups.append(relation)
+        return tuple(groups)
 
     def broken(
         self,
@@ -311,13 +305,7 @@ class Relations:
         return breaks
 
 
-def _sum_of(rows: pd.DataFrame, names: list[str]) -> np.ndarray:
-    """Return the sum of columns of numbers, ``(n,)``."""
-    numbers = [read_numbers(rows, name) for name in names]
-    return np.sum(numbers, axis=0)
-
-
-def _sort_by_sources(chosen: Mapping[str, Relation]) -> list[Derivation]:
+def _sort_by_sources(chosen: Mapping[str, Dependency | Equation]) -> list[Derivation]:
     """Sort derivations so that each one comes after those that its sources need."""
     waiting = dict(chosen)
     ordered = []

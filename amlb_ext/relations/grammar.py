@@ -2,7 +2,8 @@
 
 A condition is written as in Python: comparisons (``<= < == != >= >`` and ``in (...)``), ``and``,
 ``or``, ``not``, ``+ - * / %``, numbers, texts in quotes, ``missing``, and the names of columns. A
-name that is no Python identifier stands in backticks. One word is added: ``A implies B``.
+name that is no Python identifier stands in backticks. Two words are added: ``A implies B``, and
+``a + b == c within 0.01`` for an equality of rounded numbers.
 
 What a condition means on rows, missing values included: :mod:`amlb_ext.relations.conditions`.
 """
@@ -16,6 +17,7 @@ import operator
 import re
 import unicodedata
 from collections.abc import Mapping
+from typing import TypeGuard
 
 import numpy as np
 
@@ -38,13 +40,13 @@ from amlb_ext.relations.conditions import (
     negation,
 )
 
-#: A longer rule, or one with deeper brackets, is refused.
-LONGEST_RULE, DEEPEST_RULE = 500, 20
+#: A longer rule, one with deeper brackets, or with more operations is refused.
+LONGEST_RULE, DEEPEST_RULE, MOST_OPERATIONS = 1000, 20, 100
 #: In a message, a longer rule is cut, so that the message stays one line.
 LONGEST_SHOWN = 80
 
 #: Words of the language that Python does not reserve.
-RESERVED_WORDS = ("missing", "implies", "determines")
+RESERVED_WORDS = ("missing", "implies", "determines", "within")
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.LtE: "<=",
@@ -210,6 +212,9 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
             "write one rule for each 'A implies B'",
         )
     parser = _Parser(text, columns)
+    sides[-1] = parser.read_room(sides[-1])
+    if parser.room and len(sides) > 1:
+        raise parser.no_equality()
     evaluations = [parser.parse_side(side) for side in sides]
     if not parser.mentioned:
         raise RuleError(
@@ -217,11 +222,11 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
             "names no column",
             "name at least one column of the table",
         )
-    evaluate = evaluations[0]
+    mentioned = tuple(parser.mentioned)
     if len(sides) == 2:
         premise, conclusion = evaluations
-        evaluate = implication(premise, conclusion)
-    return Condition(text, tuple(parser.mentioned), evaluate)
+        return Condition(text, mentioned, implication(premise, conclusion))
+    return Condition(text, mentioned, evaluations[0], parser.tree)
 
 
 class _Parser:
@@ -232,11 +237,39 @@ class _Parser:
         self.columns = columns
         # a dict keeps the order of first mention
         self.mentioned: dict[str, None] = {}
+        #: By how much the sides of an equality may differ.
+        self.room = 0.0
+        #: The side that was parsed last, with the names of columns.
+        self.tree: ast.expr | None = None
         self._quoted_names: list[str] = []
         # stands for a name in backticks while Python parses; must not occur in the rule itself
         self._prefix = "quoted_"
         while self._prefix in text:
             self._prefix += "_"
+
+    def read_room(self, side: str) -> str:
+        """Take the room off an equality: ``a == b within 0.01``."""
+        equality, *rooms = split_at_word(side, "within")
+        if not rooms:
+            return side
+        try:
+            [room] = rooms
+            self.room = float(room)
+        except ValueError:
+            self.room = 0.0
+        if not (0 < self.room < np.inf):
+            raise self._rule_error(
+                "has no number above 0 behind 'within'",
+                "write for instance 'a + b == c within 0.01'",
+            )
+        return equality
+
+    def no_equality(self) -> RuleError:
+        """Return the error that a room stands behind something else than an equality."""
+        return self._rule_error(
+            "has 'within' behind something else than one equality of numbers",
+            "write for instance 'a + b == c within 0.01'",
+        )
 
     def parse_side(self, side: str) -> Evaluation:
         """Parse one side of an 'implies', or a whole rule."""
@@ -249,11 +282,18 @@ class _Parser:
         # the tree's root, which stands for the whole expression, is a level of its own
         if _tree_depth(tree) > DEEPEST_RULE + 1:
             raise self._rule_error(f"is nested deeper than {DEEPEST_RULE} levels")
+        n_operations = sum(isinstance(node, ast.BinOp) for node in ast.walk(tree))
+        if n_operations > MOST_OPERATIONS:
+            raise self._rule_error(f"calculates more than {MOST_OPERATIONS} times")
         evaluation = self._parse_condition(tree.body)
         for name in _names_in_order(tree):
             column = self._find_column(name)
             if column is not None:
                 self.mentioned[column] = None
+                name.id = column
+        self.tree = tree.body
+        if self.room and not is_equality(self.tree):
+            raise self.no_equality()
         return evaluation
 
     def _replace_name(self, quoted: re.Match[str]) -> str:
@@ -339,7 +379,7 @@ class _Parser:
                 return self._category_test(column, symbol, other)
         left_number = self._parse_number(left)
         right_number = self._parse_number(right)
-        return compare_numbers(left_number, symbol, right_number)
+        return compare_numbers(left_number, symbol, right_number, self.room)
 
     def _missing_test(self, node: ast.expr, symbol: str) -> Evaluation:
         column = self._find_column(node)
@@ -456,6 +496,13 @@ class _Parser:
         raise self._rule_error(f"has {source!r}, which is not allowed")
 
 
+def is_equality(tree: ast.expr | None) -> TypeGuard[ast.Compare]:
+    """Return whether a condition is one ``==``."""
+    if not isinstance(tree, ast.Compare):
+        return False
+    return [type(comparator) for comparator in tree.ops] == [ast.Eq]
+
+
 def _names_in_order(node: ast.AST) -> list[ast.Name]:
     """Return the names of a tree from left to right, as they are written."""
     if isinstance(node, ast.Name):
@@ -467,6 +514,12 @@ def _names_in_order(node: ast.AST) -> list[ast.Name]:
 
 
 def _tree_depth(node: ast.AST) -> int:
-    """Return how many levels a tree has."""
+    """Return how many levels a tree has; a sum has one, however many terms it adds up."""
+    terms = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        terms.append(node.right)
+        node = node.left
+    if terms:
+        return 1 + max(_tree_depth(term) for term in (*terms, node))
     depths = [_tree_depth(child) for child in ast.iter_child_nodes(node)]
     return 1 + max(depths, default=0)

@@ -21,10 +21,21 @@ from amlb_ext.relations.grammar import (
     quote_name,
     split_at_word,
 )
-from amlb_ext.relations.values import ValueIndex, numeric_columns, read_numbers
+from amlb_ext.relations.values import ValueIndex, numeric_columns
 
 RuleKind = Literal[
-    "order", "sum", "linear", "exclusive", "implies", "never", "one_hot", "declared"
+    "one_hot",
+    "sum",
+    "linear",
+    "equality",
+    "product",
+    "quotient",
+    "shares",
+    "order",
+    "exclusive",
+    "implies",
+    "never",
+    "declared",
 ]
 
 
@@ -59,40 +70,6 @@ class Rule:
     def breaks(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows break the rule, ``(n,)`` bool; an unknown condition breaks nothing."""
         return self.condition.breaks(rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinearRule(Rule):
-    """One number is a multiple of another one, and a constant more: two units of one quantity.
-
-    Attributes
-    ----------
-    source, target : str
-        ``target == slope * source + intercept``, but for the rounding of the target.
-    slope, intercept : float
-    shares_gaps : bool
-        Whether in every real row both are missing, or neither.
-    """
-
-    source: str
-    target: str
-    slope: float
-    intercept: float
-    shares_gaps: bool
-
-    def derive(self, column: str, rows: pd.DataFrame) -> np.ndarray:
-        """Return one of the two numbers as the other one gives it, ``(n,)``, not rounded.
-
-        Where one of them is missing and need not be, the column stays as it is.
-        """
-        if column == self.target:
-            solved = self.slope * read_numbers(rows, self.source) + self.intercept
-        else:
-            solved = (read_numbers(rows, self.target) - self.intercept) / self.slope
-        if self.shares_gaps:
-            return solved
-        present = read_numbers(rows, column)
-        return np.where(np.isnan(solved) | np.isnan(present), present, solved)
 
 
 @dataclass(frozen=True)

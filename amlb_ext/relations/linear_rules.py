@@ -7,20 +7,17 @@ source: what has fewer digits follows from what has more.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.grammar import quote_name, quote_value
-from amlb_ext.relations.kinds import LinearRule, Rule
+from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.number_rules import complete_rows
-from amlb_ext.relations.values import holds_numbers, read_numbers
-from amlb_ext.relations.written_forms import count_decimals
+from amlb_ext.relations.rounding import half_unit_of
 
 #: A column of fewer values is a code, and any two codes of two values lie on a line.
 LEAST_VALUES = 10
@@ -33,15 +30,6 @@ CORRELATION_ERROR = 1e-12
 #: Digits of a slope, and decimals of a constant, that are tried: the shortest that fit are taken.
 MOST_DIGITS = 12
 
-_NAME = r"(?:`(?:[^`]|``)*`|\w+)"
-_NUMBER = r"\d[\d.]*(?:e[+-]?\d+)?"
-_LINE = rf"(?:(?P<slope>-?{_NUMBER}) \* )?{_NAME}(?: (?P<sign>[+-]) (?P<constant>{_NUMBER}))?"
-#: The two ways in which :func:`_write_line` writes a rule.
-_EXACT = re.compile(rf"{_NAME} == {_LINE}")
-_ROUNDED = re.compile(
-    rf"(?P<miss>{_NAME} - \({_LINE}\)) >= -(?P<room>{_NUMBER}) and (?P=miss) <= (?P=room)"
-)
-
 
 @dataclass(frozen=True)
 class _Line:
@@ -51,7 +39,7 @@ class _Line:
     room: float
 
 
-def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[LinearRule]:
+def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     """Find pairs of numbers that lie on a line in every row.
 
     Of several columns on one line each is tied to one other: what follows from those is not said
@@ -73,7 +61,7 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[LinearRul
     screened = complete_rows(table.screened_rows(spread))
     names = list(screened.columns)
     numbers = screened.to_numpy(dtype=float)
-    rooms = np.array([_rounding_of(table.numbers(name)) for name in names])
+    rooms = np.array([half_unit_of(table.numbers(name)) for name in names])
     # columns that lines tie together, directly or through others, have one number
     tied = np.arange(len(names))
     for i, j in _correlated_pairs(numbers, rooms):
@@ -92,12 +80,6 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[LinearRul
         if rule is not None:
             tied[tied == tied[j]] = tied[i]
             yield rule
-
-
-def _rounding_of(numbers: np.ndarray) -> float:
-    """Return half a unit of the last decimal; 0 for measurements of more than six."""
-    decimals = count_decimals(np.unique(numbers[~np.isnan(numbers)]))
-    return 0.0 if decimals is None else 0.5 * 10.0**-decimals
 
 
 def _correlated_pairs(numbers: np.ndarray, rooms: np.ndarray) -> list[tuple[int, int]]:
@@ -129,16 +111,14 @@ def _verify_line(
     *,
     room: float,
     least_evidence: float,
-) -> LinearRule | None:
+) -> Rule | None:
     """Return the rule where it holds in every row and could have failed.
 
     ``room`` is by how much the rounded target may miss the line.
     """
     x = table.numbers(source)
     y = table.numbers(target)
-    x_is_missing = np.isnan(x)
-    y_is_missing = np.isnan(y)
-    is_known = ~(x_is_missing | y_is_missing)
+    is_known = ~(np.isnan(x) | np.isnan(y))
     known_x = x[is_known]
     known_y = y[is_known]
     if len(known_y) < LEAST_ROWS:
@@ -158,16 +138,7 @@ def _verify_line(
     # the rule as it is written, with its rounded slope, is what made rows must keep
     if rule.breaks(table.rows).any():
         return None
-    return LinearRule(
-        kind="linear",
-        condition=rule.condition,
-        evidence=rule.evidence,
-        source=source,
-        target=target,
-        slope=line.slope,
-        intercept=line.intercept,
-        shares_gaps=bool((x_is_missing == y_is_missing).all()),
-    )
+    return rule
 
 
 def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
@@ -183,7 +154,7 @@ def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
     for room in dict.fromkeys((0.0, rounding)):
         for digits in range(MOST_DIGITS):
             slope = float(f"{least_squares:.{digits}e}")
-            intercept = _fit_intercept(y - slope * x, room + tolerance_at(y))
+            intercept = fit_constant(y - slope * x, room + tolerance_at(y))
             if intercept is not None:
                 return _Line(slope=slope, intercept=intercept, room=room)
     return None
@@ -195,7 +166,7 @@ def _slope_of(x: np.ndarray, y: np.ndarray) -> float:
         return float(centred @ (y - y.mean()) / (centred @ centred))
 
 
-def _fit_intercept(rest: np.ndarray, room: np.ndarray) -> float | None:
+def fit_constant(rest: np.ndarray, room: np.ndarray) -> float | None:
     """Return the shortest constant that no row misses by more than its room."""
     low = float((rest - room).max())
     high = float((rest + room).min())
@@ -219,50 +190,4 @@ def _write_line(line: _Line, source: str, target: str) -> str:
         number += f" {sign} {quote_value(abs(line.intercept))}"
     if not line.room:
         return f"{quote_name(target)} == {number}"
-    miss = f"{quote_name(target)} - ({number})"
-    room = quote_value(line.room)
-    return f"{miss} >= -{room} and {miss} <= {room}"
-
-
-def read_line(rule: Rule, rows: pd.DataFrame) -> Rule:
-    """Return a declared rule so that one of its columns is computed, where it is a line.
-
-    It must be written as :func:`mine_linear` writes it; any other rule is returned as it is.
-
-    Parameters
-    ----------
-    rule : Rule
-    rows : DataFrame
-        Real rows, which say whether both columns have the same gaps.
-
-    Examples
-    --------
-    >>> from amlb_ext.relations.kinds import parse_relation
-    >>> rows = pd.DataFrame({"a": [1.0, 2.0], "b": [4.0, 6.0]})
-    >>> line = read_line(parse_relation("b == 2 * a + 2", rows), rows)
-    >>> line.derive("b", pd.DataFrame({"a": [3.0]})).tolist()
-    [8.0]
-    >>> read_line(parse_relation("b >= 2 * a", rows), rows).kind
-    'declared'
-    """
-    found = _EXACT.fullmatch(rule.text) or _ROUNDED.fullmatch(rule.text)
-    # a text or a number in place of a column leaves one column, or none
-    if found is None or len(rule.columns) != 2:
-        return rule
-    target, source = rule.columns
-    slope = float(found["slope"] or 1)
-    are_numbers = holds_numbers(rows[target]) and holds_numbers(rows[source])
-    if not slope or not are_numbers:
-        return rule
-    constant = float(found["constant"] or 0)
-    gaps = [np.isnan(read_numbers(rows, name)) for name in (source, target)]
-    return LinearRule(
-        kind=rule.kind,
-        condition=rule.condition,
-        evidence=rule.evidence,
-        source=source,
-        target=target,
-        slope=slope,
-        intercept=-constant if found["sign"] == "-" else constant,
-        shares_gaps=bool((gaps[0] == gaps[1]).all()),
-    )
+    return f"{quote_name(target)} == {number} within {quote_value(line.room)}"

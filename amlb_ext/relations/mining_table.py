@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.relations.equations import read_equation
 from amlb_ext.relations.grammar import parse_condition
 from amlb_ext.relations.kinds import Rule, RuleKind
 from amlb_ext.relations.values import numeric_columns, read_numbers
@@ -73,6 +74,23 @@ class MiningTable:
         text: str,
         evidence: float,
     ) -> Rule:
-        """Return a rule of this table from its text."""
+        """Return a rule of this table from its text; an equality computes a column."""
         condition = parse_condition(text, self.numeric)
-        return Rule(kind, condition, float(evidence))
+        return read_equation(Rule(kind, condition, float(evidence)), self.rows)
+
+    def with_evidence(
+        self,
+        rule: Rule,
+        target: str,
+        least_evidence: float,
+    ) -> Rule | None:
+        """Return a rule that holds in every row, with its evidence; None where that is too small.
+
+        The evidence is how many rows break the rule when the target is permuted.
+        """
+        if rule.breaks(self.rows).any():
+            return None
+        permuted = self.rows[list(rule.columns)].copy()
+        permuted[target] = permuted[target].to_numpy()[self.permutation]
+        evidence = float(rule.breaks(permuted).sum())
+        return replace(rule, evidence=evidence) if evidence >= least_evidence else None

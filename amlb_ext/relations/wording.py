@@ -8,11 +8,6 @@ from amlb_ext.relations.grammar import split_at_word
 
 #: Quoted texts and names in backticks; what stands inside is never reworded.
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|`(?:``|[^`])*`')
-#: A mined rule of two numbers on a line, of which one is rounded.
-_ROUNDED_LINE = re.compile(
-    r"(?P<number>.+) - \((?P<line>.+)\) >= -(?P<room>\S+)"
-    r" and (?P=number) - \((?P=line)\) <= (?P=room)"
-)
 #: What the signs of the language are called. The longer sign comes first: ``<=`` before ``<``.
 _SIGNS = (
     ("<=", "is at most"),
@@ -47,7 +42,7 @@ def describe_rule(text: str) -> str:
     'never together: marital is Divorced and role is Husband'
     >>> describe_rule("{holiday, `week day`} determines workingday")
     'each holiday and week day has one workingday'
-    >>> describe_rule("usd - (1.1 * eur) >= -0.005 and usd - (1.1 * eur) <= 0.005")
+    >>> describe_rule("usd == 1.1 * eur within 0.005")
     'usd is 1.1 * eur, up to 0.005'
     >>> describe_rule("education determines education_num")
     'each education has one education_num'
@@ -59,9 +54,9 @@ def describe_rule(text: str) -> str:
     if len(sides) == 2:
         premise, conclusion = (_describe_condition(side) for side in sides)
         return f"where {premise}, {conclusion}"
-    if line := _ROUNDED_LINE.fullmatch(text):
-        equality = f"{line['number']} == {line['line']}"
-        return f"{_describe_condition(equality)}, up to {line['room']}"
+    sides = split_at_word(text, "within")
+    if len(sides) == 2:
+        return f"{_describe_condition(sides[0])}, up to {sides[1]}"
     # a mined rule of this form has one bracket around two comparisons
     if text.startswith("not (") and text.endswith(")") and text.count("(") == 1:
         return f"never together: {_describe_condition(text[5:-1])}"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.relations.conditions import tolerance_at
+from amlb_ext.relations.rounding import Rounding, learn_rounding
 from amlb_ext.relations.values import ValueIndex, holds_numbers
 
-#: Numbers with more decimals than this are measurements.
-MOST_DECIMALS = 6
 #: A column takes few values where there are this many rows for each of them, and where the chance
 #: that the next row brings a new one (Good-Turing: values seen once, by rows) is small. Made rows
 #: then take values that were seen; the list counts as complete where that chance is tiny.
@@ -27,8 +25,8 @@ class WrittenForm:
     column : str
     low, high : float
         Smallest and largest value.
-    decimals : int or None
-        Decimals that no value exceeds; None where a value has more than six.
+    rounding : Rounding or None
+        None where the values have all digits of a double.
     values : ndarray or None
         The values that were seen, sorted, where the column takes only few.
     is_complete : bool
@@ -36,7 +34,7 @@ class WrittenForm:
 
     Examples
     --------
-    >>> form = WrittenForm("temp", 0.0, 1.0, decimals=2, values=None)
+    >>> form = WrittenForm("temp", 0.0, 1.0, Rounding(decimals=2))
     >>> form.correct(np.array([0.24373, 1.2, np.nan])).tolist()
     [0.24, 1.0, nan]
     >>> form.breaks(np.array([0.24373, 0.24])).tolist()
@@ -46,7 +44,7 @@ class WrittenForm:
     column: str
     low: float
     high: float
-    decimals: int | None = None
+    rounding: Rounding | None = None
     values: np.ndarray | None = field(default=None, compare=False)
     is_complete: bool = False
 
@@ -59,24 +57,33 @@ class WrittenForm:
             # a missing number has no nearest value, and stays missing
             is_missing = np.isnan(numbers)
             return np.where(is_missing, np.nan, snapped)
-        if self.decimals is not None:
-            rounded = np.round(corrected, self.decimals)
-            # rounding may leave the range where a bound has more digits than are counted
-            corrected = np.clip(rounded, self.low, self.high)
-        return corrected
+        # rounding may leave the range where a bound has more digits than are counted
+        return np.clip(self.round(corrected), self.low, self.high)
+
+    def round(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers rounded as real ones are; neither range nor list are looked at."""
+        return numbers if self.rounding is None else self.rounding.round(numbers)
 
     def breaks(self, numbers: np.ndarray) -> np.ndarray:
-        """Return which numbers have too many decimals or are not on the list; bounds aside."""
+        """Return which numbers have too many digits or are not on the list; bounds aside."""
         if self.values is not None and self.is_complete:
             index = ValueIndex(self.values, is_numeric=True)
             codes = index.number_codes(numbers)
             return codes == index.unknown
-        if self.decimals is None:
+        if self.rounding is None:
             return np.zeros(len(numbers), dtype=bool)
-        rounded = np.round(numbers, self.decimals)
-        lost = np.abs(numbers - rounded)
-        is_known = ~np.isnan(numbers)
-        return is_known & (lost > tolerance_at(numbers))
+        return self.rounding.breaks(numbers)
+
+    def judging(self, real: np.ndarray) -> WrittenForm:
+        """Return the form that all real numbers have, more of them than it was learnt from.
+
+        A list of values that does not hold is given up; the rounding is learnt anew.
+        """
+        known = real[~np.isnan(real)]
+        holds = not self.breaks(known).any()
+        if holds:
+            return self
+        return replace(self, rounding=learn_rounding(known), values=None)
 
 
 def learn_forms(rows: pd.DataFrame) -> list[WrittenForm]:
@@ -110,25 +117,7 @@ def _learn_form(column: str, numbers: np.ndarray) -> WrittenForm:
         column=column,
         low=float(values[0]),
         high=float(values[-1]),
-        decimals=count_decimals(values),
+        rounding=learn_rounding(values),
         values=values if takes_few else None,
         is_complete=takes_few and chance_of_new <= COMPLETE_CHANCE,
     )
-
-
-def count_decimals(values: np.ndarray) -> int | None:
-    """Return the decimals that no value exceeds; None where one has more than six.
-
-    Examples
-    --------
-    >>> count_decimals(np.array([1.25, 3.5])), count_decimals(np.array([np.pi]))
-    (2, None)
-    """
-    # a number such as 0.1 is itself no decimal fraction, hence the tolerance
-    room = tolerance_at(values)
-    for decimals in range(MOST_DECIMALS + 1):
-        rounded = np.round(values, decimals)
-        lost = np.abs(values - rounded)
-        if np.all(lost <= room):
-            return decimals
-    return None

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amlb_ext.relations.equations import Equation, read_equation
 from amlb_ext.relations.feasible import Relations
-from amlb_ext.relations.kinds import Rule, parse_relation
-from amlb_ext.relations.linear_rules import read_line
+from amlb_ext.relations.kinds import parse_relation
 from amlb_ext.relations.mining import mine_relations
 
 
@@ -33,14 +33,14 @@ def test_the_shortest_line_that_fits_is_written(rng):
     rows = pd.DataFrame({"x": x, "exact": 3 - 2 * x, "rounded": (1.0832 * x).round(2)})
     assert linear_texts(rows[["x", "exact"]]) == ["exact == -2 * x + 3"]
     assert linear_texts(rows[["x", "rounded"]]) == [
-        "rounded - (1.0832 * x) >= -0.005 and rounded - (1.0832 * x) <= 0.005"
+        "rounded == 1.0832 * x within 0.005"
     ]
 
 
 def test_the_column_with_fewer_digits_follows_from_the_other(rng):
     fine = rng.uniform(0, 900, 400).round(2)
     [text] = linear_texts(pd.DataFrame({"coarse": (fine / 10).round(), "fine": fine}))
-    assert text.startswith("coarse - (0.1 * fine) >= -0.5")
+    assert text == "coarse == 0.1 * fine within 0.5"
 
 
 def test_what_is_no_line_is_not_taken_for_one(rng):
@@ -100,19 +100,20 @@ def test_a_mined_line_that_is_declared_is_computed_as_well(rng, scale, decimals)
     rows = pd.DataFrame({"x": x, "two words": y})
     [text] = linear_texts(rows)
     mined = mine_relations(rows).relations[0]
-    declared = read_line(parse_relation(text, rows), rows)
-    assert (declared.source, declared.target) == (mined.source, mined.target)
-    assert (declared.slope, declared.intercept) == (mined.slope, mined.intercept)
+    declared = read_equation(parse_relation(text, rows), rows)
+    assert (declared.text, declared.solvable) == (mined.text, mined.solvable)
+    assert declared.terms == mined.terms
 
 
 @pytest.mark.parametrize(
-    "text", ["a == b + c", "a == 2 * 3", "t == u", "a == 0 * b", "a == b or b == 2"]
+    "text",
+    ["a * a == 4", "t == u", "a % 2 == b", "a == b or b == 2", "a / (b + c) == 2"],
 )
-def test_a_declared_rule_that_is_no_line_stays_a_rule(text):
+def test_a_declared_rule_that_computes_nothing_stays_a_rule(text):
     numbers = {name: [1.0, 2.0] for name in "abc"}
     texts = {name: pd.Categorical(["x", "y"]) for name in "tu"}
     rows = pd.DataFrame({**numbers, **texts})
-    assert type(read_line(parse_relation(text, rows), rows)) is Rule
+    assert not isinstance(read_equation(parse_relation(text, rows), rows), Equation)
 
 
 @pytest.mark.parametrize("shares_gaps", [True, False])

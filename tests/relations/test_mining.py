@@ -6,7 +6,7 @@ import pytest
 from planted_relations import planted_table, shuffled
 
 from amlb_ext.relations.mining import mine_relations
-from amlb_ext.relations.written_forms import count_decimals
+from amlb_ext.relations.rounding import Rounding, learn_rounding
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,12 +55,12 @@ def test_the_written_form_of_numbers():
         }
     )
     forms = {form.column: form for form in mine_relations(rows).forms}
-    assert (forms["price"].decimals, forms["price"].values) == (2, None)
+    assert (forms["price"].rounding, forms["price"].values) == (Rounding(2), None)
     assert forms["grade"].values.tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
-    assert forms["measure"].decimals is None
+    assert forms["measure"].rounding is None
     assert not forms["price"].breaks(rows["price"].to_numpy()).any()
     assert forms["price"].breaks(np.array([1.005])).all()
-    assert count_decimals(np.array([1e6 + 0.1])) == 1
+    assert learn_rounding(np.array([1e6 + 0.1])) == Rounding(1)
 
 
 def test_missing_values_are_values_of_their_own():
