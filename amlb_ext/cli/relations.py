@@ -99,7 +99,12 @@ def _audit_suite(arguments: argparse.Namespace) -> int:
     suite = SuiteFiles.load(arguments.source)
     audits = {task: audit_made_rows(read_task(suite, task)) for task in suite.tasks}
     if arguments.json:
-        entries = {task: audit.to_json() for task, audit in audits.items()}
+        from amlb_ext.relations.mining import LOOKED_FOR
+
+        entries = {
+            task: {**audit.to_json(), "looked_for": LOOKED_FOR}
+            for task, audit in audits.items()
+        }
         print(json.dumps(entries, indent=2, sort_keys=True))
     elif not arguments.quiet:
         print(_audit_text(audits))
@@ -108,13 +113,16 @@ def _audit_suite(arguments: argparse.Namespace) -> int:
 
 #: What the columns of an audit count.
 _AUDIT_LEGEND = """\
-infeasible: made rows that break a relation which holds on every real row
+infeasible: made rows that break a relation which holds on every real row; looked for were
+  {looked_for}
 shuffled: rows that would, if columns had nothing to do with each other
-not as written: rows with a number that is not written as real ones are"""
+not as written: rows with a number that is not written as real ones are, in any number of digits"""
 
 
 def _audit_text(audits: dict[str, Feasibility]) -> str:
     """Return a table with a row per task and part, a legend, and the relations broken most."""
+    from amlb_ext.relations.mining import LOOKED_FOR
+
     headers = [
         "task",
         "part",
@@ -146,7 +154,7 @@ def _audit_text(audits: dict[str, Feasibility]) -> str:
                 remarks.append(f"{task}, {name}: {count} rows break {relation}")
     if not table:
         return "no made rows"
-    lines = [text_table(headers, table), _AUDIT_LEGEND]
+    lines = [text_table(headers, table), _AUDIT_LEGEND.format(looked_for=LOOKED_FOR)]
     if remarks:
         lines += ["", *remarks]
     return "\n".join(lines)

@@ -19,6 +19,7 @@ from amlb_ext.core.frames import with_columns
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.relations.declared import declared_relations, settle_relations
+from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.kinds import Dependency
 from amlb_ext.relations.mining import MinedRelations
@@ -223,7 +224,7 @@ class FoldRelations:
     def _target_read_off(self, relation: Any) -> str | None:
         if isinstance(relation, Dependency):
             return relation.target if relation.target in self.target_names else None
-        if relation.kind in ("sum", "linear"):
+        if isinstance(relation, Equation):
             targets = [name for name in relation.columns if name in self.target_names]
             return targets[0] if len(targets) == 1 else None
         return None

@@ -11,9 +11,14 @@ A *relation* is a condition that real rows satisfy, such as ``total_bedrooms <= 
     the values of a column as integer codes.
 ``kinds``
     what a relation is: a rule, a dependency between columns, known combinations.
-``written_forms``
-    how the numbers of a column are written.
-``mining_table``, ``number_rules``, ``dependency_search``, ``value_rules``, ``mining``
+``equations``
+    equalities of numbers, which compute one of them.
+``rounding``, ``written_forms``
+    how the numbers of a column are rounded and written.
+``groups``
+    one-hot columns, and shares within a band.
+``mining_table``, ``number_rules``, ``linear_rules``, ``equality_search``, ``product_search``, \
+``group_search``, ``dependency_search``, ``value_rules``, ``mining``
     which relations hold in a table, and how much evidence there is for each.
 ``listing``
     mined relations as a file to edit.

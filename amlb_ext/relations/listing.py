@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from amlb_ext.relations.kinds import Dependency, Relation, reach_columns
-from amlb_ext.relations.mining import MinedRelations
+from amlb_ext.relations.mining import LOOKED_FOR, MinedRelations
 
 _HEADINGS = {
     "sum": "sums",
     "linear": "a multiple of another column, and a constant",
+    "equality": "a linear formula of several columns",
+    "shares": "shares of one total",
+    "product": "products of two columns",
+    "quotient": "quotients of two columns",
     "determines": "one column follows from others",
     "order": "order of two numbers; between codes it is often an accident",
     "exclusive": "one of two numbers always has its usual value",
@@ -47,9 +51,11 @@ def relations_as_yaml(
     >>> from amlb_ext.relations.mining import mine_relations
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"a": rng.integers(0, 9, 100) * 1.0, "c": rng.normal(size=100)})
-    >>> print(relations_as_yaml(mine_relations(rows.assign(b=rows["a"] + 1)), "toy"))
+    >>> listed = relations_as_yaml(mine_relations(rows.assign(b=rows["a"] + 1)), "toy")
+    >>> print(listed)  # doctest: +ELLIPSIS
     # toy: relations that hold in each of 100 rows. At most 3 % of all rows break one (3/n).
     # E: rows that would break it if its columns had nothing to do with each other.
+    # Looked for: one-hot groups, sums, multiples, linear equalities of up to 9 columns, ...
     relations:
       mine: false  # the rules below, and no others
       frozen: []  # columns that keep the value of the real row
@@ -67,16 +73,29 @@ def relations_as_yaml(
         f"# {about}: relations that hold in each of {mined.n_rows:,} rows. At most "
         f"{percent:.2g} % of all rows break one (3/n).",
         "# E: rows that would break it if its columns had nothing to do with each other.",
+        f"# Looked for: {LOOKED_FOR}.",
         "relations:",
         "  mine: false  # the rules below, and no others",
         "  frozen: []  # columns that keep the value of the real row",
         "  one_way: {}  # columns that may only grow (up) or shrink (down)",
-        "  rules:" if mined.relations else "  rules: []",
     ]
+    groups = [relation for relation in mined.relations if relation.kind == "one_hot"]
+    if groups:
+        lines.append("  one_hot:  # exactly one of them is 1")
+    for group in groups:
+        item = yaml.safe_dump(
+            list(group.columns),
+            width=10_000,
+            allow_unicode=True,
+            default_flow_style=True,
+        )
+        lines.append(f"    - {item.strip()}  # E = {group.evidence:,.0f}")
+    rules = [relation for relation in mined.relations if relation.kind != "one_hot"]
+    lines.append("  rules:" if rules else "  rules: []")
     last_heading = ""
     # what follows from each column, by the dependencies that are listed
     follows: dict[str, list[str]] = {}
-    for relation in mined.relations:
+    for relation in rules:
         heading = _HEADINGS[relation.kind]
         if heading != last_heading:
             lines.append(f"    # {heading}")

@@ -10,6 +10,9 @@ All candidates are first tried on few rows; only what survives is verified on al
 
 The searches: :mod:`~amlb_ext.relations.number_rules` (sums, orders and exclusions of numbers),
 :mod:`~amlb_ext.relations.linear_rules` (multiples),
+:mod:`~amlb_ext.relations.equality_search` (linear equalities of several columns),
+:mod:`~amlb_ext.relations.product_search` (products and quotients),
+:mod:`~amlb_ext.relations.group_search` (one-hot groups, shares within a band),
 :mod:`~amlb_ext.relations.dependency_search` and :mod:`~amlb_ext.relations.value_rules`.
 """
 
@@ -17,17 +20,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import pandas as pd
 
 from amlb_ext.relations.dependency_search import mine_dependencies
+from amlb_ext.relations.equality_search import MOST_SOURCES, mine_equalities
+from amlb_ext.relations.equations import Equation
+from amlb_ext.relations.group_search import mine_bands, mine_one_hot
 from amlb_ext.relations.kinds import Relation
 from amlb_ext.relations.linear_rules import mine_linear
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.number_rules import mine_exclusions, mine_orders, mine_sums
+from amlb_ext.relations.product_search import mine_products
 from amlb_ext.relations.value_rules import mine_value_rules
 from amlb_ext.relations.written_forms import WrittenForm, learn_forms
 
+#: What a table is searched for, in words: only these can be told to hold, or to be broken.
+LOOKED_FOR = (
+    f"one-hot groups, sums, multiples, linear equalities of up to {MOST_SOURCES + 1} columns, "
+    "constant sums, sums within a band, products, quotients, dependencies, orders, exclusions, "
+    "implications, values that never meet"
+)
 #: Of one kind, those with the most evidence.
 MOST_OF_A_KIND = 300
 
@@ -115,17 +129,43 @@ def _mine_kinds(
 ) -> dict[str, Sequence[Relation]]:
     """Return the relations of each kind, in the order in which they are listed."""
     table = MiningTable.from_rows(rows, seed)
-    dependencies = mine_dependencies(table, least_evidence)
-    # what a dependency settles is not repeated value by value
-    settled: set[tuple[str, str]] = set()
+    one_hot = list(mine_one_hot(table, least_evidence))
+    groups = [set(rule.columns) for rule in one_hot]
+    dependencies = []
+    for dependency in mine_dependencies(table, least_evidence):
+        # of three columns of which one is 1, two give the third
+        if not any(set(dependency.columns) <= group for group in groups):
+            dependencies.append(dependency)
+    # what a dependency or a group settles is not repeated value by value
+    settled = {pair for rule in one_hot for pair in permutations(rule.columns, 2)}
     for dependency in dependencies:
         for source in dependency.sources:
             settled.add((source, dependency.target))
     value_rules = mine_value_rules(table, least_evidence, settled)
+    sums = list(mine_sums(table, least_evidence))
+    lines = list(mine_linear(table, least_evidence))
+    # the last of a group, and copies, are given by others
+    given = {rule.columns[-1] for rule in one_hot}
+    given |= {rule.columns[-1] for rule in sums if len(rule.columns) == 2}
+    equalities = list(mine_equalities(table, least_evidence, [*sums, *lines], given))
+    known = frozenset(frozenset(rule.columns) for rule in [*sums, *equalities])
+    products = list(mine_products(table, least_evidence, "product", known, given))
+    known |= {frozenset(rule.columns) for rule in products}
+    quotients = list(mine_products(table, least_evidence, "quotient", known, given))
+    totals = [rule for rule in equalities if rule.kind == "shares"]
+    for rule in equalities:
+        if isinstance(rule, Equation):
+            given.add(rule.target)
+    bands = list(mine_bands(table, least_evidence, given))
     return {
-        "sum": list(mine_sums(table, least_evidence)),
+        "one_hot": one_hot,
+        "sum": sums,
         # before dependencies: a computed value may be one that was never seen
-        "linear": list(mine_linear(table, least_evidence)),
+        "linear": lines,
+        "equality": [rule for rule in equalities if rule.kind == "equality"],
+        "shares": [*totals, *bands],
+        "product": products,
+        "quotient": quotients,
         "determines": dependencies,
         "order": list(mine_orders(table, least_evidence)),
         "exclusive": list(mine_exclusions(table, least_evidence)),

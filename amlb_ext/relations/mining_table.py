@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from amlb_ext.relations.conditions import Condition
 from amlb_ext.relations.equations import read_equation
 from amlb_ext.relations.grammar import parse_condition
 from amlb_ext.relations.kinds import Rule, RuleKind
@@ -68,6 +69,10 @@ class MiningTable:
         """Return columns of the rows on which candidates are tried first."""
         return self.rows[names].iloc[self.sample]
 
+    def make_condition(self, text: str) -> Condition:
+        """Return a condition on this table from its text."""
+        return parse_condition(text, self.numeric)
+
     def make_rule(
         self,
         kind: RuleKind,
@@ -75,7 +80,7 @@ class MiningTable:
         evidence: float,
     ) -> Rule:
         """Return a rule of this table from its text; an equality computes a column."""
-        condition = parse_condition(text, self.numeric)
+        condition = self.make_condition(text)
         return read_equation(Rule(kind, condition, float(evidence)), self.rows)
 
     def with_evidence(

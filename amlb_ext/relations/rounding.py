@@ -76,7 +76,12 @@ class Rounding:
             units.append(10.0**-self.decimals)
         if self.digits is not None and largest:
             units.append(10.0 ** (np.floor(np.log10(largest)) + 1 - self.digits))
-        return max(units) / 2
+        unit = max(units)
+        # single precision that was printed is as rough as it was, however many digits it has
+        spacing = float(np.spacing(np.float32(largest)))
+        if unit < spacing and _are_printed_singles(numbers):
+            unit = spacing
+        return unit / 2
 
 
 def learn_rounding(values: np.ndarray) -> Rounding | None:
@@ -124,6 +129,13 @@ def half_unit_of(numbers: np.ndarray) -> float:
     values = np.unique(numbers[~np.isnan(numbers)])
     rounding = learn_rounding(values) if len(values) else None
     return 0.0 if rounding is None else rounding.half_unit(values)
+
+
+def _are_printed_singles(numbers: np.ndarray) -> bool:
+    """Return whether numbers look like printed single precision: nearest to it, and no longer."""
+    known = numbers[~np.isnan(numbers)]
+    some = known[:: max(1, len(known) // FIRST_TRIED)].tolist()
+    return all(float(str(np.float32(value))) == value for value in some)
 
 
 def _count_decimals(values: np.ndarray, room: np.ndarray, counts: range) -> int | None:

@@ -18,7 +18,8 @@ import pandas as pd
 from amlb_ext.core.frames import with_columns
 from amlb_ext.core.rng import random_stream
 from amlb_ext.relations.kinds import Relation
-from amlb_ext.relations.mining import mine_relations
+from amlb_ext.relations.mining import LOOKED_FOR, mine_relations
+from amlb_ext.relations.values import read_numbers
 from amlb_ext.relations.written_forms import WrittenForm
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
@@ -121,13 +122,11 @@ def audit_made_rows(rows: TaskRows) -> Feasibility:
             if not any(relation.breaks(some).any() for some in real)
         ]
         forms = [
-            form
+            form.judging(
+                np.concatenate([read_numbers(some, form.column) for some in real])
+            )
             for form in mined.forms
             if form.column != TARGET
-            and not any(
-                form.breaks(some[form.column].to_numpy(dtype=float)).any()
-                for some in real
-            )
         ]
         texts |= {relation.text for relation in judging}
         rng = random_stream(rows.seed, rows.name, fold, "shuffle")
@@ -185,7 +184,8 @@ def _infeasible_text(found: Feasibility, worst: str) -> str:
     part = found.parts[worst]
     if not found.n_relations:
         return (
-            "no relation between columns holds on every real row with enough evidence"
+            "no relation between columns holds on every real row with enough evidence; looked for "
+            f"were {LOOKED_FOR}"
         )
     text = (
         f"{part.infeasible} of {part.rows} {worst} rows break one of {found.n_relations} relations "

@@ -1,0 +1,201 @@
+"""Search for products and quotients of two columns: ``quantity * price == total``.
+
+Rows get random weights, as in the search for sums: the weighted total of a product, for all pairs
+at once, is a product of matrices. It meets the weighted total of a column, up to what rounding
+takes away, where the product is that column, and hardly ever elsewhere; what meets twice is
+verified on every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+import numpy as np
+
+from amlb_ext.relations.conditions import TOLERANCE
+from amlb_ext.relations.grammar import quote_name, quote_value
+from amlb_ext.relations.kinds import Rule
+from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
+from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows
+from amlb_ext.relations.rounding import half_unit_of
+
+#: Two columns of fewer values are codes, of which some product is a third one by chance.
+LEAST_VALUES = 10
+#: Share of one value in a result, where it can be computed, beyond which it tells nothing: a column
+#: of zeros is the quotient of much.
+MOST_ALIKE = 0.5
+#: Weightings on which totals must meet.
+WEIGHTINGS = 3
+#: Second columns whose products with all others are weighed at once.
+COLUMNS_AT_ONCE = 64
+#: By how many standard deviations rounding may move a total.
+DEVIATIONS = 6.0
+#: What rounding may take away of a result, in its standard deviations.
+MOST_ROUNDING = 0.05
+
+#: Positions of the first column, the second one, and the result.
+Candidate = tuple[int, int, int]
+
+
+def mine_products(
+    table: MiningTable,
+    least_evidence: float,
+    kind: Literal["product", "quotient"],
+    known: frozenset[frozenset[str]] = frozenset(),
+    left_out: Collection[str] = (),
+) -> Iterator[Rule]:
+    """Find numbers that are the product, or the quotient, of two others.
+
+    Parameters
+    ----------
+    table : MiningTable
+    least_evidence : float
+    kind : {'product', 'quotient'}
+    known : frozenset of frozenset of str
+        Sets of columns of which an equality is known.
+    left_out : collection of str
+        Columns that are not looked at.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"quantity": rng.integers(1, 90, 200) * 1.0})
+    >>> rows["price"] = rng.gamma(2, 20, 200).round(2)
+    >>> rows["total"] = rows["quantity"] * rows["price"]
+    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10, "product")
+    >>> rule.text
+    'total == quantity * price'
+    """
+    n_values = table.rows[table.numeric_names].nunique()
+    names = [
+        name
+        for name in table.numeric_names
+        if n_values[name] > 1 and name not in left_out
+    ]
+    if len(names) < 2:
+        return
+    screened = complete_rows(table.screened_rows(names))
+    if len(screened) < LEAST_ROWS:
+        return
+    names = [str(name) for name in screened]
+    numbers = screened.to_numpy(dtype=float)
+    halves = np.array([half_unit_of(table.numbers(name)) for name in names])
+    is_spread = np.array([n_values[name] >= LEAST_VALUES for name in names])
+    seen = set(known)
+    for i, j, k in _candidates(numbers, halves, is_spread, kind):
+        columns = frozenset((names[i], names[j], names[k]))
+        if columns in seen:
+            continue
+        rule = _verify(
+            table,
+            (names[i], names[j], names[k]),
+            kind=kind,
+            half=float(halves[k]),
+            least_evidence=least_evidence,
+        )
+        if rule is not None:
+            seen.add(columns)
+            yield rule
+
+
+def _candidates(
+    numbers: np.ndarray,
+    halves: np.ndarray,
+    is_spread: np.ndarray,
+    kind: Literal["product", "quotient"],
+) -> Iterator[Candidate]:
+    """Return two columns and one that has their product, or quotient, on the screened rows."""
+    n_rows, n_columns = numbers.shape
+    # none has a mean of zero, so that a product far from a column never meets it
+    weights = np.random.default_rng(n_rows).uniform(0, 2, size=(WEIGHTINGS, n_rows))
+    # where the second column is 0 there is no quotient, which weighs nothing
+    is_defined = (numbers != 0) | (kind == "product")
+    with np.errstate(divide="ignore"):
+        others = np.where(
+            is_defined, numbers if kind == "product" else 1 / numbers, 0.0
+        )
+    length = np.sqrt(np.square(weights).sum(axis=1))
+    halves = np.where(halves <= MOST_ROUNDING * numbers.std(axis=0), halves, 0.0)
+    rooms = DEVIATIONS * length[:, None] * halves
+    for start in range(0, n_columns, COLUMNS_AT_ONCE):
+        block = slice(start, start + COLUMNS_AT_ONCE)
+        # (weightings, second columns, n): rows by their weight, and by the second column
+        by_weight = weights[:, None] * is_defined[:, block].T
+        by_other = weights[:, None] * others[:, block].T
+        results = by_weight @ numbers
+        totals = by_other @ numbers
+        tolerances = TOLERANCE * (np.abs(by_other) @ np.abs(numbers) + 1e-300)
+        for row in range(totals.shape[1]):
+            j = start + row
+            # of a product each pair once
+            firsts = np.arange(j + 1 if kind == "product" else n_columns)
+            firsts = firsts[is_spread[firsts] | is_spread[j]]
+            tolerance = tolerances[:, row]
+            position, k = _meeting_pairs(
+                totals[0, row, firsts],
+                results[0, row],
+                rooms[0] + tolerance[0, firsts].max(initial=0.0),
+            )
+            i = firsts[position]
+            may_be = (
+                is_spread[k] & (i != k) & (k != j) & ((i != j) | (kind == "product"))
+            )
+            i, k = i[may_be], k[may_be]
+            # two decimals times a whole number are two decimals, and need no room
+            is_exact = (kind == "product") & (2 * halves[i] * halves[j] >= halves[k])
+            room = np.where(is_exact, 0.0, rooms[:, k]) + tolerance[:, i]
+            misses = np.abs(totals[:, row, i] - results[:, row, k])
+            for met in np.flatnonzero((misses <= room).all(axis=0)).tolist():
+                yield int(i[met]), j, int(k[met])
+
+
+def _meeting_pairs(
+    wanted: np.ndarray, results: np.ndarray, rooms: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions of wanted totals and of results that they meet, within the latter's room."""
+    order = np.argsort(wanted, kind="stable")
+    in_order = wanted[order]
+    starts = np.searchsorted(in_order, results - rooms)
+    counts = np.searchsorted(in_order, results + rooms, side="right") - starts
+    met = np.repeat(np.arange(len(results)), counts)
+    # the first of each result's totals, and how far along each one is
+    begins = np.cumsum(counts) - counts
+    along = np.arange(len(met)) - begins[met]
+    return order[starts[met] + along], met
+
+
+def _verify(
+    table: MiningTable,
+    names: tuple[str, str, str],
+    *,
+    kind: Literal["product", "quotient"],
+    half: float,
+    least_evidence: float,
+) -> Rule | None:
+    """Return the equality where it holds in every row and could have failed."""
+    first, second, result = names
+    sign = "*" if kind == "product" else "/"
+    text = f"{quote_name(result)} == {quote_name(first)} {sign} {quote_name(second)}"
+    if half > MOST_ROUNDING * np.nanstd(table.numbers(result)):
+        half = 0.0
+    within = f" within {quote_value(half)}" if half else ""
+    screened = table.screened_rows([*dict.fromkeys(names)])
+    if table.make_condition(text + within).breaks(screened).any():
+        return None
+    for name in (first, second):
+        numbers = table.numbers(name)
+        _, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+        if 1 - counts.max() / counts.sum() < SUMMAND_SHARE:
+            return None
+    results = table.numbers(result)
+    if kind == "quotient":
+        results = results[table.numbers(second) != 0]
+    _, counts = np.unique(results[~np.isnan(results)], return_counts=True)
+    if len(counts) < LEAST_VALUES or counts.max() > MOST_ALIKE * counts.sum():
+        return None
+    rule = table.make_rule(kind, text, 0.0)
+    if rule.breaks(table.rows).any():
+        rule = table.make_rule(kind, text + within, 0.0)
+    return table.with_evidence(rule, result, least_evidence)
