@@ -178,24 +178,27 @@ def _verify(
     first, second, result = names
     sign = "*" if kind == "product" else "/"
     text = f"{quote_name(result)} == {quote_name(first)} {sign} {quote_name(second)}"
-    if half > MOST_ROUNDING * np.nanstd(table.numbers(result)):
-        half = 0.0
     within = f" within {quote_value(half)}" if half else ""
     screened = table.screened_rows([*dict.fromkeys(names)])
     if table.make_condition(text + within).breaks(screened).any():
         return None
-    for name in (first, second):
-        numbers = table.numbers(name)
-        _, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
-        if 1 - counts.max() / counts.sum() < SUMMAND_SHARE:
-            return None
-    results = table.numbers(result)
-    if kind == "quotient":
-        results = results[table.numbers(second) != 0]
-    _, counts = np.unique(results[~np.isnan(results)], return_counts=True)
-    if len(counts) < LEAST_VALUES or counts.max() > MOST_ALIKE * counts.sum():
+    x, y, z = (table.numbers(name) for name in names)
+    # where a factor is 0, the result says nothing of the other one
+    is_at_work = (x != 0) & (y != 0) & ~np.isnan(x + y + z)
+    results = z[is_at_work]
+    if len(results) < LEAST_ROWS or len(np.unique(results)) < LEAST_VALUES:
         return None
+    for numbers in (x[is_at_work], y[is_at_work]):
+        _, counts = np.unique(numbers, return_counts=True)
+        if 1 - counts.max() / len(numbers) < SUMMAND_SHARE:
+            return None
     rule = table.make_rule(kind, text, 0.0)
     if rule.breaks(table.rows).any():
+        if half > MOST_ROUNDING * results.std():
+            return None
         rule = table.make_rule(kind, text + within, 0.0)
-    return table.with_evidence(rule, result, least_evidence)
+    found = table.with_evidence(rule, result, least_evidence)
+    # what hardly any other result would break is held by its room, not by the columns
+    if found is None or found.evidence < len(results) / 2:
+        return None
+    return found
