@@ -15,7 +15,7 @@ import yaml
 from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.yaml_reader import read_yaml
-from amlb_ext.relations.equations import read_equation
+from amlb_ext.relations.equations import give_room, read_equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.grammar import RuleError, quote_name
 from amlb_ext.relations.groups import OneHot, read_shares
@@ -74,7 +74,7 @@ def declared_relations(
     for text in config.rules:
         relation = parse_relation(text, rows)
         if isinstance(relation, Rule):
-            relation = read_shares(read_equation(relation, rows))
+            relation = read_shares(give_room(read_equation(relation, rows), rows))
         relations.append(relation)
     for group in config.one_hot:
         relations.append(_one_hot_rule(group, rows))

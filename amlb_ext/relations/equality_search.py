@@ -42,6 +42,8 @@ DENOMINATORS, DECIMALS = (1, 2, 3, 4, 6, 10, 12), (3, 4)
 LEAST_WEIGHT = 1e-3
 #: What rounding may take away, in standard deviations of the target: of its own, and with sources.
 MOST_OWN_ROUNDING, MOST_ROUNDING = 0.05, 0.02
+#: The variance of misses within a room of one, without those that are hardly any.
+LEAST_FILLED, LEAST_MISS = 0.2, 1e-3
 #: By how much a fit on few rows may miss more than rounding does.
 SLACK = 1.5
 #: What is left of a column that others give exactly, in standard deviations.
@@ -67,8 +69,8 @@ class _Formula:
     @property
     def size(self) -> float:
         """How much there is to write and to round."""
-        factors = [abs(factor.numerator) for factor in self.factors]
         divisor = lcm(*(factor.denominator for factor in self.factors))
+        factors = [abs(float(factor * divisor)) for factor in self.factors]
         return sum(factors) + DIVISOR_SIZE * (divisor > 1) + (self.constant != 0)
 
 
@@ -303,7 +305,9 @@ def _simplest_formula(
             if room > limits[roughness] * sample.spread[target]:
                 continue
             constant = fit_constant(rest, room + error)
-            if constant is not None:
+            if constant is None:
+                continue
+            if roughness != 1 or _fills_room(rest - constant, room):
                 return _Formula(
                     target=target,
                     sources=tuple(sources),
@@ -313,6 +317,18 @@ def _simplest_formula(
                     roughness=roughness,
                 )
     return None
+
+
+def _fills_room(misses: np.ndarray, room: float) -> bool:
+    """Return whether misses spread as rounding makes them: evenly, from end to end of the room.
+
+    Noise that is smaller than the room does not: then the target's rounding hides that no formula
+    holds. An even spread has a variance of a third.
+    """
+    shares = misses / room
+    # what was not rounded at all says nothing
+    shares = shares[np.abs(shares) > LEAST_MISS]
+    return bool(np.square(shares).mean() >= LEAST_FILLED) if len(shares) else True
 
 
 def _fractions_near(factors: np.ndarray) -> Iterator[tuple[Fraction, ...]]:

@@ -118,8 +118,7 @@ def _product_of(powers: Powers, rows: pd.DataFrame) -> np.ndarray:
 def read_equation(rule: Rule, rows: pd.DataFrame) -> Rule:
     """Return a rule so that one of its columns is computed, where it is an equality of numbers.
 
-    Any other rule is returned as it is. An equality without ``within`` that real rows break gets
-    the room that their rounding shows, if that keeps more of them.
+    Any other rule is returned as it is.
 
     Parameters
     ----------
@@ -130,9 +129,7 @@ def read_equation(rule: Rule, rows: pd.DataFrame) -> Rule:
     Examples
     --------
     >>> from amlb_ext.relations.kinds import parse_relation
-    >>> rows = pd.DataFrame({"a": [0.1, 0.4], "b": [0.6, 0.5], "mean": [0.3, 0.5]})
-    >>> read_equation(parse_relation("(a + b) / 2 == mean", rows), rows).text
-    '(a + b) / 2 == mean within 0.05'
+    >>> rows = pd.DataFrame({"a": [0.1, 0.4], "b": [0.6, 0.5]})
     >>> read_equation(parse_relation("a <= b", rows), rows).kind
     'declared'
     """
@@ -160,11 +157,30 @@ def read_equation(rule: Rule, rows: pd.DataFrame) -> Rule:
         return rule
     if equation.target not in equation.solvable:
         equation = replace(equation, target=equation.solvable[0])
-    return _with_room(equation, rows)
+    return equation
 
 
-def _with_room(equation: Equation, rows: pd.DataFrame) -> Equation:
-    """Return an equality with the least room that keeps most real rows."""
+def give_room(equation: Rule, rows: pd.DataFrame) -> Rule:
+    """Return an equality with the least room, of those that rounding shows, that keeps most rows.
+
+    Any other rule is returned as it is, and so is an equality that has a room.
+
+    Parameters
+    ----------
+    equation : Rule
+    rows : DataFrame
+        Real rows.
+
+    Examples
+    --------
+    >>> from amlb_ext.relations.kinds import parse_relation
+    >>> rows = pd.DataFrame({"a": [0.1, 0.4], "b": [0.6, 0.5], "mean": [0.3, 0.5]})
+    >>> exact = read_equation(parse_relation("(a + b) / 2 == mean", rows), rows)
+    >>> give_room(exact, rows).text
+    '(a + b) / 2 == mean within 0.05'
+    """
+    if not isinstance(equation, Equation):
+        return equation
     broken = equation.breaks(rows).sum()
     text = equation.text
     # a room that was written is meant

@@ -148,10 +148,8 @@ def _mine_kinds(
     given = {rule.columns[-1] for rule in one_hot}
     given |= {rule.columns[-1] for rule in sums if len(rule.columns) == 2}
     equalities = list(mine_equalities(table, least_evidence, [*sums, *lines], given))
-    known = frozenset(frozenset(rule.columns) for rule in [*sums, *equalities])
-    products = list(mine_products(table, least_evidence, "product", known, given))
-    known |= {frozenset(rule.columns) for rule in products}
-    quotients = list(mine_products(table, least_evidence, "quotient", known, given))
+    known = {frozenset(rule.columns) for rule in [*sums, *equalities]}
+    products = mine_products(table, least_evidence, known, given)
     totals = [rule for rule in equalities if rule.kind == "shares"]
     for rule in equalities:
         if isinstance(rule, Equation):
@@ -164,8 +162,8 @@ def _mine_kinds(
         "linear": lines,
         "equality": [rule for rule in equalities if rule.kind == "equality"],
         "shares": [*totals, *bands],
-        "product": products,
-        "quotient": quotients,
+        "product": [rule for rule in products if rule.kind == "product"],
+        "quotient": [rule for rule in products if rule.kind == "quotient"],
         "determines": dependencies,
         "order": list(mine_orders(table, least_evidence)),
         "exclusive": list(mine_exclusions(table, least_evidence)),

@@ -9,6 +9,7 @@ verified on every row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ DEVIATIONS = 6.0
 #: What rounding may take away of a result, in its standard deviations.
 MOST_ROUNDING = 0.05
 
+Kind = Literal["product", "quotient"]
 #: Positions of the first column, the second one, and the result.
 Candidate = tuple[int, int, int]
 
@@ -41,18 +43,19 @@ Candidate = tuple[int, int, int]
 def mine_products(
     table: MiningTable,
     least_evidence: float,
-    kind: Literal["product", "quotient"],
-    known: frozenset[frozenset[str]] = frozenset(),
+    known: Collection[frozenset[str]] = (),
     left_out: Collection[str] = (),
-) -> Iterator[Rule]:
+) -> list[Rule]:
     """Find numbers that are the product, or the quotient, of two others.
+
+    Of three columns ``rate == cost / hours`` may hold, and ``cost == rate * hours`` as well, up to
+    the rounding of the cost. The closest one is kept: the others follow from it.
 
     Parameters
     ----------
     table : MiningTable
     least_evidence : float
-    kind : {'product', 'quotient'}
-    known : frozenset of frozenset of str
+    known : collection of frozenset of str
         Sets of columns of which an equality is known.
     left_out : collection of str
         Columns that are not looked at.
@@ -64,7 +67,7 @@ def mine_products(
     >>> rows = pd.DataFrame({"quantity": rng.integers(1, 90, 200) * 1.0})
     >>> rows["price"] = rng.gamma(2, 20, 200).round(2)
     >>> rows["total"] = rows["quantity"] * rows["price"]
-    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10, "product")
+    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10)
     >>> rule.text
     'total == quantity * price'
     """
@@ -75,36 +78,48 @@ def mine_products(
         if n_values[name] > 1 and name not in left_out
     ]
     if len(names) < 2:
-        return
+        return []
     screened = complete_rows(table.screened_rows(names))
     if len(screened) < LEAST_ROWS:
-        return
+        return []
     names = [str(name) for name in screened]
     numbers = screened.to_numpy(dtype=float)
     halves = np.array([half_unit_of(table.numbers(name)) for name in names])
     is_spread = np.array([n_values[name] >= LEAST_VALUES for name in names])
-    seen = set(known)
-    for i, j, k in _candidates(numbers, halves, is_spread, kind):
-        columns = frozenset((names[i], names[j], names[k]))
-        if columns in seen:
-            continue
-        rule = _verify(
-            table,
-            (names[i], names[j], names[k]),
-            kind=kind,
-            half=float(halves[k]),
-            least_evidence=least_evidence,
-        )
-        if rule is not None:
-            seen.add(columns)
-            yield rule
+    closest: dict[frozenset[str], _Found] = {}
+    kinds: tuple[Kind, ...] = ("product", "quotient")
+    for kind in kinds:
+        for i, j, k in _candidates(numbers, halves, is_spread, kind):
+            columns = frozenset((names[i], names[j], names[k]))
+            if columns in known:
+                continue
+            found = _verify(
+                table,
+                (names[i], names[j], names[k]),
+                kind=kind,
+                half=float(halves[k]),
+                least_evidence=least_evidence,
+            )
+            if found is None:
+                continue
+            if columns not in closest or found.room < closest[columns].room:
+                closest[columns] = found
+    return [found.rule for found in closest.values()]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A rule that holds, and its room as a share of the result's standard deviation."""
+
+    rule: Rule
+    room: float
 
 
 def _candidates(
     numbers: np.ndarray,
     halves: np.ndarray,
     is_spread: np.ndarray,
-    kind: Literal["product", "quotient"],
+    kind: Kind,
 ) -> Iterator[Candidate]:
     """Return two columns and one that has their product, or quotient, on the screened rows."""
     n_rows, n_columns = numbers.shape
@@ -170,10 +185,10 @@ def _verify(
     table: MiningTable,
     names: tuple[str, str, str],
     *,
-    kind: Literal["product", "quotient"],
+    kind: Kind,
     half: float,
     least_evidence: float,
-) -> Rule | None:
+) -> _Found | None:
     """Return the equality where it holds in every row and could have failed."""
     first, second, result = names
     sign = "*" if kind == "product" else "/"
@@ -193,12 +208,14 @@ def _verify(
         if 1 - counts.max() / len(numbers) < SUMMAND_SHARE:
             return None
     rule = table.make_rule(kind, text, 0.0)
+    room = 0.0
     if rule.breaks(table.rows).any():
-        if half > MOST_ROUNDING * results.std():
+        room = half / results.std()
+        if room > MOST_ROUNDING:
             return None
         rule = table.make_rule(kind, text + within, 0.0)
     found = table.with_evidence(rule, result, least_evidence)
     # what hardly any other result would break is held by its room, not by the columns
     if found is None or found.evidence < len(results) / 2:
         return None
-    return found
+    return _Found(found, room)

@@ -77,3 +77,31 @@ def test_a_column_of_zeros_is_the_quotient_of_nothing():
     noise = rng.normal(size=600)
     table = pd.DataFrame({"gain": gain, "loss": loss, "noise": noise})
     assert not any("/" in relation.text for relation in settled(table).relations)
+
+
+def test_the_closest_of_product_and_quotient_is_kept():
+    rng = np.random.default_rng(6)
+    table = pd.DataFrame({"cost": rng.normal(60, 9, 400).round(1)})
+    table["hours"] = rng.uniform(2, 9, 400).round(2)
+    table["rate"] = (table["cost"] / table["hours"]).round(3)
+    relations = settled(table)
+    texts = [relation.text for relation in relations.relations]
+    assert "rate == cost / hours within 0.0005" in texts
+    assert not any("*" in text for text in texts)
+    made = table.assign(hours=rng.permutation(table["hours"]))
+    mended = relations.correct(made, table)
+    miss = (mended["rate"] - mended["cost"] / mended["hours"]).abs()
+    assert (mended["hours"] == made["hours"]).all()
+    in_range = mended["rate"].between(table["rate"].min(), table["rate"].max())
+    assert (miss[in_range] < 0.00051).all()
+
+
+@pytest.mark.parametrize("decimals", [1, 2])
+def test_rounding_of_one_column_hides_no_noise_of_another(decimals):
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(rng.normal(size=(400, 3)).round(decimals), columns=list("abc"))
+    exact = 2 * table["a"] - table["b"] - table["c"]
+    table["near"] = (exact + 0.02 * rng.normal(size=400)).round(3)
+    assert not any("near" in relation.text for relation in settled(table).relations)
+    table["near"] = exact.round(1)
+    assert any("near" in relation.text for relation in settled(table).relations)
