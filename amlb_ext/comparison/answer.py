@@ -11,12 +11,6 @@ import pandas as pd
 from amlb_ext.core.display import format_number, format_percent, is_known, text_table
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
-#: How the answer is to be used.
-ADVICE = (
-    "Decide on all rows. The column 'where F fails' shows where a change comes from, and how "
-    "large it is there."
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonAnswer:
@@ -77,7 +71,10 @@ class ComparisonAnswer:
     @property
     def advice(self) -> str:
         """How the answer is to be used."""
-        return ADVICE.replace("rows", self.unit).replace("where F fails", self.place)
+        return (
+            f"Decide on all {self.unit}. The column '{self.place}' shows where a change comes "
+            "from, and how large it is there."
+        )
 
     @property
     def place(self) -> str:

@@ -41,7 +41,6 @@ Outcome = Literal["met", "not met", "no claim"]
 MARGIN = 0.05
 #: The question of each place, as comparisons have it.
 _QUESTIONS: dict[str, str] = {"overall": OVERALL, "failures": REGION}
-_PLACES: dict[str, str] = {"overall": "over all rows", "failures": "where F fails"}
 #: Verdicts after which nothing can be decided.
 _WITHHELD = ("no claim", "incomplete")
 
@@ -106,7 +105,7 @@ class GateResult:
     @property
     def place(self) -> str:
         """Where the need is to be met, in words."""
-        return _PLACES[self.where].replace("fails", self.verb)
+        return "over all rows" if self.where == "overall" else f"where F {self.verb}"
 
     @property
     def outcome(self) -> Outcome:
