@@ -57,7 +57,6 @@ HEAVY = {
         "forecasting/pictures",
         "forecasting/result",
     },
-    "plotly": {"report/interactive"},
     "shtab": {"cli/completion"},
     "jinja2": {"report/page", "experiments/page", "comparison/page"},
     "scikit_posthocs": set(),

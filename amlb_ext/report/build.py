@@ -48,9 +48,9 @@ from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart.
-MOST_POINTS = 800
+MOST_POINTS = 400
 #: Points of the largest charts of all tasks together, for the size of the page.
-ALL_POINTS = 30_000
+ALL_POINTS = 6000
 _BROKEN = ("failed", "missing", "refused")
 
 

@@ -105,10 +105,6 @@ _WORDS = {
         text="All real test rows, each weighted by the chance that F does not fail. The parts "
         "from where F fails and from elsewhere add up to the change on the whole test folds.",
     ),
-    "group": Term(
-        names=("Group",),
-        text="Bad rows that are alike in their features. It describes, and ranks nobody.",
-    ),
 }
 _CERTIFICATES = {
     "rank": Term(

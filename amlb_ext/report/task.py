@@ -95,7 +95,7 @@ class TaskInputs:
         Colours of the frameworks, the same for all tasks.
     level : float
     points : int
-        Most points of a chart; 0 for no charts and no map.
+        Most points of a chart; 0 for no charts.
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     """
@@ -141,8 +141,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         alarm=NO_CLAIM if alarm else "",
     )
     # What is described: failures, scores on every part, charts.
-    failures = find_failures(suite, task, full, points=inputs.points)
-    parts = report_parts(views, failures.groups)
+    failures = find_failures(suite, task, full)
+    parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame(
@@ -154,7 +154,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     order = _best_first(comparison.contrasts)
     slice_losses = losses_on_slices(
         task,
-        slices=failures.slices,
+        slices=failures.table,
         inside=failures.inside,
         losses=losses[[name for name in order if name in losses]],
         loss_f=loss_f,
@@ -168,7 +168,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             task,
             views,
             comparison,
-            failure_map=failures.chart,
             slice_losses=slice_losses,
             colours=inputs.colours,
             points=inputs.points,
@@ -195,9 +194,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
         scores=score_parts(task, parts, inputs.level),
-        slices=failures.slices,
+        slices=failures.table,
         slice_losses=slice_losses,
-        clusters=failures.clusters,
         charts=task_charts,
         notes=(*entry.notes, *_fold_note_sentences(suite.manifest, task)),
         weighted=comparison.is_weighted,
@@ -339,7 +337,6 @@ def _draw_charts(
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
     *,
-    failure_map: Chart | None,
     slice_losses: pd.DataFrame,
     colours: Mapping[str, ColourRole],
     points: int,
@@ -347,14 +344,12 @@ def _draw_charts(
     """Return the charts of a task, already drawn: this is a process of the task's own."""
     order = _best_first(comparison.contrasts)
     full = views["full"]
-    main = views.get("")
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
         charts.slice_chart(
             f"{task}-slices", slice_losses, colours, loss=_loss_name(full)
         ),
-        failure_map,
         charts.target_chart(f"{task}-target", views),
     ]
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
@@ -384,31 +379,5 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
-    # Then the same of the main task; rows that F's errors chose flatter every model but F.
-    made_rows = "bad and synthetic rows (chosen by F's errors)"
-    if main is not None and (main.rows["origin"] == "good").any():
-        made_rows = "the main task: real rows by region weight, and made rows"
-    if main is not None and full.labels:
-        roc_on_made_rows = charts.roc_chart(
-            key=f"{task}-roc-evaluation",
-            title=f"ROC on {made_rows}",
-            predictions=main,
-            rows=np.ones(len(main), dtype=bool),
-            weights=None,
-            order=order,
-            colours=colours,
-        )
-        task_charts.append(roc_on_made_rows)
-    elif main is not None:
-        truth_of_made_rows = charts.truth_chart(
-            key=f"{task}-truth-evaluation",
-            title=f"Prediction against truth, {made_rows}",
-            predictions=main,
-            rows=np.ones(len(main), dtype=bool),
-            order=order,
-            colours=colours,
-            most=most_points,
-        )
-        task_charts.append(truth_of_made_rows)
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)

@@ -23,8 +23,6 @@ from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.suite import SuiteFiles as Files
 from amlb_ext.suite import verify_suite
 
-pytestmark = pytest.mark.usefixtures("light_report")
-
 BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
 
 #: What amlb_ext.report.model promises of each table.
@@ -303,7 +301,7 @@ def test_results_of_other_tasks_alone(small):
     assert "that a verdict needs have not been run" in report.warnings[-1]
     for text in (report_text(report), report_summary(report, small.suite / "x")):
         assert command in text
-    page = write_report(built, small.suite.parent / "page", interactive=False)
+    page = write_report(built, small.suite.parent / "page")
     assert command in page.read_text()
     words = ["report", str(small.suite), "--results", str(small.results)]
     assert main([*words, "--text", "-q"]) == 1
@@ -357,7 +355,7 @@ def broken(copied):
 def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
     before = files(broken.suite)
     broken_report = build_report(broken.suite, [broken.results], charts=False)
-    path = write_report(broken_report, tmp_path / "page", interactive=False)
+    path = write_report(broken_report, tmp_path / "page")
     said = " ".join(report_summary(broken_report.report, path).split())
     assert files(broken.suite) == before
     page = " ".join(path.read_text().split())
@@ -463,7 +461,7 @@ def test_json_is_json(small, capsys):
 
 def test_a_report_in_the_suite_leaves_it_whole(copied, built):
     before = files(copied.suite)
-    write_report(built, Files.load(copied.suite).layout.own, interactive=False)
+    write_report(built, Files.load(copied.suite).layout.own)
     after = files(copied.suite)
     assert {path: after[path] for path in before} == before
     new = {
