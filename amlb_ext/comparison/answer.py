@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import format_number, format_percent, is_known, text_table
-from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
+from amlb_ext.stats.claims import CONCENTRATED, CONCENTRATIONS, OVERALL, REGION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ class ComparisonAnswer:
             "model",
             f"change of F's loss, all {self.unit} ({interval})",
             f"{self.place} ({interval})",
-            "gain there",
+            "there against elsewhere",
         ]
         has_rmse = is_known(self.rmse_f)
         if has_rmse:
@@ -205,8 +205,9 @@ def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
     sentence = f"{said}{joint} {_verdict_phrase(region)} {answer.place}"
     concentration = answer.row(model, CONCENTRATED).get("verdict")
-    if concentration in ("larger", "smaller"):
-        sentence += f"; its gain is {concentration} there than elsewhere"
+    if concentration in CONCENTRATIONS:
+        size, change = concentration.split()
+        sentence += f"; its {change} is {size} there than elsewhere"
     return f"{sentence}."
 
 

@@ -67,7 +67,7 @@ def overall_table(
             row["tasks"] = len(asked)
             counted = _count_verdicts(asked, is_better_family[asked.index], level)
             row |= {f"{prefix}{name}": value for name, value in counted.items()}
-        row["larger"] = int((own_contrasts["verdict"] == "larger").sum())
+        row["larger"] = int((own_contrasts["verdict"] == "larger gain").sum())
         row["mean_rank"] = float(ranks.mean.get(framework, np.nan))
         rows.append(row)
     table = pd.DataFrame(rows, columns=list(COLUMNS))

@@ -37,6 +37,7 @@ from amlb_ext.report.tables import (
     score_pivots,
     table_records,
 )
+from amlb_ext.stats.claims import CONCENTRATIONS
 
 #: Where a word ends inside a name.
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
@@ -110,6 +111,7 @@ def page_environment() -> Environment:
         GLOSSARY=GLOSSARY,
         PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
+        CONCENTRATIONS=CONCENTRATIONS,
         still=lambda chart: Markup(chart.drawn or draw_chart(chart)),
         diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
         answer_matrix=answer_matrix,

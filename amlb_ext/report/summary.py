@@ -184,7 +184,7 @@ def _concentration_sentences(
         for task in tasks:
             contrasts = _contrasts_where(task, "region minus all rows")
             for answer in table_records(contrasts, framework=row["framework"]):
-                if answer["verdict"] == "larger":
+                if answer["verdict"] == "larger gain":
                     names.append(_shown_name(task))
         if names:
             texts.append(f"{row['framework']} on {_list_few(names)}")

@@ -186,7 +186,7 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
         ]
         rows.append(cells)
     headers = ["framework", "folds", "minus F, all rows", "verdict"]
-    headers += ["where F fails", "null ± s.e.", "verdict", "gain there"]
+    headers += ["where F fails", "null ± s.e.", "verdict", "there"]
     return [
         f"  {task.loss} minus F's ({level:.0%} interval); null: F fitted again, where F fails",
         *text_table(headers, rows, indent=2).splitlines(),

@@ -20,6 +20,7 @@ from amlb_ext.report import build_report, report_tables, report_text, write_repo
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
+from amlb_ext.stats.claims import CONCENTRATIONS
 from amlb_ext.suite import SuiteFiles as Files
 from amlb_ext.suite import verify_suite
 
@@ -107,7 +108,7 @@ def test_tables_are_as_documented(found):
         assert set(columns.split()) <= set(found[name].columns), name
     contrasts = found["contrasts"]
     gains = contrasts[contrasts["where"] == GAIN]
-    assert set(gains["verdict"]) <= {"larger", "smaller", "undecided"}
+    assert set(gains["verdict"]) <= {"undecided", "opposite", *CONCENTRATIONS}
     contrasts = contrasts.drop(gains.index)
     assert set(contrasts["verdict"]) <= VERDICTS
     # asked of those alone for whom a difference is shown
