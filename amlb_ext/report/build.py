@@ -320,7 +320,7 @@ def _unsure_sentences(
 def _rank_frameworks(
     built_tasks: Sequence[BuiltTask], names: Sequence[str]
 ) -> FrameworkRanks:
-    """Rank F and the candidates on the tasks where claims may be made.
+    """Rank F and the candidates by their losses on the untouched test folds.
 
     A candidate without whole results on at least half of those is left out, lest it take the
     tasks away from all others.
@@ -329,8 +329,8 @@ def _rank_frameworks(
     judged: list[BuiltTask] = []
     for built_task in built_tasks:
         report = built_task.report
-        if report.no_claim or report.heavy_tail:
-            left_out[report.name] = report.no_claim or report.heavy_tail
+        if report.alarm or report.heavy_tail:
+            left_out[report.name] = report.alarm or report.heavy_tail
         else:
             judged.append(built_task)
 
@@ -355,7 +355,9 @@ def _rank_frameworks(
         if lacking:
             left_out[task.name] = f"no whole results of {', '.join(lacking)}"
         else:
-            losses_by_task[task.name] = _mean_losses_on_shared_rows(built_task, ranked)
+            losses_by_task[task.name] = mean_losses(
+                built_task.losses[ranked], built_task.loss_f
+            )
     # F alone is not ranked: there would be one rank.
     losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
     ranks = rank_tasks(losses, left_out)
@@ -370,20 +372,6 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     is_own = task.contrasts["framework"] == framework
     verdicts = task.contrasts.loc[is_own, "verdict"]
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
-
-
-def _mean_losses_on_shared_rows(
-    built_task: BuiltTask, frameworks: Sequence[str]
-) -> pd.Series:
-    """Return the mean losses of F and of the frameworks, on the rows that all of them scored."""
-    losses = built_task.losses[list(frameworks)]
-    return mean_losses(
-        losses,
-        built_task.loss_f,
-        built_task.weights,
-        scored=losses.notna(),
-        clusters=built_task.clusters,
-    )
 
 
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:

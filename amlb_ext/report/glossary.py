@@ -109,8 +109,7 @@ _WORDS = {
 _CERTIFICATES = {
     "rank": Term(
         names=("rank",),
-        text="Frameworks may be ranked on the weighted real rows, and on the synthetic rows "
-        "too.",
+        text="Frameworks may be ranked on real rows, and on the main task and synthetic rows too.",
         is_badge=True,
     ),
     "describe": Term(

@@ -111,7 +111,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class FrameworkRanks:
-    """Frameworks ranked over tasks; rank 1 is the smallest loss in the failure region.
+    """Frameworks ranked over tasks; rank 1 is the smallest loss on the untouched test folds.
 
     Attributes
     ----------

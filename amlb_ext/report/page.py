@@ -34,6 +34,7 @@ from amlb_ext.report.still import draw_chart, draw_rank_diagram
 from amlb_ext.report.tables import (
     PARTS,
     job_groups,
+    ranking_sentence,
     score_pivots,
     table_records,
 )
@@ -116,6 +117,7 @@ def page_environment() -> Environment:
         diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
         answer_matrix=answer_matrix,
         pivots=score_pivots,
+        ranking_sentence=ranking_sentence,
         job_groups=job_groups,
     )
     return environment

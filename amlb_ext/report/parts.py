@@ -41,6 +41,14 @@ COLUMNS = (
     "folds",
     "direction",
 )
+#: Smallest and largest value of each metric that is a mean over rows.
+_RANGES = {
+    "acc": (0.0, 1.0),
+    "brier": (0.0, 2.0),
+    "logloss": (0.0, np.inf),
+    "mse": (0.0, np.inf),
+    "mae": (0.0, np.inf),
+}
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
 #: Parts with scores per fold, and what :mod:`~amlb_ext.report.amlb_csv` calls each.
@@ -255,13 +263,12 @@ def _metric_intervals(
     intervals = {}
     for metric, values in _row_metrics(predictions, entrant).items():
         mean = weighted_mean_interval(values, weights, clusters, level=level)
-        intervals[metric] = (mean.low, mean.high)
+        least, most = _RANGES[metric]
+        intervals[metric] = (max(mean.low, least), min(mean.high, most))
     if "mse" in intervals:
         # A monotone function of the mean has its ends at those of the mean.
         low, high = intervals["mse"]
-        low_root = float(np.sqrt(max(low, 0.0)))
-        high_root = float(np.sqrt(high))
-        intervals["rmse"] = (low_root, high_root)
+        intervals["rmse"] = (float(np.sqrt(low)), float(np.sqrt(high)))
     return intervals
 
 

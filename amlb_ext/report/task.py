@@ -64,10 +64,8 @@ class BuiltTask:
     losses : DataFrame of shape (n, frameworks)
         Losses of the candidates on the untouched test folds, capped as in contrasts, NaN where
         they have none.
-    loss_f, clusters : ndarray of shape (n,)
-        F's losses, and the source row of each.
-    weights : ndarray of shape (n,) or None
-        P(F fails | x), where it is known.
+    loss_f : ndarray of shape (n,)
+        F's losses.
     """
 
     report: TaskReport
@@ -75,8 +73,6 @@ class BuiltTask:
     added: list[dict[str, Any]]
     losses: pd.DataFrame
     loss_f: np.ndarray
-    clusters: np.ndarray
-    weights: np.ndarray | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,8 +212,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         added=list(fold_scores(task, parts, job_names)),
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
-        clusters=clusters,
-        weights=comparison.weights,
     )
 
 

@@ -20,8 +20,13 @@ from amlb_ext.core.display import (
 from amlb_ext.report.matrix import MatrixAnswer, answer_matrix
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import SuiteReport, TaskReport
-from amlb_ext.report.parts import UNSELECTED
-from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
+from amlb_ext.report.tables import (
+    PARTS,
+    job_groups,
+    ranking_sentence,
+    score_pivots,
+    table_records,
+)
 
 WIDTH = 100
 #: Reasons for jobs without a score that are listed.
@@ -259,12 +264,7 @@ def _score_lines(task: TaskReport) -> list[str]:
         f"  {UNITS.get(pivot['metric'], pivot['metric'])}, {direction} is better",
         *text_table(["framework", *parts], rows, indent=2).splitlines(),
     ]
-    selected = [part for part in parts if part not in UNSELECTED]
-    if selected:
-        lines.append(
-            f"  chosen by F's errors, so do not rank on them: {', '.join(selected)}"
-        )
-    return lines
+    return [*lines, *_wrap_text(ranking_sentence(task), 2)]
 
 
 def _job_lines(report: SuiteReport) -> list[str]:

@@ -126,10 +126,10 @@ def answer_questions(
         One row per candidate and question, question by question. ``p`` is the t test of the
         difference from F, ``p_null`` that of the difference from F's re-fits, ``p_adjusted`` what
         the verdict rests on; NaN where nothing was tested. ``verdict`` is ``better``, ``worse`` or
-        ``undecided``; ``no claim`` where nothing may be said; ``larger gain``, ``smaller gain``,
-        ``larger loss``, ``smaller loss``, ``opposite`` or ``undecided`` for the third question, which has no row
-        where nobody asked it. ``by`` says whether the figures are of ``capped`` losses or ``plain`` ones; ``rmse`` and ``rmse_f`` are
-        of plain ones always, NaN without ``span``.
+        ``undecided``; ``no claim`` where nothing may be said. The third question has no row where
+        nobody asked it: ``larger gain``, ``smaller gain``, ``larger loss``, ``smaller loss``,
+        ``opposite`` or ``undecided``. ``by`` says whether the figures are of ``capped`` losses or
+        ``plain`` ones; ``rmse`` and ``rmse_f`` are of plain ones always, NaN without ``span``.
 
     Raises
     ------

@@ -7,7 +7,6 @@ import pytest
 from amlb_ext.core.task import Kind
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
-from amlb_ext.report.ranks import mean_losses
 from amlb_ext.runner import read_jobs
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
@@ -332,17 +331,6 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
         ("heavy", "light"): False,
     }
     assert pairs.loc[("heavy", "light"), "rows"] == 0
-
-
-def test_the_ranks_decide_on_the_rows_that_all_have():
-    planted = region_in_one_fold()
-    losses = pd.DataFrame({"a": planted.like_f() ** 2, "b": planted.like_f() ** 2})
-    losses.loc[planted.full.rows["fold"] == 3, "b"] = np.nan
-    w, f = planted.full.rows["weight"].to_numpy(), planted.f**2
-    both = mean_losses(losses, f, w, losses.notna(), np.arange(N))
-    assert both["a"] == pytest.approx(losses["a"][N // 2 :].mean())
-    alone = mean_losses(losses[["a"]], f, w, losses[["a"]].notna(), np.arange(N))
-    assert alone["a"] == pytest.approx(np.average(losses["a"], weights=w))
 
 
 @pytest.mark.parametrize("value", [np.nan, 0.0])
