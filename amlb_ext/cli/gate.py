@@ -132,7 +132,6 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.gate.outputs import (
         EXIT_STATUS,
-        gate_text,
         github_annotations,
         junit_xml,
     )
@@ -142,7 +141,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"outcome": gate.outcome, **to_json_values(gate)})
     elif not arguments.quiet:
-        print(gate_text(gate), end="")
+        print(gate.text(), end="")
     if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         stream = sys.stderr if arguments.json else sys.stdout

@@ -95,6 +95,15 @@ class ModelAdapter:
         return are_predictions(self.model)
 
     @property
+    def description(self) -> str:
+        """What it is called on a page: its class, and that of a pipeline's last step."""
+        if self.is_predictions:
+            return "predictions"
+        name = getattr(self.model, "__name__", type(self.model).__name__)
+        steps = getattr(self.model, "steps", None)
+        return f"{name} of {type(steps[-1][1]).__name__}" if steps else str(name)
+
+    @property
     def kind(self) -> str | None:
         """``classification`` or ``regression``; None where the model does not tell."""
         if self.is_predictions:

@@ -214,7 +214,8 @@ def _answers(contrasts: pd.DataFrame) -> dict[str, MatrixAnswer]:
         answers[row["framework"]] = MatrixAnswer(
             verdict=row["verdict"],
             change=row["relative"],
-            low=row["low"] / unit,
+            # no model can save more than all of F's loss
+            low=max(row["low"] / unit, -1.0),
             high=row["high"] / unit,
         )
     return answers

@@ -27,6 +27,7 @@ from amlb_ext.report.tables import (
     score_pivots,
     table_records,
 )
+from amlb_ext.stats.claims import verdict_text
 
 WIDTH = 100
 #: Reasons for jobs without a score that are listed.
@@ -183,10 +184,10 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
             shorten_text(framework),
             overall["folds"],
             format_interval(overall),
-            _verdict_text(task, overall),
+            _verdict_text(task, overall, level),
             format_interval(there),
             f"{null_mean} ± {null_error}",
-            _verdict_text(task, there),
+            _verdict_text(task, there, level),
             larger.get(framework, {}).get("verdict", "-"),
         ]
         rows.append(cells)
@@ -198,10 +199,10 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
     ]
 
 
-def _verdict_text(task: TaskReport, row: Mapping[str, Any]) -> str:
+def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str:
     """Return a verdict, and by which losses where those of some rows may be capped."""
     by = f" ({row['by']})" if task.capping and row["by"] else ""
-    return f"{row['verdict']}{by}"
+    return f"{verdict_text(row, level)}{by}"
 
 
 def _by_framework(task: TaskReport, where: str) -> dict[str, Mapping[str, Any]]:

@@ -22,8 +22,10 @@ of 1, so that leaving it out, which the same losses decided, makes no other test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -365,6 +367,31 @@ def _judge(
     ):
         return replace(judged, null_difference=null.difference, null_se=float("nan"))
     return judged
+
+
+def verdict_text(row: Mapping[str, Any], level: float) -> str:
+    """Return a verdict, and what the interval beside it says where the two are of two kinds.
+
+    A verdict counts all comparisons, an interval is of one. Where F fails, a model must differ
+    from F's re-fits as well.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of :func:`answer_questions`.
+    level : float
+
+    Examples
+    --------
+    >>> row = {"verdict": "undecided", "p": 0.01, "p_null": np.nan, "difference": -0.1}
+    >>> verdict_text(row, 0.95)
+    'undecided (alone: better)'
+    """
+    if row["verdict"] != "undecided" or not row["p"] < 1 - level:
+        return str(row["verdict"])
+    if row["p_null"] >= 1 - level:
+        return "undecided (so is a re-fit of F)"
+    return f"undecided (alone: {'better' if row['difference'] < 0 else 'worse'})"
 
 
 def why_no_region(
