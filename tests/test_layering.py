@@ -66,7 +66,7 @@ HEAVY = {
     "dask": set(),
     "dask_jobqueue": {"core/parallel/batch"},
     "loky": {"core/parallel/execution", "core/parallel/processes"},
-    "psutil": {"core/parallel/processes"},
+    "psutil": {"core/parallel/processes", "runner/amlb_process"},
     "ctgan": set(),
     "xgboost": {"models/native"},
     "amlb": set(),

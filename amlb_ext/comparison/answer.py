@@ -140,7 +140,10 @@ class ComparisonAnswer:
     def verdict(self, row: dict[str, Any]) -> str:
         """Return a verdict, and by which losses where those of some rows may be capped."""
         by = f" ({row['by']})" if self.capping and row["by"] else ""
-        return f"{verdict_text(row, self.level)}{by}"
+        said = row["verdict"]
+        if row["question"] != CONCENTRATED:
+            said = verdict_text(row, self.level)
+        return f"{said}{by}"
 
     def row(self, model: str, question: str) -> dict[str, Any]:
         """Return what is known of one model and question; empty where it was not asked."""

@@ -347,7 +347,8 @@ def broken(copied):
         Job(task, int(fold))
         for task, fold in zip(rows["task"], rows["fold"], strict=True)
     ]
-    write_asked(run, NULL, "hardsynth", "score", jobs)
+    asked = {"framework": NULL, "benchmark": "hardsynth", "constraint": "score"}
+    write_asked(run, asked, jobs)
     (run / "run.log").write_text(
         f"Starting job local.hardsynth.score.toy_full.1.{NULL}.\n"
     )

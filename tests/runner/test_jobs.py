@@ -98,7 +98,12 @@ def write_run(out, rows, framework="flaml", constraint="1h", definition="hard",
         path.parent.mkdir(parents=True)
         path.write_text("predictions,truth\n")
     if asked:
-        write_asked(folder, framework, definition, constraint, asked)
+        record = {
+            "framework": framework,
+            "benchmark": definition,
+            "constraint": constraint,
+        }
+        write_asked(folder, record, asked)
     if log:
         (folder / "run.log").write_text(log)
     return folder
