@@ -16,6 +16,7 @@ import pyarrow as pa
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
@@ -31,14 +32,17 @@ from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
 from amlb_ext.forecasting.suite_definitions import definitions
 from amlb_ext.forecasting.suite_files import (
-    FORMAT,
     ITEM,
     MAIN_KIND,
     TARGET,
     TIME,
     ForecastSuite,
-    ForecastTask,
     item_id,
+)
+from amlb_ext.forecasting.suite_manifest import (
+    FORMAT,
+    ForecastTask,
+    SeriesManifest,
     manifest_path,
 )
 from amlb_ext.hardening.weights import draw_region
@@ -50,6 +54,7 @@ from amlb_ext.suite.layout import (
     is_fresh,
     safe_names,
 )
+from amlb_ext.suite.own_entries import write_suite_part
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.twin import Original
 from amlb_ext.validity.certificate import Certificate
@@ -145,7 +150,7 @@ def write_suite(
     """
     layout = Layout(out)
     manifest = _manifest(parts, name=name, seed=seed, original=original)
-    suite = ForecastSuite.from_manifest(manifest, out)
+    suite = ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
         write_text(_started_path(layout), "")
@@ -165,7 +170,7 @@ def write_suite(
         manifest["files"] = dict(sorted(files.items()))
         write_text(manifest_path(out), sealed_text(manifest))
         _started_path(layout).unlink()
-    return suite
+    return ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
 
 
 def _manifest(
@@ -189,7 +194,8 @@ def _manifest(
         "tables": tables,
     }
     if original is not None:
-        manifest["pair"] = make_pair(Original(original.name, entries), tasks_of)
+        pair = make_pair(Original(original.name, entries), tasks_of)
+        manifest["pair"] = to_json_values(pair)
     return manifest
 
 
@@ -444,14 +450,11 @@ def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
         }
     frameworks["HardsynthAutoGluon"] = AUTOGLUON
     constraints = asset_path("resources", "constraints.yaml").read_text("utf-8")
-    texts = {
-        layout.config: yaml_text(amlb_configuration(seed, constraints=True)),
-        layout.frameworks: yaml_text(frameworks),
-        layout.constraints: constraints,
-    }
-    files = {}
-    for path, text in texts.items():
-        files[layout.relative(path)] = write_text(path, text)
+    configuration = yaml_text(amlb_configuration(seed, constraints=True))
+    files = {layout.relative(layout.config): write_text(layout.config, configuration)}
+    grown = {layout.frameworks: yaml_text(frameworks), layout.constraints: constraints}
+    for path, text in grown.items():
+        files[layout.relative(path)] = write_suite_part(path, text)
     folder = layout.extensions / FORECAST_INTEGRATION
     code = asset_path("frameworks") / FORECAST_INTEGRATION
     sources = [code / "__init__.py", code / "exec.py", Path(local_methods.__file__)]

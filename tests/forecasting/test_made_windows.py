@@ -22,7 +22,8 @@ from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.stored_certificates import read_certificates
-from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows

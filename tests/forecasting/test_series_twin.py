@@ -11,7 +11,8 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.forecasting.series_twin import make_pair
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.forecasting.suite_verify import (
     repair_forecasts,
     runnable_definition,

@@ -30,8 +30,7 @@ from amlb_ext.publish.export.folder import ExportFolder
 from amlb_ext.publish.export.write import Export, write_export
 from amlb_ext.suite import AmlbTask, Layout, SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
-from amlb_ext.suite.manifest import open_manifest
-from amlb_ext.suite.own_frameworks import read_own_entries
+from amlb_ext.suite.own_entries import read_own_entries
 
 #: How the data are packed: an archive per AMLB task, or every file as it is.
 FORMS = ("archives", "files")
@@ -83,8 +82,6 @@ def export_suite(
         raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
     suite = SuiteFiles.load(directory)
     root = suite.layout.root
-    if open_manifest(suite.layout.manifest).content is None:
-        raise _damaged_manifest("it was changed after it was written")
     out = Path(out) if out else Path(f"{root.resolve().name}_export")
     folder = ExportFolder.of(out, root)
     for name in (*suite.amlb_tasks, *suite.definitions):
@@ -250,7 +247,7 @@ def _task_names(suite: SuiteFiles, definition: str) -> dict[str, str]:
     # the twin's entries have the names of the original's
     task_of = {}
     for task, entry in pair.tasks.items():
-        task_of[entry["name"]] = task
+        task_of[entry.name] = task
     return task_of
 
 
