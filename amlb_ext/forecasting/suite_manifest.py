@@ -95,6 +95,8 @@ class TableEntry:
     left_out : tuple of LeftOut
     notes : tuple of str
     tasks : tuple of ForecastTask
+    made : dict
+        What was made, for people.
     """
 
     name: PlainName
@@ -106,6 +108,7 @@ class TableEntry:
     left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     tasks: tuple[ForecastTask, ...]
+    made: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         last = max([*self.origins.test, *self.origins.learning], default=-1)

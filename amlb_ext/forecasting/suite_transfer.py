@@ -15,6 +15,7 @@ from amlb_ext.publish.export.archives import (
     Upload,
     plan_archive,
     plan_copy,
+    suite_member,
 )
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import ExportFolder
@@ -96,8 +97,11 @@ def export_forecasts(
     export_folder = ExportFolder.of(target, root)
 
     # everything is planned before the first byte is written
-    by_path = {task.path: plan_copy(_member(suite, task.path)) for task in suite.tasks}
-    members = [_member(suite, file) for file in suite.manifest.files]
+    listed = suite.manifest.files
+    by_path = {}
+    for task in suite.tasks:
+        by_path[task.path] = plan_copy(suite_member(suite.layout, listed, task.path))
+    members = [suite_member(suite.layout, listed, file) for file in listed]
     manifest = Member(
         name=suite.layout.relative(manifest_path(root)),
         file=suite.layout.relative(manifest_path(root)),
@@ -132,15 +136,6 @@ def export_forecasts(
             "manifest": sha256_file(manifest_path(root)),
         },
         quiet=quiet,
-    )
-
-
-def _member(suite: ForecastSuite, file: str) -> Member:
-    return Member(
-        name=Path(file).name,
-        file=file,
-        path=suite.layout.at(file),
-        sha256=suite.manifest.files[file],
     )
 
 

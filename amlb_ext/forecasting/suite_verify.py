@@ -6,7 +6,7 @@ from pathlib import Path
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
-from amlb_ext.core.errors import DefinitionError
+from amlb_ext.core.errors import DefinitionError, SuiteError
 from amlb_ext.core.files import write_text
 from amlb_ext.forecasting.fev_files import fev_data_path, fev_definition_path
 from amlb_ext.forecasting.made_files import PROVENANCE
@@ -138,7 +138,7 @@ def follow_move(suite: ForecastSuite) -> list[str]:
             continue
         try:
             write_text(path, text)
-        except OSError:
+        except SuiteError:
             break
         written.append(suite.layout.relative(path))
     return written

@@ -153,7 +153,7 @@ def write_suite(
     suite = ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
-        write_text(_started_path(layout), "")
+        write_text(layout.started, "")
         _remove_earlier(layout)
         files: dict[str, str] = {}
         for part, table in zip(parts, suite.tables, strict=True):
@@ -169,7 +169,7 @@ def write_suite(
             write_text(path, text)
         manifest["files"] = dict(sorted(files.items()))
         write_text(manifest_path(out), sealed_text(manifest))
-        _started_path(layout).unlink()
+        layout.started.unlink()
     return ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
 
 
@@ -284,16 +284,11 @@ def _check_folder(layout: Layout, force: bool) -> None:
             )
         return
     # what an interrupted generation left is written again
-    if not is_fresh(layout.root) and not _started_path(layout).is_file():
+    if not is_fresh(layout.root) and not layout.started.is_file():
         raise SuiteError(
             f"{layout.root} is not empty and holds no suite of forecasting tasks",
             "give another -o",
         )
-
-
-def _started_path(layout: Layout) -> Path:
-    """Return the mark of a suite that is being written."""
-    return layout.own / "forecasting.started"
 
 
 def _table_entry(

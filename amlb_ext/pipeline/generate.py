@@ -116,6 +116,7 @@ def generate_suite(request: Request) -> GenerationReport:
         if not tasks:
             withdraw(layout)
             return report
+        write_text(layout.columns, reading_csv(loaded.readings))
         # Last, definitions and manifest: they make the folder a suite.
         original = None
         if request.twin:
@@ -134,7 +135,6 @@ def generate_suite(request: Request) -> GenerationReport:
             original=original,
             absent=[*report.absent, *hardened.waiting],
         )
-        write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True
         report.benchmark = manifest.name
         if original is not None and manifest.pair is not None:

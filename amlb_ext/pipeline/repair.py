@@ -24,6 +24,7 @@ from amlb_ext.core.files import (
     remove_file,
     remove_temporary_files,
     sha256_file,
+    write_text,
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
@@ -33,9 +34,12 @@ from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
     find_groups,
+    match_sources,
+    read_sources,
     restore_config,
 )
 from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
+from amlb_ext.sources.reading import reading_csv
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
@@ -174,6 +178,8 @@ def _make_again(
     if any(not is_fold_file(path) for path in wanted):
         config = restore_config(manifest.config, options.options, options)
         write_derived(staging, manifest, config)
+    if staging.relative(staging.columns) in wanted:
+        _read_columns_again(staging, manifest, options)
     folds: set[tuple[str, int]] = set()
     for path in wanted:
         task_and_fold = _fold_of(path, manifest)
@@ -188,6 +194,21 @@ def _make_again(
     for _, result in run_jobs(write_job, jobs, options.execution):
         if isinstance(result, HardsynthError):
             raise result
+
+
+def _read_columns_again(
+    staging: Layout, manifest: Manifest, options: RepairOptions
+) -> None:
+    """Write how the columns of all sources were read."""
+    specs = match_sources(manifest.request.sources, options.sources)
+    sources = read_sources(
+        manifest.request,
+        specs,
+        settings=manifest.config,
+        options=options,
+        out=staging.root,
+    )
+    write_text(staging.columns, reading_csv(sources.readings))
 
 
 def _fold_jobs(

@@ -177,6 +177,11 @@ class Layout:
         return self.own / "manifest.json"
 
     @property
+    def started(self) -> Path:
+        """Mark of a folder that is being written, for the same command after an interruption."""
+        return self.own / "started"
+
+    @property
     def previous(self) -> Path:
         """The manifest of the generation before, while a new one is under way."""
         return self.own / "manifest.previous.json"

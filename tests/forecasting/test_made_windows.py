@@ -131,7 +131,7 @@ def test_a_spike_behind_a_sources_own_cutoff_is_in_no_made_past(
 def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
     assert verify_forecasts(suite) == []
     loaded = ForecastSuite.load(suite)
-    manifest = loaded.tables[0].entry["made"]
+    manifest = loaded.tables[0].entry.made
     (task,) = [task for task in loaded.tasks if task.kind == "ga"]
     assert task.name == "toy_ga"
     written = pd.read_csv(suite / task.path)
@@ -331,7 +331,7 @@ def test_series_of_zeros_take_part_in_nothing_and_are_counted(few, tmp_path, cap
     assert "few_ga: describe" in printed
     assert verify_forecasts(out) == []
     loaded = ForecastSuite.load(out)
-    names = {entry["series"] for entry in loaded.tables[0].entry["left_out"]}
+    names = {entry.series for entry in loaded.tables[0].entry.left_out}
     assert names == {"stable_001", "unstable_003"}
     rows = pd.read_parquet(out / "hardsynth" / "made.parquet")
     assert not set(rows["series_name"]) & names

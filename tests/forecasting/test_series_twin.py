@@ -129,8 +129,8 @@ def test_series_drawn_by_their_chance_of_failure_come_first():
         for kind in kinds
     ]
     pair = make_pair(Original("mine", {"a": {"name": "A"}}), {"a": tasks})
-    (entry,) = pair["tasks"]
-    assert (entry["name"], entry["task"]) == ("A", "a_region")
+    (entry,) = pair.tasks
+    assert (entry.name, entry.task) == ("A", "a_region")
 
 
 def test_two_tasks_of_one_name_are_refused():

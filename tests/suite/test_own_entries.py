@@ -122,7 +122,7 @@ def test_score_knows_what_its_integration_runs(suite):
 
 
 def test_an_export_does_not_publish_them(suite, tmp_path):
-    with pytest.raises(SuiteError, match="frameworks of your own"):
+    with pytest.raises(SuiteError, match="entries of your own"):
         export_suite(suite, "https://x.example/a", out=tmp_path / "out")
 
 
