@@ -110,7 +110,7 @@ def find_links(root: Path) -> Iterator[str]:
         try:
             with os.scandir(root / folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             # there is no suite yet, or another process has just removed a folder
             continue
         for entry in found:

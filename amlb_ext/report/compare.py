@@ -124,8 +124,8 @@ def compare_frameworks(
         See :func:`amlb_ext.validity.certificate_store.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
-        vanished or were refused. Such a framework gets no verdict, for the folds that are left
-        may be the easy ones.
+        vanished, were refused or not run. Such a framework gets no verdict, for the folds that are
+        left may be the easy ones; nor does any other that lacks a row.
     folds : int
         Number of folds of the task.
     level : float
@@ -156,6 +156,12 @@ def compare_frameworks(
         level=level,
     )
 
+    lacking = {
+        str(name): f"{int(n)} of {len(full)} rows have no prediction"
+        for name, n in losses.isna().sum().items()
+        if n
+    }
+    incomplete = {**lacking, **incomplete}
     no_claim_on_f = no_claim or no_gain
     table = _contrast_table(task, inputs, weights, no_claim_on_f)
     # Between tasks only changes relative to F can be averaged: losses have different scales.
