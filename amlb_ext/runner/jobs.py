@@ -34,7 +34,7 @@ from amlb_ext.runner.run_folder import (
 )
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.layout import MAIN_SUFFIXES, amlb_name
+from amlb_ext.suite.layout import MAIN_SUFFIXES
 
 #: Status of a job, the best first.
 STATUS = ("scored", "failed", "missing", "not run")
@@ -514,11 +514,12 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
         done = set(zip(of_framework["amlb_task"], of_framework["fold"], strict=True))
         first = of_framework.iloc[0]
         about = (framework, first["name"], first["constraint"], suite.manifest.name)
-        for task in suite.tasks:
-            full = suite.amlb_tasks.get(amlb_name(task, "full"))
-            for fold in range(len(full.folds) if full else 0):
-                if full and (full.name, fold) not in done:
-                    missing.append((*about, full.name, fold))
+        for task in suite.amlb_tasks.values():
+            if task.suffix != "full":
+                continue
+            for fold in range(len(task.folds)):
+                if (task.name, fold) not in done:
+                    missing.append((*about, task.name, fold))
     return pd.DataFrame(missing, columns=columns)
 
 

@@ -317,8 +317,8 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
     }
     assert weighted == {"all": True, "light": False, "heavy": True}
     told, plain = row(found, "light"), row(found, "light", "all rows")
-    assert told["verdict"] == "no claim"
-    assert "worth only 3" in told["reason"]
+    # half of the folds tell nothing in any case
+    assert told["verdict"] == plain["verdict"] == "incomplete"
     assert plain["effective_size"] == plain["rows"] == told["rows"] == N // 2
     assert found.is_weighted
     assert found.weighting.startswith(
