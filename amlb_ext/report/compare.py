@@ -199,7 +199,7 @@ def compare_frameworks(
         pairs=pairs,
         weights=weights,
         is_weighted=whole_task.is_weighted,
-        weighting=_weighting_text(whole_task, table),
+        weighting=_weighting_text(whole_task),
         cap=cap,
         no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
@@ -346,28 +346,13 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
     )
 
 
-def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
-    """Return how rows count on the whole task, and for which frameworks they count otherwise."""
+def _weighting_text(whole_task: Weighting) -> str:
+    """Return how rows count on the task."""
     reason = whole_task.reason
     text = f"{reason[0].upper()}{reason[1:]}."
-    if not whole_task.is_weighted:
-        text += " Nothing is claimed where F fails."
-    if not len(contrasts):
-        return text
-    in_region = contrasts["where"] == "region"
-    compared = contrasts[in_region & (contrasts["rows"] > 0)]
-    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
-    deviates = compared["weighted"].astype(bool) != whole_task.is_weighted
-    deviating = compared[deviates]
-    if not len(deviating):
-        return text
-    names = ", ".join(deviating["framework"])
-    if whole_task.is_weighted:
-        return (
-            f"{text} Not so for {names}: on the folds that were run the weights are worth fewer "
-            f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so nothing is claimed of them where F fails."
-        )
-    return f"{text} Not so for {names}: on the folds that were run the weights are worth enough."
+    return (
+        text if whole_task.is_weighted else f"{text} Nothing is claimed where F fails."
+    )
 
 
 def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[str, str]:

@@ -196,10 +196,11 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
         steps = relative.split("/")
         module = steps[1] if steps[0] == "extensions" and len(steps) > 2 else ""
         by_set_up = _BY_SET_UP.fullmatch(relative)
-        is_cache = bool(by_set_up) and steps[-2] == "__pycache__"
+        # AMLB notes beside any framework that it is set up; nothing is run from there
+        is_harmless = steps[-2:-1] in (["__pycache__"], [".setup"])
         has_set_up = f"extensions/{module}/setup.sh" in contents.files
         is_own = module in own_modules
-        if by_set_up and (is_cache or has_set_up or is_own):
+        if by_set_up and (is_harmless or has_set_up or is_own):
             made.add(by_set_up[1])
         elif is_own:
             yield (
@@ -208,8 +209,8 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
             )
         else:
             # a run that was killed may leave its temporary files; the next one sweeps them
-            is_harmless = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
-            prefix = WARNING if is_harmless else ""
+            is_text = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
+            prefix = WARNING if is_text else ""
             yield f"{prefix}{relative} is not part of the suite."
     for folder in sorted(made):
         yield (
