@@ -23,7 +23,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNOR
 DEFAULTS = "__defaults__"
 #: Folders of a framework in ``extensions/`` that its set-up fills, environments with links among
 #: them, by the steps of their path.
-_SET_UP = re.compile(r"extensions/[^/]+/(?:venv|lib|programs|\.setup)")
+_SET_UP = re.compile(r"extensions/[^/]+/(?:venv|lib|programs|\.setup)(?:/|$)")
 
 
 def is_device(name: str) -> bool:
@@ -64,6 +64,9 @@ def is_inside(relative: object) -> bool:
     [False, False, False, False, False]
     """
     if not isinstance(relative, str) or len(relative) > 2000:
+        return False
+    # what a set-up made may hold links
+    if _SET_UP.match(relative):
         return False
     return all(map(_is_step, relative.split("/")))
 

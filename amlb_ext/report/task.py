@@ -130,9 +130,10 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
+    # a suite of a stranger may lack it
+    n_folds = len(suite.amlb_task(full_name).folds)
     views, refused = _read_views(suite, task, jobs, inputs.given)
     full = views["full"]
-    n_folds = len(suite.amlb_task(full_name).folds)
     incomplete = _incomplete_results(
         jobs[jobs["amlb_task"] == full_name], refused, inputs.needed, suite
     )

@@ -268,11 +268,20 @@ class Manifest:
         if sorted(manifest.order) != sorted(manifest.tasks):
             raise ValueError("order: it does not list the tasks")
         check_distinct("files", manifest.files)
+        for name, task_entry in manifest.tasks.items():
+            coding = task_entry.coding
+            if len(coding.labels) != len(coding.written_labels):
+                raise ValueError(f"tasks.{name}.coding: a label has no written one")
+        if not manifest.amlb_tasks:
+            raise ValueError("amlb_tasks: there is none")
         for name, task in manifest.amlb_tasks.items():
             belongs_to_suite = task.task in manifest.tasks and task.suffix in SUFFIXES
             own_name = amlb_name(task.task, task.suffix)
             if not belongs_to_suite or not name == task.name == own_name:
                 raise ValueError(f"amlb_tasks.{name} belongs to none of the tasks")
+            coding = manifest.tasks[task.task].coding
+            if (task.target, task.type) != (coding.written_target, coding.kind):
+                raise ValueError(f"amlb_tasks.{name} has another target than its task")
             per_fold = (task.train, task.test, task.provenance)
             rows = (task.train_rows, task.test_rows)
             if any(len(entries) != len(task.folds) for entries in (*per_fold, *rows)):

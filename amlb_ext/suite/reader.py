@@ -92,6 +92,12 @@ class SuiteFiles:
         task = self._task_with_fold(amlb_task, fold_index)
         train = self.layout.at(task.train[fold_index])
         test = self.layout.at(task.test[fold_index])
+        for path in (train, test):
+            if not path.is_file():
+                raise SuiteError(
+                    f"{self.layout.relative(path)} of the suite is missing",
+                    "hardsynth verify DIR --repair makes it again",
+                )
         return train, test
 
     def provenance(self, amlb_task: str, fold_index: int) -> pd.DataFrame:
