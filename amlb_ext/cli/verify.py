@@ -20,7 +20,7 @@ from amlb_ext.cli.flags import (
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.paths import check_suite_folder
+from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -71,9 +71,7 @@ def add_parser(commands: Any) -> None:
 def run_command(arguments: argparse.Namespace) -> int:
     """Check a suite of any kind, and repair it on request."""
     root = Path(arguments.suite)
-    from amlb_ext.publish.export.folder import exported_suite_name
-
-    if not exported_suite_name(root):
+    if not is_export_folder(root):
         check_suite_folder(root)
     from amlb_ext.suite.folder_faults import WARNING
 
@@ -121,7 +119,7 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
     SuiteError
         There is none of them, or its manifest cannot be used.
     """
-    from amlb_ext.publish.export.folder import exported_suite_name, verify_export
+    from amlb_ext.publish.export.folder import verify_export
     from amlb_ext.suite import SuiteFiles, verify_suite
     from amlb_ext.suite.layout import Layout, holds_forecasts
     from amlb_ext.suite.task_folder import (
@@ -137,7 +135,7 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
     if is_task_folder(root):
         read_task_folder(root)
         return verify_task_folder(root)
-    if exported_suite_name(root):
+    if is_export_folder(root):
         return verify_export(root)
     # an unfinished suite is a finding, a manifest that cannot be used an error
     if Layout(root).manifest.exists():
@@ -149,12 +147,11 @@ def _repair(
     arguments: argparse.Namespace, layer: dict[str, Any]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the files that were restored, and what is wrong with the folder after that."""
-    from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.task_folder import is_task_folder
 
     root = Path(arguments.suite)
-    if is_task_folder(root) or exported_suite_name(root):
+    if is_task_folder(root) or is_export_folder(root):
         raise ConfigError(
             f"{root} is a folder of tasks or an export, which is not repaired but written again",
             "hardsynth tasks weird or hardsynth export, with the flags it was written with",
