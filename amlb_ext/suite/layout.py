@@ -261,7 +261,7 @@ _OWN = re.compile(
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 #: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
-_REPORT = re.compile(r"hardsynth/report(?:\.html|/[\w-]+\.(?:csv|json|html))")
+_REPORT = re.compile(r"hardsynth/report(?:\.html|/[\w-]+\.(?:csv|json|html|txt))")
 #: The page of a suite of swarms.
 _SWARM = re.compile(r"swarm\.(?:md|html)")
 #: Texts for readers, as a repository or an archive has them.

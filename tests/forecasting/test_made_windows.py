@@ -224,7 +224,10 @@ def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):
         return {"Right": right, "Drops": "it predicts 3 of 9 series"}
 
     scores = score_made_windows(loaded, loaded.tables[0], read_answers)
-    (row,) = scores.to_dict("records")
+    row, dropped = scores.to_dict("records")
+    # nothing is said of some of the windows, but that they are not all
+    assert dropped["use"] == "it predicts 3 of 9 series"
+    assert np.isnan(dropped["mase"])
     written = made_csv(suite).groupby("item_id").tail(6)["target"]
     assert asked["toy_ga"].future.ravel() == pytest.approx(written.to_numpy())
     assert (row["task"], row["framework"], row["mase"]) == ("toy_ga", "Right", 0)
