@@ -296,6 +296,10 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
     """Decide one candidate on one table or task, by its row of contrasts."""
     outcome, finding = _decide(gate, row)
     scale = row.get("loss_f", np.nan)
+    # figures of some of the rows would be taken for those of all
+    if row.get("verdict") == "incomplete":
+        row = {**row, "rmse": np.nan, "rmse_f": np.nan}
+        scale = np.nan
     has_scale = is_known(scale) and scale > 0
     rmse = f"; {rmse_text(row)}" if rmse_text(row) else ""
     return GateCheck(

@@ -10,7 +10,13 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
-from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.files import (
+    remove_file,
+    remove_temporary_files,
+    write_file,
+    write_text,
+)
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
 from amlb_ext.suite.layout import Layout, is_fresh
@@ -101,31 +107,39 @@ def write_weird_tasks(
         raise ConfigError(
             f"--folds is {request.folds}", f"choose a number from 1 to {MOST_FOLDS}"
         )
-    if out.exists() and not is_task_folder(out) and not is_fresh(out):
-        raise SuiteError(
-            f"{out} holds something else", "name an empty folder, or remove it first"
-        )
     layout = Layout(out)
-    files: dict[str, str] = {}
-    tasks = []
-    for task in request.tasks:
-        folds = []
-        for fold in range(request.folds):
-            written, digests = _write_fold(layout, task, fold, request)
-            folds.append(written)
-            files |= digests
-            when_written(task.name, fold)
-        tasks.append(_folder_task(task, tuple(folds)))
-    return finish_task_folder(
-        out,
-        name=NAME,
-        version=__version__,
-        seed=request.seed,
-        literal=request.literal,
-        tasks=tasks,
-        frameworks=weird_frameworks(request.models, request.coder_params),
-        files=files,
-    )
+    with lock_folder(layout.lock, layout.root):
+        is_ours = is_task_folder(out) or layout.started.is_file()
+        if out.exists() and not is_ours and not is_fresh(out):
+            raise SuiteError(
+                f"{out} holds something else",
+                "name an empty folder, or remove it first",
+            )
+        # what an interrupted run left is known by this, and written again
+        write_text(layout.started, "")
+        files: dict[str, str] = {}
+        tasks = []
+        for task in request.tasks:
+            folds = []
+            for fold in range(request.folds):
+                written, digests = _write_fold(layout, task, fold, request)
+                folds.append(written)
+                files |= digests
+                when_written(task.name, fold)
+            tasks.append(_folder_task(task, tuple(folds)))
+        folder = finish_task_folder(
+            out,
+            name=NAME,
+            version=__version__,
+            seed=request.seed,
+            literal=request.literal,
+            tasks=tasks,
+            frameworks=weird_frameworks(request.models, request.coder_params),
+            files=files,
+        )
+        remove_temporary_files(out)
+        remove_file(layout.started)
+    return folder
 
 
 def check_coder_params(params: Mapping[str, Any]) -> None:
@@ -208,7 +222,7 @@ def _write_fold(
 def _write_table(path: Path, frame: pd.DataFrame) -> str:
     # AMLB would reuse what it made of an older file
     for derived in (".parquet", ".arff"):
-        path.with_suffix(derived).unlink(missing_ok=True)
+        remove_file(path.with_suffix(derived))
     return write_file(path, lambda part: frame.to_csv(part, index=False))
 
 

@@ -46,6 +46,7 @@ from amlb_ext.runner.jobs import (
 )
 from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
@@ -130,6 +131,7 @@ def build_report(
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
+    needed_jobs = _needed_jobs(found.table, suite)
     points = 0
     if charts:
         # The page holds every point twice, still and live: many tasks share what it may weigh.
@@ -139,6 +141,7 @@ def build_report(
     inputs = _task_inputs(
         suite,
         found.table,
+        needed=needed_jobs,
         given=given,
         colours=colours,
         level=level,
@@ -155,14 +158,15 @@ def build_report(
         broken = jobs[jobs["status"].isin(_BROKEN)]
         out = output_folder(Path(results[0]))
         commands = rerun_commands(broken, suite, out)
-        needed_jobs = _needed_jobs(jobs, suite)
-        needed = rerun_commands(needed_jobs, suite, out)
+        by_amlb = needed_jobs[needed_jobs["constraint"] != CONSTRAINT]
+        needed = rerun_commands(by_amlb, suite, out)
         report = replace(
             report,
-            warnings=(*report.warnings, *_needed_warnings(needed_jobs)),
             commands=tuple(commands),
             needed=tuple(needed),
         )
+    warnings = (*report.warnings, *_needed_warnings(needed_jobs))
+    report = replace(report, warnings=warnings)
     if charts:
         drawn = (
             overall_chart(report.overall),
@@ -200,6 +204,7 @@ def _task_inputs(
     suite: SuiteFiles,
     jobs: pd.DataFrame,
     *,
+    needed: pd.DataFrame,
     given: GivenPredictions,
     colours: Mapping[str, ColourRole],
     level: float,
@@ -213,6 +218,7 @@ def _task_inputs(
             directory=str(suite.layout.root),
             task=task,
             jobs=jobs[task_of_job == task],
+            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
             certificate=certificates.get(task),
             colours=colours,
             level=level,
@@ -483,7 +489,7 @@ def _needed_warnings(needed: pd.DataFrame) -> list[str]:
     """Return the sentence that says for which jobs there is no verdict."""
     if not len(needed):
         return []
-    by_name = _count_by_framework(needed.rename(columns={"name": "framework"}))
+    by_name = _count_by_framework(needed)
     counted = format_count(len(needed), "job")
     verb = "has" if len(needed) == 1 else "have"
     return [

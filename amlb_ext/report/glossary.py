@@ -139,7 +139,7 @@ _VERDICTS = {
     ),
     "withheld": Term(
         names=("incomplete", "no claim"),
-        text="Withheld: jobs are missing, the task supports no claim, or the largest errors "
+        text="Withheld: results are missing, the task supports no claim, or the largest errors "
         "decide.",
         is_badge=True,
     ),

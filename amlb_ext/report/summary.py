@@ -260,28 +260,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
             f"On {_list_among(unweighted, tasks)} the "
             "weights of the region are worth too few rows: nothing is claimed where F fails there."
         )
-    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
-    texts = []
-    for task in claimable:
-        frameworks = _unweighted_candidates(task) if task.weighted else []
-        if frameworks:
-            texts.append(f"{_list_few(frameworks)} on {_shown_name(task)}")
-    if texts:
-        sentences.append(
-            f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. Nothing is "
-            "claimed about them where F fails."
-        )
     return sentences
-
-
-def _unweighted_candidates(task: TaskReport) -> list[str]:
-    """Return the candidates whose contrast in the region counts all rows alike."""
-    frameworks = []
-    for row in table_records(_contrasts_where(task, "region")):
-        is_unweighted = row["rows"] > 0 and not row["weighted"]
-        if is_unweighted and not is_control_framework(row["framework"]):
-            frameworks.append(row["framework"])
-    return frameworks
 
 
 def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:

@@ -18,6 +18,7 @@ from amlb_ext.report.compare import (
     is_control_framework,
 )
 from amlb_ext.report.failures import find_failures
+from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
@@ -29,6 +30,7 @@ from amlb_ext.report.predictions import (
 from amlb_ext.report.slice_losses import losses_on_slices
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
+from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
 from amlb_ext.suite.manifest import Manifest
@@ -92,6 +94,9 @@ class TaskInputs:
     level : float
     points : int
         Most points of a chart; 0 for no charts.
+    needed : DataFrame
+        The jobs of the task that a verdict needs and nobody has run, see
+        :func:`amlb_ext.runner.jobs.jobs_for_verdict`.
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     """
@@ -103,6 +108,7 @@ class TaskInputs:
     colours: Mapping[str, ColourRole]
     level: float
     points: int
+    needed: pd.DataFrame
     given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
 
 
@@ -120,10 +126,13 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
+    # a suite of a stranger may lack it
+    n_folds = len(suite.amlb_task(full_name).folds)
     views, refused = _read_views(suite, task, jobs, inputs.given)
     full = views["full"]
-    n_folds = len(suite.amlb_task(full_name).folds)
-    incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
+    incomplete = _incomplete_results(
+        jobs[jobs["amlb_task"] == full_name], refused, inputs.needed, suite
+    )
     # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
     comparison = compare_frameworks(
@@ -152,7 +161,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         task,
         slices=failures.table,
         inside=failures.inside,
-        losses=losses[[name for name in order if name in losses]],
+        losses=losses[[n for n in order if n in losses and n not in incomplete]],
         loss_f=loss_f,
         clusters=clusters,
         level=inputs.level,
@@ -277,15 +286,24 @@ def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
 
 
 def _incomplete_results(
-    jobs: pd.DataFrame, refused: Mapping[int, str]
+    jobs: pd.DataFrame,
+    refused: Mapping[int, str],
+    needed: pd.DataFrame,
+    suite: SuiteFiles,
 ) -> dict[str, str]:
-    """Return why a framework's results on real rows are not whole, by framework.
-
-    Folds that nobody asked for are no reason.
-    """
+    """Return why a framework's results on real rows are not whole, by framework."""
     incomplete: dict[str, str] = {}
-    for framework, framework_jobs in jobs.groupby("framework", sort=True):
-        folds_by_reason: dict[str, list[str]] = {}
+    not_run = {}
+    for framework, of_framework in needed.groupby("framework"):
+        remedy = "give predictions of them"
+        if set(of_framework["constraint"]) != {GIVEN}:
+            # several definitions of a suite have the task: one command is enough
+            remedy = rerun_commands(of_framework, suite, "RESULTS")[0]
+        folds = [str(fold) for fold in of_framework["fold"]]
+        not_run[str(framework)] = {f"not run ({remedy})": folds}
+    for framework in sorted({*jobs["framework"], *not_run}):
+        framework_jobs = jobs[jobs["framework"] == framework]
+        folds_by_reason: dict[str, list[str]] = not_run.get(framework, {})
         records = framework_jobs.to_dict("records")
         for index, job in zip(framework_jobs.index, records, strict=True):
             status = str(job["status"])

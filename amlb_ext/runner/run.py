@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from amlb_ext.amlb.definition import (
 from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
 from amlb_ext.core.locks import lock_open_file
+from amlb_ext.core.paths import is_suite_folder
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
 from amlb_ext.runner.interrupted import digest_of, find_stopped_runs, mark_ended
@@ -498,7 +500,9 @@ def _run_in_folder(
 
 
 def remove_stale(userdir: Path) -> list[Path]:
-    """Remove what AMLB once derived from data files that have been written anew since.
+    """Remove what AMLB once derived from data files that have been written anew since, and caches.
+
+    Python runs the compiled code of a cache in place of the code beside it, which alone is checked.
 
     Frameworks that ask for parquet or ARFF get a file beside the CSV, made once and then used
     as it is, however old (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory
@@ -511,6 +515,9 @@ def remove_stale(userdir: Path) -> list[Path]:
     """
     layout = Layout(userdir)
     removed: list[Path] = []
+    if is_suite_folder(userdir):
+        for cache in layout.extensions.glob("*/__pycache__"):
+            shutil.rmtree(cache, ignore_errors=True)
     if not layout.manifest.is_file():
         return removed
     for source in sorted((layout.root / "data").glob("*/*.csv")):

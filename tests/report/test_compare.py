@@ -316,14 +316,13 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
     }
     assert weighted == {"all": True, "light": False, "heavy": True}
     told, plain = row(found, "light"), row(found, "light", "all rows")
-    assert told["verdict"] == "no claim"
-    assert "worth only 3" in told["reason"]
+    # half of the folds tell nothing in any case
+    assert told["verdict"] == plain["verdict"] == "incomplete"
     assert plain["effective_size"] == plain["rows"] == told["rows"] == N // 2
     assert found.is_weighted
     assert found.weighting.startswith(
         "Real rows are weighted by P(F fails | x), worth 24"
     )
-    assert "Not so for light: on the folds that were run" in found.weighting
     pairs = found.pairs.set_index(["framework", "other"])
     assert pairs["weighted"].astype(bool).to_dict() == {
         ("all", "heavy"): True,
@@ -365,11 +364,19 @@ def test_a_framework_with_a_failed_fold_gets_no_verdict():
     assert pairs.loc[("other", "whole"), "verdict"] == "worse"
 
 
-def test_a_fold_that_was_never_asked_for_is_told_but_takes_nothing_back():
-    planted = Planted().add("half", 0.5)
+def test_a_fold_that_was_never_run_takes_every_verdict_back():
+    planted = Planted().add("half", 0.5).add("row", 0.5).add("whole", 0.5)
     planted.full.f["half"][planted.full.rows["fold"] == 7] = np.nan
-    told = row(planted.compare(), "half")
-    assert (told["verdict"], told["folds"]) == ("better", "1/2")
+    planted.full.f["row"][0] = np.nan
+    found = planted.compare()
+    for name, folds in (("half", "1/2"), ("row", "2/2")):
+        for where in ("all rows", "region"):
+            told = row(found, name, where)
+            assert (told["verdict"], told["folds"]) == ("incomplete", folds)
+            assert "rows have no prediction" in told["reason"]
+    assert row(found, "whole")["verdict"] == "better"
+    verdicts = found.pairs.set_index(["framework", "other"])["verdict"]
+    assert set(verdicts) == {"incomplete"}
 
 
 def test_the_null_stands_beside():
