@@ -10,7 +10,6 @@ from amlb_ext.cli import main
 from amlb_ext.report import build_report
 from amlb_ext.report.files import report_tables
 
-pytestmark = pytest.mark.usefixtures("light_report")
 CANDIDATE = "HardsynthCandidate"
 TASK = "toy_full"
 
