@@ -155,6 +155,7 @@ def generate_suite(request: Request) -> GenerationReport:
         for task in tasks:
             for note in settled_notes(hardened.summaries[task.name]):
                 report.notes.append(f"{task.name}: {note}")
+        write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         if request.certificate != "none":
             report.verdicts = _certify(layout, request)
     return report

@@ -236,6 +236,11 @@ class Layout:
         return self.own / "columns.csv"
 
     @property
+    def notes(self) -> Path:
+        """What happened while the suite was made, a sentence a line."""
+        return self.own / "notes.txt"
+
+    @property
     def logs(self) -> Path:
         """Logs of folds that were lost."""
         return self.own / "logs"
@@ -261,7 +266,9 @@ _OWN = re.compile(
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 #: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
-_REPORT = re.compile(r"hardsynth/report(?:\.html|/[\w-]+\.(?:csv|json|html|txt))")
+_REPORT = re.compile(
+    r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt)))"
+)
 #: The page of a suite of swarms.
 _SWARM = re.compile(r"swarm\.(?:md|html)")
 #: Texts for readers, as a repository or an archive has them.
