@@ -272,6 +272,10 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
             estimator.set_params(**{key: value})
     # last, so that what the user says of them holds
     estimator.set_params(**spec.params)
+    # a model inside it, which set_params has put there
+    for key, value in estimator.get_params().items():
+        if key.endswith("__random_state") and value is None:
+            estimator.set_params(**{key: seed % 2**31})
     is_other_family = is_regressor if kind.is_classification else is_classifier
     if is_other_family(estimator):
         raise ModelError(

@@ -6,9 +6,11 @@ from typing import Any
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
+from amlb_ext.hardening.prepare import FIT_STREAM
 from amlb_ext.models.files import comes_fitted
-from amlb_ext.models.registry import resolve_model
+from amlb_ext.models.registry import build_estimator, resolve_model
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
 from amlb_ext.validity.refits import NULL_SHARE
 
@@ -29,7 +31,8 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
     if not comes_fitted(config.baseline):
         params = integration_params(config)
         # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
-        null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
+        null = integration_params(config, with_seed=False)
+        null |= {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
         frameworks[BASELINE_FRAMEWORK] = entry | {
             "description": "the baseline F of this suite",
             "params": params,
@@ -45,16 +48,31 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
     return frameworks
 
 
-def integration_params(config: GenerateConfig) -> dict[str, Any]:
-    """Return AMLB parameters of F for each family of tasks that it serves."""
+def integration_params(
+    config: GenerateConfig, *, with_seed: bool = True
+) -> dict[str, Any]:
+    """Return AMLB parameters of F for each family of tasks that it serves.
+
+    Parameters
+    ----------
+    config : GenerateConfig
+    with_seed : bool
+        Whether F gets the seed with which the suite fitted it; else it takes AMLB's.
+    """
+    seed = derive_int_seed(config.seed, FIT_STREAM)
     params: dict[str, Any] = {}
     for kind, family in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
         try:
             spec = resolve_model(config.baseline, kind)
+            estimator = build_estimator(spec, kind, seed)
         except ModelError:  # a model of the other family only
             continue
+        seeds = {}
+        for key, value in estimator.get_params().items():
+            if with_seed and key.rpartition("__")[2] == "random_state":
+                seeds[key] = value
         params[family] = spec.path
         # Sorted, as the manifest gives them back: a repair writes the same bytes.
-        params[f"{family}_params"] = dict(sorted(spec.params.items()))
+        params[f"{family}_params"] = dict(sorted((seeds | spec.params).items()))
         params["encoding"] = spec.encoding
     return params

@@ -1,9 +1,10 @@
 """Is the F that was run the F of the suite? Predictions of both, row by row.
 
-``HardsynthBaseline`` fits F again: the same model, parameters, rows and columns, with AMLB's seed
-and whatever versions AMLB's environment has. The suite keeps what its own F predicted and, for the
-null, the losses of F's re-fits without a fifth of the training rows each. The F that was run must
-not scatter around the stored one more than those re-fits do.
+``HardsynthBaseline`` fits F again: the same model, parameters, seed, rows and columns. Of the same
+versions it predicts what the suite keeps, whatever AMLB's seed is; AMLB's environment may have
+others. The suite keeps what its own F predicted and, for the null, the losses of F's re-fits
+without a fifth of the training rows each. The F that was run must not scatter around the stored one
+more than those re-fits do.
 
 Measured by ``tests/benchmarks/older_forest.py`` with scikit-learn 1.2.2, AMLB's, against 1.9.1 on
 the bundled tasks, two folds each, F a random forest: with the same seed six of ten tasks were

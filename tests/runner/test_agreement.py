@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+import yaml
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
+from amlb_ext.core.config import build_config
 from amlb_ext.core.row_losses import brier_loss, squared_error
-from amlb_ext.runner.agreement import ComparedRows, alarm_text, find_disagreements
+from amlb_ext.pipeline import Request, generate_suite
+from amlb_ext.runner import score
+from amlb_ext.runner.agreement import (
+    ComparedRows,
+    alarm_text,
+    find_disagreements,
+    stored_predictions,
+)
+from amlb_ext.suite import SuiteFiles
 
 
 def fitted(model, X, y, rows):
@@ -102,3 +112,30 @@ def test_a_suite_without_refits_is_held_to_a_plain_limit(other_forest):
     assert not find_disagreements(
         "t_full", ComparedRows(**{**vars(rows), "null": rows.null[:, :0]})
     )
+
+
+@pytest.mark.usefixtures("light_models")
+@pytest.mark.parametrize("amlb_seed", [1, 77])
+def test_f_fitted_again_predicts_what_the_suite_keeps(tmp_path, amlb_seed):
+    """A forest, whose trees are drawn by its seed, of classes and of numbers."""
+    suite = tmp_path / "suite"
+    model = {"model": "random_forest", "params": {"n_estimators": 5}}
+    config = build_config({"baseline": model, "split": {"folds": 2}})
+    sources = ("bundled/wine", "bundled/diabetes")
+    generate_suite(Request(sources, config, suite, certificate="none", quiet=True))
+    files = SuiteFiles.load(suite)
+    params = yaml.safe_load((suite / "frameworks.yaml").read_text())
+    pipeline = score._load_pipeline()
+    for task in ("wine_full", "diabetes_full"):
+        coding = files.coding(task)
+        train, test = files.pair(task, 0)
+        model = pipeline.Model(
+            pipeline.Settings.from_params(params["HardsynthBaseline"]["params"]),
+            classes=bool(coding.labels),
+            seed=amlb_seed,
+        )
+        model.fit(*coding.decode(coding.read_csv(train)))
+        features, _ = coding.decode(coding.read_csv(test))
+        predicted, p = model.predict(features)
+        kept = stored_predictions(files.provenance(task, 0), len(coding.labels))
+        assert np.array_equal(kept, predicted if p is None else p)
