@@ -181,13 +181,14 @@ class ComparisonAnswer:
             if has_rmse:
                 cells.append(format_number(overall["rmse"], digits=4))
             rows.append(cells)
+        about = "; ".join(f"{label}: {value}" for label, value in self.about.items())
         lines = [
             *self.headline(),
             self.advice,
             "",
             text_table(headers, rows),
             "",
-            "; ".join(f"{label}: {value}" for label, value in self.about.items()),
+            *([about] if about else []),
             f"{self.loss_text}; {self.n_rows} {self.unit}, "
             f"F {self.verb} on {self.n_bad} ({self.rule})",
             self.weighting,

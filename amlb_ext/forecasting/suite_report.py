@@ -139,9 +139,15 @@ def _report_table(
             rolled[name] = score_forecasts(answer, failing.tests)
     comparison = None
     if rolled:
+        own = [name for name, said in rolled.items() if _is_baseline(said, failing)]
+        others = {name: said for name, said in rolled.items() if name not in own}
         comparison = answer_comparison(
-            failing, rolled, table.read_twins(), loss=loss, level=level
+            failing, others or rolled, table.read_twins(), loss=loss, level=level
         )
+        # F is no candidate: it would count among the comparisons that verdicts are adjusted for
+        if own:
+            note = f"{', '.join(own)} forecasts what F does: it is F itself, and no candidate"
+            comparison = replace(comparison, notes=(note, *comparison.notes))
         notes = [f"{name} is not compared: {why}" for name, why in incomplete.items()]
         comparison = replace(comparison, notes=(*comparison.notes, *notes))
     return ForecastReport(
@@ -149,6 +155,11 @@ def _report_table(
         incomplete=incomplete,
         amlb_scores=_amlb_scores(failing, rolled, tasks),
     )
+
+
+def _is_baseline(said: RolledForecasts, failing: FailingWindows) -> bool:
+    """Whether forecasts are those of F, but for rounding."""
+    return np.allclose(said.mean, failing.forecasts.mean, rtol=_TRUTH_TOLERANCE)
 
 
 def _read_runs(
