@@ -26,7 +26,7 @@ OFF_THE_SCALE = 1.0
 #: Intervals over few tasks reach far beyond this, and would hide the others.
 LONGEST_BAR = 2.0
 #: Points kept of a ROC curve: the eye sees no more.
-_POINTS_ON_A_CURVE = 60
+_POINTS_ON_A_CURVE = 40
 #: Bins of a numeric target.
 _BINS = 20
 #: Colours of the candidates.

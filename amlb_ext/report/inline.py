@@ -28,6 +28,8 @@ _NOT_SEEN = re.compile(
 _XLINK = "http://www.w3.org/1999/xlink"
 _ID = re.compile(r' id="([^"]*)"')
 _REFERENCE = re.compile(r'(?:href="|url\()#([^")]+)')
+#: matplotlib puts each line and each text into a group of its own.
+_GROUP_OF_ONE = re.compile(r"<g>(<(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>)</g>")
 _BETWEEN_TAGS = re.compile(r">\n\s*<")
 _TAG = re.compile(r"<[^>]+>")
 _LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
@@ -138,7 +140,7 @@ def inline_svg(
     >>> text = inline_svg(drawn, key="key", title="Title", about="A < B")
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
-     d="M 0 1.23" style="fill: var(--c-ink)" /></svg>'
+     d="M 0 1.23" style="fill:var(--c-ink)" /></svg>'
     """
     tree = ET.fromstring(_NOT_SEEN.sub("", drawn))
     for gid, texts in (told or {}).items():
@@ -162,7 +164,8 @@ def inline_svg(
     used = {"t", "d", *_REFERENCE.findall(text)}
     text = _ID.sub(lambda found: found[0] if found[1] in used else "", text)
     text = _TAG.sub(lambda tag: _tidy_tag(tag[0], prefix), text)
-    return _BETWEEN_TAGS.sub("><", text)
+    text = _BETWEEN_TAGS.sub("><", text)
+    return _GROUP_OF_ONE.sub(r"\1", text)
 
 
 def _tell_marks(tree: ET.Element, gid: str, texts: Sequence[str]) -> None:
@@ -202,4 +205,7 @@ def _tidy_tag(tag: str, prefix: str) -> str:
     # Only inside a style does a browser resolve var(--c-ROLE), not in the attribute "fill".
     tag = re.sub(r' fill="(#fe0d..)"', r' style="fill: \1"', tag)
     tag = _STAND_IN.sub(lambda role: f"var(--c-{_ROLES[int(role[1], base=16)]})", tag)
-    return _LONG_NUMBER.sub(lambda number: format(float(number[0]), ".2f"), tag)
+    # a tenth of a point moves no mark that one could see
+    digits = ".1f" if tag.startswith("<use") else ".2f"
+    tag = _LONG_NUMBER.sub(lambda number: format(float(number[0]), digits), tag)
+    return tag.replace("; ", ";").replace(": ", ":").replace("  ", " ")

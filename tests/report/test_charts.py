@@ -299,7 +299,7 @@ def test_intervals_without_ends_are_hollow():
         (ChartSeries("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),),
         y_categories=("a", "b"),
     )
-    assert "fill: none; stroke: var(--c-good)" in draw_chart(chart)
+    assert "fill:none;stroke:var(--c-good)" in draw_chart(chart)
 
 
 def test_first_category_is_at_the_top():
@@ -342,7 +342,7 @@ def test_rank_diagram():
         word.startswith("autogluon has the best mean rank, 1.20.") for word in found
     )
     # Pairs with p = 1: 01, 12, 23, 34; no three are all alike, so four bars.
-    assert text.count("stroke: var(--c-c0)") == 4
+    assert text.count("stroke:var(--c-c0)") == 4
     assert re.findall("#[0-9a-f]{6}", text) == []
     assert plt.get_fignums() == []
     assert len(text) < 20_000
