@@ -49,6 +49,7 @@ def run(dataset, config):
             f"the environment of the model's programs is missing ({python}); run AMLB with -s force"
         )
     sandbox, tests = choose_sandbox(params.get("sandbox", "auto"), python)
+    sandbox.check_closed([os.path.dirname(dataset.test.path), config.output_dir])
     data = read_fold(dataset, config)
     settings = Settings(
         submissions=int(params.get("submissions", 5)),

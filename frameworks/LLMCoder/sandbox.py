@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pwd
 import shutil
 import stat
 import subprocess
@@ -109,12 +110,30 @@ class Sandbox:
     tier : {'bwrap', 'builtin', 'podman', 'docker', 'none'}
     python : str
         The interpreter that runs the programs; its environment is readable, nothing else.
+
+    Raises
+    ------
+    SandboxError
+        The interpreter does not start, or its environment holds the home or this folder.
     """
 
     def __init__(self, tier, python=sys.executable):
         self.tier = tier
-        self.python = os.path.abspath(python)
-        self.readable = environment_folders(self.python)
+        self.python, self.readable = find_environment(os.path.abspath(python))
+        self.check_closed([*homes(), HERE])
+
+    def check_closed(self, closed):
+        """Raise where what programs may read holds what they must not, such as the test rows."""
+        if self.tier == "none":
+            return
+        for folder in (*SYSTEM, *self.readable):
+            for path in filter(os.path.exists, closed):
+                if is_inside(os.path.realpath(path), os.path.realpath(folder)):
+                    raise SandboxError(
+                        f"{folder} is open to the programs of {self.python} and holds {path}: they "
+                        "could read keys and test rows there; use an environment in a folder of "
+                        "its own (python -m venv FOLDER)"
+                    )
 
     def run(self, work, limits=Limits(), data=None, flags=("-I", "-u")):
         """Run ``main.py`` of a work folder.
@@ -232,20 +251,48 @@ class Sandbox:
         return command + ["--chdir", INSIDE, "--"]
 
 
-def environment_folders(python):
-    """Return the folders that an interpreter reads: its own, and that of the one it stands on."""
-    code = "import sys; print(sys.prefix); print(sys.base_prefix)"
-    done = subprocess.run(
-        [python, "-I", "-S", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+def find_environment(python):
+    """Return the interpreter itself, and the folders and files that it reads.
+
+    The word may be a link, or a script that starts one of several versions: the interpreter says
+    what it is and where its prefixes are. Nothing above them is opened.
+    """
+    # with site, which tells a virtual environment from what it stands on
+    code = (
+        "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.exec_prefix, "
+        "sys.base_prefix, sys.base_exec_prefix]))"
     )
-    if done.returncode:
-        raise SandboxError(f"{python} does not start: {done.stderr.decode()[-300:]}")
-    folders = done.stdout.decode().split("\n")[:2]
-    # the folder of a virtual environment holds bin/python, a link into the other one
-    outside = os.path.dirname(os.path.dirname(python))
-    folders += [outside, os.path.dirname(os.path.dirname(os.path.realpath(python)))]
-    kept = [os.path.realpath(folder) for folder in folders] + folders
-    return sorted({folder for folder in kept if folder not in ("/", "/usr", "")})
+    done = subprocess.run(
+        [python, "-I", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        program, *prefixes = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.decode("utf-8", "replace")[-300:].strip()
+        raise SandboxError(f"{python} is no interpreter that starts: {said}") from None
+    # a virtual environment is known by the folder of the link, all others by what it leads to
+    if prefixes[0] == prefixes[2]:
+        program = os.path.realpath(program)
+    paths = {*prefixes, *map(os.path.realpath, prefixes)}
+    if not any(is_inside(os.path.realpath(program), path) for path in paths):
+        paths.add(os.path.realpath(program))
+    return program, sorted(paths - {"/usr"})
+
+
+def homes():
+    """Return the home folders of whoever runs this: of the settings, and of the system."""
+    found = {os.path.expanduser("~")}
+    try:
+        found.add(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        # a container may run as a user that nobody has written down
+        pass
+    return sorted(found)
+
+
+def is_inside(path, folder):
+    """Whether a path is a folder or stands below it; both without links."""
+    return os.path.commonpath([path, folder]) == folder
 
 
 def program_environment(work, limits):

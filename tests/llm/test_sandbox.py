@@ -176,3 +176,97 @@ def test_an_unknown_tier_is_named():
         SandboxError, match="choose auto, bwrap, builtin, podman, docker, or"
     ):
         choose_sandbox("gvisor")
+
+
+# the interpreter: nothing above its own prefix is opened
+
+
+def link(home, base):
+    (home / "python").symlink_to(base)
+    return home / "python"
+
+
+def link_below(home, base):
+    (home / "bin").mkdir()
+    (home / "bin" / "python").symlink_to(base)
+    return home / "bin" / "python"
+
+
+def virtual(home, base):
+    subprocess.run(
+        [base, "-m", "venv", "--without-pip", home / "work" / "env"], check=True
+    )
+    return home / "work" / "env" / "bin" / "python"
+
+
+def link_to_virtual(home, base):
+    (home / "current").symlink_to(virtual(home, base).parents[1])
+    return home / "current" / "bin" / "python"
+
+
+def shim(home, base):
+    """As pyenv has it: a script that starts the version which is set."""
+    program = home / ".pyenv" / "shims" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {base} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def copied(home, base):
+    """As uv and conda have it: a whole interpreter below the home; here one that is linked."""
+    kept = home / ".local" / "share" / "uv" / "python" / "cpython"
+    (kept / "bin").mkdir(parents=True)
+    shutil.copy(base, kept / "bin" / "python3")
+    (kept / "lib").symlink_to(Path(os.__file__).parents[1])
+    return kept / "bin" / "python3"
+
+
+@pytest.fixture
+def home(monkeypatch):
+    # not pytest's folder, which is private to its user
+    folder = Path(os.path.realpath(tempfile.mkdtemp()))
+    folder.chmod(0o755)
+    (folder / "key").write_text("KEY-OF-THE-HOME")
+    monkeypatch.setenv("HOME", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+BASE = os.path.realpath(sys.executable)
+
+
+@pytest.mark.parametrize(
+    "layout", [link, link_below, virtual, link_to_virtual, shim, copied]
+)
+def test_an_interpreter_in_the_home_does_not_open_the_home(tier, home, layout):
+    held = Sandbox(tier.tier, str(layout(home, BASE)))
+    program = (
+        "import json, os\nprint('runs')\n"
+        f"for path in [{str(home)!r}, {str(home / 'key')!r}, {str(home / 'work')!r}]:\n"
+        "    try: print(os.listdir(path) if os.path.isdir(path) else open(path).read())\n"
+        "    except OSError: pass\n"
+    )
+    work = new_work_folder(program)
+    outcome = held.run(work, Limits(seconds=30))
+    remove_work_folder(work)
+    assert outcome.reason == ""
+    assert outcome.output.startswith("runs")
+    assert "key" not in outcome.output.lower()
+
+
+def test_an_environment_that_holds_the_home_or_the_test_rows_is_refused(home):
+    inside = virtual(home, BASE)
+    rows = inside.parents[1] / "tasks" / "data"
+    rows.mkdir(parents=True)
+    held = Sandbox("builtin", str(inside))
+    for closed in (rows, rows.parents[1]):
+        with pytest.raises(SandboxError, match="a folder of its own"):
+            held.check_closed([str(closed)])
+    subprocess.run([BASE, "-m", "venv", "--without-pip", home], check=True)
+    for tier in ("builtin", "bwrap"):
+        with pytest.raises(SandboxError, match="and holds") as caught:
+            choose_sandbox(tier, str(home / "bin" / "python"))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SandboxError, match="no interpreter"):
+        Sandbox("builtin", "/bin/true")
