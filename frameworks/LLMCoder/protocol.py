@@ -454,19 +454,46 @@ def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
         raise PredictionError(
             "bad predictions", f"There are {len(texts)} predictions, {n_rows} are wanted."
         )
-    known = {label: code for code, label in enumerate(labels)}
-    for code in range(len(labels)):
-        known.setdefault(str(code), code)
+    known = {str(code): code for code in range(len(labels))}
+    if not are_codes_only(labels):
+        known.update({label: code for code, label in enumerate(labels)})
     unknown = sorted({text for text in texts if text not in known})
     if unknown:
         shown = ", ".join(repr(text[:40]) for text in unknown[:5])
         raise PredictionError(
             "bad predictions",
-            f"{shown} are no labels; write one of {', '.join(labels)}, or its code from 0 to "
-            f"{len(labels) - 1}.",
+            f"{shown} are no labels; write {_written(labels)}: {_codes(labels)}.",
         )
     codes = np.array([known[text] for text in texts])
     return codes, _read_probabilities(extra, n_rows, len(labels))
+
+
+def are_codes_only(labels: List[str]) -> bool:
+    """Whether a label reads as a number, so that a label and a code could be taken for each other.
+
+    Examples
+    --------
+    >>> are_codes_only(["1", "2.0"]), are_codes_only(["False", "True"])
+    (True, False)
+    """
+    for label in labels:
+        try:
+            float(label)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+def _written(labels: List[str]) -> str:
+    """Return what stands for a label in the predictions, in words for the prompt."""
+    if are_codes_only(labels):
+        return "the code of one label (never the label, which is a number itself)"
+    return "one label, or its code"
+
+
+def _codes(labels: List[str]) -> str:
+    return ", ".join(f"{code} = {label}" for code, label in enumerate(labels))
 
 
 def with_probabilities(submission: Submission, n_labels: int) -> np.ndarray:
@@ -491,7 +518,6 @@ def opening(
             f"{judged} the labelled rows were held out and stand among the rows of the test files; "
             "your score is the accuracy on them."
         )
-    labels = ", ".join(f"{code} = {label}" for code, label in enumerate(data.labels))
     statement = data.about.get("statement") or "A table: predict the label of each test row."
     looks = _prompt("looks.md").format(looks=settings.looks) + "\n" if settings.looks else ""
     system = _prompt("system.md").format(
@@ -502,9 +528,10 @@ def opening(
         packages=packages or "numpy, scipy, pandas, scikit-learn",
         cores=settings.cores,
         lines=MAX_LINES,
+        written=_written(data.labels),
     )
     task = _prompt("task.md").format(
-        statement=statement, files="\n".join(f"- {line}" for line in lines), labels=labels, how=how
+        statement=statement, files="\n".join(f"- {line}" for line in lines), labels=_codes(data.labels), how=how
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": task}]
 

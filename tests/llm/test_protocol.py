@@ -13,10 +13,12 @@ from LLMCoder.client import Client
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.fold_data import FoldData, plan_final, plan_rounds, write_round
 from LLMCoder.protocol import (
+    PredictionError,
     Settings,
     carry_out,
     choose,
     extract_code,
+    opening,
     read_predictions,
     with_probabilities,
 )
@@ -91,7 +93,7 @@ def test_wrong_formats_are_named_to_the_model(small_fold, endpoint, environ, tmp
     assert reasons(run) == ["bad predictions"] * 4 + [""]
     told = [m["content"] for m in run.messages if m["role"] == "user"]
     assert "3 predictions, 160 are wanted" in told[1]
-    assert "'9' are no labels; write one of c0_no, c1_yes" in told[2]
+    assert "'9' are no labels; write one label, or its code: 0 = c0_no" in told[2]
 
 
 def test_time_is_divided_and_a_run_ends_with_what_it_has(
@@ -284,6 +286,46 @@ def test_probabilities_count_where_they_are_some(tmp_path):
 
     Labels.codes, Labels.probabilities = codes, None
     assert with_probabilities(Labels, 2).tolist() == [[0.02, 0.98], [0.98, 0.02]]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["1", "2", "3"],
+        ["0", "1"],
+        ["1", "0"],
+        ["2.0", "3.0"],
+        ["1e0", "nan"],
+        ["10", "2", "b"],
+    ],
+)
+def test_codes_of_labels_that_are_numbers_are_codes(tmp_path, labels):
+    """A program that writes the codes it was given is right, whatever the labels are called."""
+    (tmp_path / "results").mkdir()
+    written = [str(code) for code in range(len(labels))]
+    (tmp_path / "results" / "predictions.txt").write_text("\n".join(written))
+    codes, _ = read_predictions(str(tmp_path), len(labels), labels)
+    assert codes.tolist() == list(range(len(labels)))
+    # what is no code is refused, and never half of it understood
+    (tmp_path / "results" / "predictions.txt").write_text("\n".join(labels))
+    strangers = set(labels) - set(written)
+    if strangers:
+        with pytest.raises(PredictionError, match="the code of one label"):
+            read_predictions(str(tmp_path), len(labels), labels)
+    frame = pd.DataFrame({"v": np.arange(20.0)})
+    data = FoldData(frame, frame[:5], labels, np.arange(20) % len(labels))
+    rules, task = opening(
+        data, plan_rounds(data, np.random.default_rng(0)), [], Settings(), ""
+    )
+    assert "never the label" in rules["content"]
+    assert f"0 = {labels[0]}" in task["content"]
+
+
+def test_truth_values_are_labels_and_no_codes(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "predictions.txt").write_text("True\nFalse\n1\n0\n")
+    codes, _ = read_predictions(str(tmp_path), 4, ["False", "True"])
+    assert codes.tolist() == [1, 0, 1, 0]
 
 
 def test_the_replayed_scripts_are_all_scripts():
