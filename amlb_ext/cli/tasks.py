@@ -52,6 +52,13 @@ def add_parser(commands: Any) -> None:
         help="use the same data in all folds, as WeirdML does; only the frameworks vary",
     )
     parser.add_argument(
+        "--salt",
+        metavar="TEXT",
+        help="enters the draws beside the seed, to make the same data elsewhere (default: a secret "
+        "text, kept in hardsynth/tasks.json: from the seed alone a program could draw the test "
+        "rows again)",
+    )
+    parser.add_argument(
         "--data",
         action="append",
         default=[],
@@ -104,6 +111,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         folds=arguments.folds,
         seed=arguments.seed,
         literal=arguments.literal,
+        salt=arguments.salt,
         models=tuple(arguments.model),
         coder_params=_read_coder_params(arguments),
     )

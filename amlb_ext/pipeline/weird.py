@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from amlb_ext.suite.task_folder import (
     TaskFolder,
     finish_task_folder,
     is_task_folder,
+    read_task_folder,
 )
 from amlb_ext.tasks import WeirdTask, draw_fold
 from amlb_ext.tasks.record import TARGET
@@ -59,6 +61,8 @@ class WeirdRequest:
     seed : int
     literal : bool
         The same draw in every fold.
+    salt : str, optional
+        Enters the draws beside the seed; by default that of the folder, or a new secret one.
     models : sequence of str
         Language models to write a framework ``LLMCoder_...`` for.
     coder_params : mapping
@@ -69,6 +73,7 @@ class WeirdRequest:
     folds: int = 2
     seed: int = 0
     literal: bool = False
+    salt: str | None = None
     models: Sequence[str] = ()
     coder_params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,7 +85,8 @@ def write_weird_tasks(
 ) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
-    The same request gives the same bytes; a folder of another request is replaced file by file.
+    The same request into the same folder, or with the same salt, gives the same bytes; a folder of
+    another request is replaced file by file.
 
     Parameters
     ----------
@@ -105,6 +111,12 @@ def write_weird_tasks(
         raise SuiteError(
             f"{out} holds something else", "name an empty folder, or remove it first"
         )
+    salt = request.salt
+    if salt is None:
+        # kept in the manifest, which no program of a coding model can read
+        is_there = is_task_folder(out)
+        salt = read_task_folder(out).salt if is_there else secrets.token_hex(16)
+    request = replace(request, salt=salt)
     layout = Layout(out)
     files: dict[str, str] = {}
     tasks = []
@@ -122,6 +134,7 @@ def write_weird_tasks(
         version=__version__,
         seed=request.seed,
         literal=request.literal,
+        salt=salt,
         tasks=tasks,
         frameworks=weird_frameworks(request.models, request.coder_params),
         files=files,
@@ -177,7 +190,13 @@ def _write_fold(
     layout: Layout, task: WeirdTask, fold: int, request: WeirdRequest
 ) -> tuple[FolderFold, dict[str, str]]:
     """Write one fold; return its files, and the sha256 of each."""
-    draw = draw_fold(task, fold, seed=request.seed, literal=request.literal)
+    draw = draw_fold(
+        task,
+        fold,
+        seed=request.seed,
+        literal=request.literal,
+        salt=request.salt or "",
+    )
     train = layout.train(task.name, fold)
     test = layout.test(task.name, fold)
     files = {

@@ -89,6 +89,8 @@ class TaskFolder:
         Of the data and of AMLB's runs.
     literal : bool
         All folds have the same data.
+    salt : str
+        What entered the draws beside the seed: a secret, since how they are drawn is public.
     tasks : tuple of FolderTask
     files : dict of str to str
         The sha256 of every file, by relative path.
@@ -98,6 +100,7 @@ class TaskFolder:
     version: str
     seed: int
     literal: bool
+    salt: str
     tasks: tuple[FolderTask, ...]
     files: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
@@ -125,6 +128,7 @@ def finish_task_folder(
     version: str,
     seed: int,
     literal: bool,
+    salt: str,
     tasks: Sequence[FolderTask],
     frameworks: Mapping[str, Any],
     files: Mapping[str, str],
@@ -139,6 +143,7 @@ def finish_task_folder(
     version : str
     seed : int
     literal : bool
+    salt : str
     tasks : sequence of FolderTask
         Whose data files stand.
     frameworks : mapping
@@ -170,6 +175,7 @@ def finish_task_folder(
         version=version,
         seed=seed,
         literal=literal,
+        salt=salt,
         tasks=tuple(tasks),
         files=dict(sorted(written.items())),
     )

@@ -19,7 +19,7 @@ from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.report.runs import build_run_report, run_report_text
 from amlb_ext.report.runs_page import write_run_report
 from amlb_ext.suite.task_folder import read_task_folder, verify_task_folder
-from amlb_ext.tasks import TASKS
+from amlb_ext.tasks import TASKS, draw_fold
 from amlb_ext.tasks.digits import draw_digits
 from amlb_ext.tasks.drop4 import draw_games
 
@@ -85,8 +85,13 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
 
 
 def test_the_same_request_gives_the_same_bytes(made, tmp_path):
+    request = WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",))
+    salt = read_task_folder(made).salt
     again = tmp_path / "again"
-    write_weird_tasks(again, WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",)))
+    write_weird_tasks(again, replace(request, salt=salt))
+    assert read_task_folder(again) == read_task_folder(made)
+    # a folder keeps its own
+    write_weird_tasks(again, request)
     assert read_task_folder(again) == read_task_folder(made)
     literal = write_weird_tasks(
         tmp_path / "l", WeirdRequest(tasks=SMALL[:1], folds=2, literal=True)
@@ -96,6 +101,27 @@ def test_the_same_request_gives_the_same_bytes(made, tmp_path):
     folds = read_task_folder(made).tasks[0].folds
     files = read_task_folder(made).files
     assert len({files[fold.train] for fold in folds}) == 3
+
+
+def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
+    salt = read_task_folder(made).salt
+    assert len(salt) == 32
+    for task in SMALL:
+        fold = next(
+            t for t in read_task_folder(made).tasks if t.name == task.name
+        ).folds[0]
+        written = pd.read_csv(made / fold.test)
+        assert draw_fold(task, 0, salt=salt).test.frame.equals(written)
+        for seed in range(3):
+            assert not draw_fold(task, 0, seed=seed).test.frame.equals(written)
+    # another folder has other data, and nothing that AMLB or a program reads names the salt
+    other = write_weird_tasks(
+        tmp_path / "other", WeirdRequest(tasks=SMALL[:1], folds=1)
+    )
+    assert other.salt != salt
+    for path in made.rglob("*"):
+        if path.is_file() and path.name != "tasks.json":
+            assert salt.encode() not in path.read_bytes()
 
 
 def test_what_cannot_be_written_is_said(made, tmp_path):
