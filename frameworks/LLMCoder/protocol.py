@@ -387,14 +387,14 @@ def run_program(
             if outcome.reason:
                 submission.codes = submission.probabilities = None
                 return
-            try:
-                codes, probabilities = read_predictions(work, len(chosen.asked), data.labels)
-            except PredictionError as error:
-                submission.reason = error.reason
-                submission.output += f"\n{error}"
-                submission.codes = submission.probabilities = None
-                return
+            codes, probabilities = read_predictions(work, len(chosen.asked), data.labels)
+        except PredictionError as error:
+            submission.reason = error.reason
+            submission.output += f"\n{error}"
+            submission.codes = submission.probabilities = None
+            return
         except OSError as error:
+            # before the program was started: what it leaves is a PredictionError
             _blame_harness(submission, error)
             return
         finally:
@@ -444,7 +444,7 @@ def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
     try:
         raw = read_result(work, "predictions.txt", 256 * n_rows + 1024)
         extra = read_result(work, "probabilities.csv", 64 * n_rows * len(labels) + 1024)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise PredictionError("bad predictions", str(error)) from None
     if raw is None:
         raise PredictionError("no predictions", "The script wrote no results/predictions.txt.")

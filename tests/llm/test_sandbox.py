@@ -7,12 +7,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from LLMCoder import choose
 from LLMCoder.battery import PROGRAMS, Target, attack, failed_attacks
 from LLMCoder.choose import choose_sandbox
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.containers import CONTAINERS, missing_container
+from LLMCoder.fold_data import plan_rounds, write_round
+from LLMCoder.protocol import Submission, run_program
 from LLMCoder.sandbox import (
     Limits,
     Outcome,
@@ -97,12 +100,91 @@ def test_memory_of_a_program_ends_it_for_that_reason(tier):
     assert outcome.reason == "memory"
 
 
-def test_a_program_that_fails_is_not_the_harness(tier):
-    for code in ("1 / 0", "raise SystemExit(126)"):
-        work = new_work_folder(code)
-        outcome = tier.run(work, Limits(seconds=60))
-        remove_work_folder(work)
-        assert outcome.reason == "error"
+#: What a program may leave or say so that its failure looks like ours.
+IMITATIONS = {
+    "an error": "1 / 0",
+    "a status": "raise SystemExit(126)",
+    "our message": "print('confinement failed: OSError: x'); raise SystemExit(126)",
+    "our message again": "print('The confinement failed: x'); raise SystemExit(1)",
+    "bubblewrap's message": "print('bwrap: no permissions'); raise SystemExit(1)",
+    "docker's message": "print('docker: Error response'); raise SystemExit(125)",
+    "the report itself": (
+        "import os\n"
+        "for handle in range(256):\n"
+        '    try: os.write(handle, b\'{"reason": "", "failed": "x"}\')\n'
+        "    except OSError: pass\n"
+        "raise SystemExit(1)\n"
+    ),
+    "a signal": "import os; os.kill(os.getpid(), 9)",
+    "bytes": "import os; os.write(1, bytes(range(256)) * 90); raise SystemExit(1)",
+    "no work folder": "import shutil; shutil.rmtree('.', True); raise SystemExit(1)",
+}
+
+
+@pytest.mark.parametrize("code", IMITATIONS.values(), ids=IMITATIONS)
+def test_a_program_that_fails_is_not_the_harness(tier, code):
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=60))
+    remove_work_folder(work)
+    assert outcome.reason == "error"
+
+
+def test_what_breaks_before_the_program_is_the_harness(tier, monkeypatch):
+    broken = Sandbox(tier.tier, sys.executable)
+    broken.python = "/nowhere/python"
+    work = new_work_folder("print(1)")
+    assert broken.run(work, Limits(seconds=60)).reason == "harness"
+    remove_work_folder(work)
+
+
+#: What a program may leave where its result belongs; then the folder has to go.
+LEFT = {
+    "a folder": "os.mkdir('results/predictions.txt')",
+    "a deep folder": (
+        "os.makedirs('results/predictions.txt')\nos.chdir('results/predictions.txt')\n"
+        "for _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
+    ),
+    "a file for the folder": "os.rmdir('results'); open('results', 'w').close()",
+    "no folder": "os.rmdir('results')",
+    "a pipe": "os.mkfifo('results/predictions.txt')",
+    "no rights": "open('results/predictions.txt', 'w').close(); os.chmod('results', 0)",
+    "a folder without rights": "os.mkdir('a', 0o300); os.mkdir('a/b', 0)",
+    "zeros": "open('results/predictions.txt', 'wb').write(b'\\0' * 1000)",
+    "a name of surrogates": "open(b'results/\\xff', 'w').close()",
+}
+
+
+@pytest.mark.parametrize("code", LEFT.values(), ids=LEFT)
+def test_whatever_a_program_leaves_is_booked_to_it_and_removed(
+    tier, small_fold, tmp_path, code
+):
+    data = small_fold[0]
+    [chosen] = plan_rounds(data, np.random.default_rng(0))
+    folder = Path(tempfile.mkdtemp())
+    write_round(data, chosen, str(folder))
+    submission = Submission(1, code="import os\n" + code + "\n")
+    before = set(Path(tempfile.gettempdir()).glob("coder-*"))
+    run_program(submission, data, [(chosen, str(folder))], tier, Limits(seconds=60))
+    assert submission.reason in ("bad predictions", "no predictions", "disk", "error")
+    assert not submission.is_valid
+    shutil.rmtree(folder)
+    left = set(Path(tempfile.gettempdir()).glob("coder-*")) - before
+    assert not [path for path in left if (path / "main.py").exists()]
+
+
+def test_data_sets_of_packages_are_out_of_reach(tier):
+    code = (
+        "from sklearn.datasets import make_classification, load_digits, load_sample_images\n"
+        "print(make_classification(5)[0].shape)\n"
+        "for load in (load_digits, load_sample_images):\n"
+        "    try: print('GOT', load())\n"
+        "    except Exception as error: print(type(error).__name__)\n"
+    )
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=60))
+    remove_work_folder(work)
+    assert outcome.reason == ""
+    assert "GOT" not in outcome.output
 
 
 def test_data_can_be_read_and_not_changed(tier):
