@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ NAME = "weird"
 #: writes these into its results.
 CODER_PARAMS = (
     "preset",
+    "feedback",
     "looks",
     "submissions",
     "iteration_seconds",
@@ -156,6 +158,20 @@ def check_coder_params(params: Mapping[str, Any]) -> None:
                     "set HARDSYNTH_LLM_URL and HARDSYNTH_LLM_KEY in the environment"
                 )
             raise ConfigError(f"--coder-params has no parameter {key!r}", remedy)
+    prices = params.get("price") or {}
+    amounts = dict(prices) if isinstance(prices, Mapping) else {"price": prices}
+    for name, value in {**amounts, "max_cost": params.get("max_cost", 0)}.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and math.isfinite(value) and value >= 0):
+            raise ConfigError(
+                f"--coder-params {name} is {value!r}",
+                "write a number from 0, such as 2.5",
+            )
+    if params.get("feedback", "holdout") not in ("holdout", "test"):
+        raise ConfigError(
+            f"--coder-params feedback is {params['feedback']!r}",
+            "choose holdout, or test, which tells the accuracy on the test rows as WeirdML does",
+        )
 
 
 def weird_frameworks(

@@ -215,6 +215,30 @@ def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
     assert not report.is_complete
 
 
+def test_what_the_endpoint_breaks_is_unscored(made, tmp_path):
+    add_job(tmp_path, "Coder", 0, 0.7, ["", "", "", "", ""], made, [0.7] * 5)
+    # three programs failed, then no further answer came; and one that had a score by then
+    add_job(tmp_path, "Coder", 1, "", ["error"] * 3, made, [0] * 3)
+    add_job(tmp_path, "Coder", 2, 0.1, ["", "error"], made, [0.1, 0])
+    for file in tmp_path.rglob("run.json"):
+        entry = json.loads(file.read_text())
+        entry["is_broken"] = entry["fold"] > 0
+        file.write_text(json.dumps(entry))
+    report = build_run_report(made, [tmp_path])
+    [coder] = report.scores.to_dict("records")
+    assert (coder["runs"], coder["unscored"], coder["mean"]) == (1, 2, 0.7)
+    assert coder["failure_rate"] == 0
+    assert report.curve["max_on_test"].tolist() == pytest.approx([0.7] * 5)
+    assert report.failures.empty
+    assert "2 runs ended before all submissions" in run_report_text(report)
+    [headline] = report.headline.to_dict("records")
+    assert (headline["tasks"], headline["mean"], headline["failure_rate"]) == (
+        1,
+        0.7,
+        0,
+    )
+
+
 def test_the_text_says_what_is_not_comparable(made, results, capsys):
     text = run_report_text(build_run_report(made, [results]))
     assert "not to be compared" in text
@@ -266,7 +290,11 @@ def test_the_page_keeps_both_scores_apart_and_links_transcripts(
     report = build_run_report(made, [results])
     page = write_run_report(report, tmp_path / "out")
     text = page.read_text(encoding="utf-8")
-    selected, coders, _, failures, *_ = read_tables(text)
+    headline, selected, coders, _, failures, *_ = read_tables(text)
+    assert {line["Framework"]: line["Failed"] for line in headline} == {
+        "Forest": "–",
+        "Coder": "70 %",
+    }
     # the matrix of all frameworks holds what held-out rows chose, and nothing else
     assert selected[0]["Coder coder"] == "0.350 2 runs"
     assert selected[0]["Forest system"].startswith("0.600 0.352 to")
@@ -295,5 +323,5 @@ def test_a_page_without_coders_speaks_of_none(made, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "max@5" not in text.lower()
     assert "a little thought" in text
-    [selected, _] = read_tables(text)
+    [_, selected, _] = read_tables(text)
     assert selected[0]["Hardsynth Reader reference"].startswith("0.800")

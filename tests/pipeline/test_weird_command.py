@@ -85,6 +85,13 @@ def images_file(tmp_path, shape):
         (["--model", "m", "--coder-params", "max_cost"], "write KEY=VALUE"),
         (["--model", "m", "--coder-params", "max_costs=2"], "did you mean 'max_cost'"),
         (["--model", "m", "--coder-params", "api_key=sk"], "HARDSYNTH_LLM_KEY"),
+        *(
+            (["--model", "m", "--coder-params", f"max_cost={value}"], "max_cost is")
+            for value in ("nan", ".nan", ".inf", "-1", "true", "much", "[1]")
+        ),
+        (["--model", "m", "--coder-params", "price={input: .nan}"], "input is"),
+        (["--model", "m", "--coder-params", "price=cheap"], "price is"),
+        (["--model", "m", "--coder-params", "feedback=train"], "feedback is"),
         (["--folds", "0"], "--folds is 0"),
     ],
 )
