@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
+from amlb_ext.core.yaml_reader import Loader
+from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, is_fresh
+from amlb_ext.suite.own_frameworks import is_own_entry, with_own_entries
 from amlb_ext.suite.task_folder import (
     FolderFold,
     FolderTask,
     TaskFolder,
+    copy_integration,
     finish_task_folder,
     is_task_folder,
     read_task_folder,
@@ -141,6 +146,37 @@ def write_weird_tasks(
         frameworks=weird_frameworks(request.models, request.coder_params),
         files=files,
     )
+
+
+def add_coders(
+    root: Path, models: Sequence[str], coder_params: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Add coders to the frameworks of a suite; return their names.
+
+    They are the user's entries there: repairs leave them, and ``verify`` says that they are.
+
+    Raises
+    ------
+    ConfigError, SuiteError
+    """
+    if not models:
+        raise ConfigError("no model is named", "--model NAME, as the endpoint does")
+    layout = Layout(root)
+    if is_task_folder(root) or not layout.manifest.is_file():
+        raise SuiteError(
+            f"{root} is no suite of hardsynth generate",
+            "write coders of weird tasks with hardsynth tasks weird --model NAME -o DIR",
+        )
+    frameworks = weird_frameworks(models, coder_params)
+    coders = {name: entry for name, entry in frameworks.items() if is_own_entry(name)}
+    text = layout.frameworks.read_text(encoding="utf-8")
+    present = yaml.load(text, Loader=Loader) or {}
+    new = {name: entry for name, entry in coders.items() if name not in present}
+    if new:
+        own_part = yaml_text(new).removeprefix("---\n")
+        write_text(layout.frameworks, with_own_entries(text, own_part))
+    copy_integration(layout, "LLMCoder")
+    return list(coders)
 
 
 def check_coder_params(params: Mapping[str, Any]) -> None:
