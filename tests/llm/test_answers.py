@@ -218,7 +218,7 @@ def test_the_answer_of_a_reply(reply, code, is_refused, is_cut):
     "raw",
     [b"", b"<html>", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": 3}]}', b"null",
      b'{"error": {"message": "busy"}}', b"data: [DONE]", b"data: {]", b"data: 3",
-     gzip.compress(b"{}")[:-9], gzip.compress(b" " * (2 << 20))],
+     gzip.compress(b"{}", mtime=0)[:-9], gzip.compress(b" " * (2 << 20), mtime=0)],
 )  # fmt: skip
 def test_what_is_no_answer_is_said_in_one_way(raw):
     with pytest.raises(ValueError, match=r"answer|stream"):
