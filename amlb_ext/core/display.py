@@ -21,7 +21,7 @@ _MISSING_TYPES = ("NAType", "NaTType")
 #: Characters that move a terminal's cursor, or turn or hide what stands around them; among them
 #: what XML forbids: halves of surrogate pairs and the last two code points.
 #: What GitHub and Azure take for a command: two colons that begin a line, ``##[`` anywhere.
-_COMMANDS = re.compile(r"(?:(?<=\n)|\A|(?<=\n[ \t])):(?=:)|#(?=#(?:\[|vso\[))")
+_COMMANDS = re.compile(r"(?m:^[ \t]*:(?=:))|#(?=#(?:\[|vso\[))")
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
     "\ud800-\udfff]"
@@ -296,12 +296,14 @@ def escape_controls(text: str) -> str:
 
 
 def _write_out(match: re.Match[str]) -> str:
-    sign = match[0]
-    return (
+    # of a command only the sign that makes it one, which stands last
+    *before, sign = match[0]
+    escape = (
         f"\\x{ord(sign):02x}"
-        if sign.isascii()
+        if sign in ":#"
         else sign.encode("unicode_escape").decode()
     )
+    return "".join(before) + escape
 
 
 def shorten_text(text: object, width: int = 32) -> str:
