@@ -87,7 +87,8 @@ def run(dataset, config):
         is_models = reasons and all(reason not in NOT_THE_MODELS for reason in reasons)
         if is_models and not result.is_broken:
             raise RuntimeError(f"no valid predictions in {_told(result, client)}")
-        raise RuntimeError(f"harness: {result.ended_by or ', '.join(reasons)}")
+        whose = "endpoint" if result.is_broken else "harness"
+        raise RuntimeError(f"{whose}: {result.ended_by or ', '.join(reasons)}")
     save_predictions(
         dataset=dataset,
         output_file=config.output_predictions_file,
