@@ -297,13 +297,10 @@ def escape_controls(text: str) -> str:
 
 def _write_out(match: re.Match[str]) -> str:
     # of a command only the sign that makes it one, which stands last
-    *before, sign = match[0]
-    escape = (
-        f"\\x{ord(sign):02x}"
-        if sign in ":#"
-        else sign.encode("unicode_escape").decode()
-    )
-    return "".join(before) + escape
+    before, sign = match[0][:-1], match[0][-1]
+    if sign in ":#":
+        return f"{before}\\x{ord(sign):02x}"
+    return sign.encode("unicode_escape").decode()
 
 
 def shorten_text(text: object, width: int = 32) -> str:
