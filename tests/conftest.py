@@ -21,7 +21,7 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
-from small_models import lighten, lighten_report
+from small_models import lighten
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
@@ -150,14 +150,6 @@ def light_models():
     """Models with few trees for a whole file: ``pytestmark = pytest.mark.usefixtures(...)``."""
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
-        yield
-
-
-@pytest.fixture(scope="module")
-def light_report():
-    """Maps of few steps for a whole file."""
-    with pytest.MonkeyPatch.context() as patch:
-        lighten_report(patch)
         yield
 
 

@@ -67,6 +67,12 @@ def add_parser(commands: Any) -> None:
         "--html", metavar="FILE", help="also write the answer as a page"
     )
     parser.add_argument(
+        "--rows",
+        metavar="FILE",
+        help="also write, for each row of the table, whether F fails on it and each model's loss "
+        "(.csv)",
+    )
+    parser.add_argument(
         "--loss",
         choices=("mase", "sql"),
         default="mase",
@@ -136,10 +142,15 @@ def run_command(arguments: argparse.Namespace) -> int:
     result = compare_files(arguments)
     if arguments.html:
         result.to_html(arguments.html)
+    if arguments.rows:
+        from amlb_ext.core.files import write_file
+
+        write_file(Path(arguments.rows), result.rows.to_csv)
     from amlb_ext.core.json_values import to_json_values
 
     if arguments.json:
-        print_json(to_json_values(result))
+        # every row of the table would hide the answer: --rows writes them
+        print_json(to_json_values(result, omit=("rows",)))
     elif not arguments.quiet:
         print(result.text(), end="")
     return 0
@@ -219,4 +230,8 @@ def compare_files(
         order=order,
         train_order=train_order,
         declared=table.declared,
+        about={
+            "F": Path(arguments.baseline).name,
+            "table": f"{Path(arguments.table).name}, {len(table.target)} rows",
+        },
     )

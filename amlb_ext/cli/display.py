@@ -25,6 +25,10 @@ CHANGES = {
 }
 
 
+#: Notes that a command prints; the others stand in a file.
+MOST_NOTES = 10
+
+
 def print_json(value: Any) -> None:
     """Print a result as JSON; what JSON lacks, such as a path, becomes text."""
     print(json.dumps(value, indent=2, sort_keys=True, default=str))
@@ -68,7 +72,13 @@ def generation_summary(report: Any, words: Sequence[str] = ()) -> str:
 
 def _remarks(report: Any) -> list[str]:
     """Return the notes, and the tasks that were left out with the reasons."""
-    lines = [f"note: {note}" for note in report.notes]
+    notes = list(dict.fromkeys(report.notes))
+    lines = [f"note: {note}" for note in notes[:MOST_NOTES]]
+    if len(notes) > MOST_NOTES:
+        more = format_count(len(notes) - MOST_NOTES, "more note")
+        # a dry run writes no file
+        where = f", see {report.out}/hardsynth/notes.txt" if report.written else ""
+        lines.append(f"and {more}{where}")
     for failure in report.failures:
         lines.append(f"left out: {failure['task']}: {failure['reason']}")
     return lines

@@ -466,11 +466,11 @@ def _print_generated(
         return
     print(generated.text())
     chosen = ""
-    pair = suite.manifest.get("pair")
+    pair = suite.manifest.pair
     if pair is not None:
-        for twin in pair["tasks"]:
-            print(f"{pair['name']}: {twin['name']} has the {twin['what']}")
-        chosen = f" -b {pair['name']}+{suite.name}"
+        for twin in pair.tasks:
+            print(f"{pair.name}: {twin.name} has the {twin.what}")
+        chosen = f" -b {pair.name}+{suite.name}"
     out = shlex.quote(str(generated.out))
     print(f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out")
     print(f"      hardsynth report {out} --results out")

@@ -128,12 +128,15 @@ def run_command(arguments: argparse.Namespace) -> int:
     """Compare, hold the answer against the need, and return its exit status."""
     data = Path(arguments.table)
     check_file(data)
-    gate = _gate_of_suite(arguments) if data.is_dir() else _gate_of_table(arguments)
+    commands: tuple[str, ...] = ()
+    if data.is_dir():
+        gate, commands = _gate_of_suite(arguments)
+    else:
+        gate = _gate_of_table(arguments)
     from amlb_ext.core.files import write_text
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.gate.outputs import (
         EXIT_STATUS,
-        gate_text,
         github_annotations,
         junit_xml,
     )
@@ -141,9 +144,12 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.junit:
         write_text(Path(arguments.junit), junit_xml(gate))
     if arguments.json:
-        print_json({"outcome": gate.outcome, **to_json_values(gate)})
+        entry = {"outcome": gate.outcome, **to_json_values(gate)}
+        print_json({**entry, "commands": list(commands)} if commands else entry)
     elif not arguments.quiet:
-        print(gate_text(gate), end="")
+        print(gate.text(), end="")
+        for command in commands:
+            print(f"results are missing: {command}")
     if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         stream = sys.stderr if arguments.json else sys.stdout
@@ -179,8 +185,10 @@ def _gate_of_table(arguments: argparse.Namespace) -> GateResult:
     )
 
 
-def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
-    """Read results on a suite, and hold the candidates against the need."""
+def _gate_of_suite(
+    arguments: argparse.Namespace,
+) -> tuple[GateResult, tuple[str, ...]]:
+    """Hold results on a suite against the need; return the commands that complete them, too."""
     root = Path(arguments.table)
     check_suite_folder(root)
     files = named_predictions(arguments)
@@ -212,7 +220,7 @@ def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
         charts=False,
         quiet=is_quiet(arguments),
     )
-    return check_gate(
+    gate = check_gate(
         report_tables(built.report)["contrasts"],
         need=arguments.need,
         where=arguments.where,
@@ -221,3 +229,4 @@ def _gate_of_suite(arguments: argparse.Namespace) -> GateResult:
         tasks=arguments.task,
         level=arguments.level,
     )
+    return gate, (*built.report.commands, *built.report.needed)

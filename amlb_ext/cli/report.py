@@ -55,11 +55,6 @@ def add_parser(commands: Any) -> None:
         help="folder to write to (default: in the suite)",
     )
     add_level_flag(parser)
-    parser.add_argument(
-        "--still",
-        action="store_true",
-        help="draw charts that do not react to the mouse, which makes the page 5 MB smaller",
-    )
     add_jobs_flag(parser)
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
@@ -82,7 +77,6 @@ def run_command(arguments: argparse.Namespace) -> int:
             "give AMLB's results with --results",
         )
     from amlb_ext.report import build_report, report_as_json, report_text, write_report
-    from amlb_ext.report.interactive import INSTALL, has_plotly
     from amlb_ext.suite import SuiteFiles
 
     if is_task_folder(Path(arguments.suite)):
@@ -106,11 +100,9 @@ def run_command(arguments: argparse.Namespace) -> int:
         print(report_text(built.report), end="")
     else:
         out = Path(arguments.out) if arguments.out else suite.layout.own
-        path = write_report(built, out, interactive=not arguments.still)
+        path = write_report(built, out)
         if not arguments.quiet:
             print(report_summary(built.report, path))
-            if not arguments.still and not has_plotly():
-                print(f"note: the charts are still; to let them react: {INSTALL}")
     has_no_result = built.report.jobs["status"].isin(["failed", "missing", "refused"])
     is_complete = not has_no_result.any() and not built.report.needed
     return 0 if is_complete else 1

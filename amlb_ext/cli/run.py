@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
 from amlb_ext.cli.series_suites import load_series_suite, runnable_definitions
+from amlb_ext.core.errors import RunError
 from amlb_ext.core.paths import check_suite_folder
 
 
@@ -20,8 +22,9 @@ def add_parser(commands: Any) -> None:
         help="run the AutoML Benchmark on a suite",
         examples="hardsynth run RandomForest -u hard -r results",
         description="Find or install AMLB, run a framework on the suite, and list the jobs that "
-        "have no score. Everything after -- is passed to runbenchmark.py unchanged. Exit status "
-        "1: at least one job has no score.",
+        "have no score. AMLB executes code that stands in the suite, so a suite that hardsynth "
+        "verify does not pass is not run. Everything after -- is passed to runbenchmark.py "
+        "unchanged. Exit status 1: at least one job has no score.",
     )
     parser.add_argument(
         "framework",
@@ -78,6 +81,12 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help="Python interpreter with the requirements of AMLB installed",
     )
+    parser.add_argument(
+        "--unverified",
+        action="store_true",
+        help="run although hardsynth verify does not pass the folder: whatever code and commands "
+        "are in it are executed",
+    )
     add_output_flags(parser)
     parser.set_defaults(run_command=run_command)
 
@@ -93,6 +102,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     from amlb_ext.suite import SuiteFiles
     from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
 
+    if not arguments.unverified:
+        _check_verified(userdir)
     extra = list(arguments.extra)
     series = load_series_suite(userdir)
     # An export has no manifest to load a suite from, but a record that names its definition.
@@ -132,6 +143,31 @@ def run_command(arguments: argparse.Namespace) -> int:
         for outcome in outcomes:
             print(outcome.summary())
     return 0 if is_ok else 1
+
+
+def _check_verified(userdir: Path) -> None:
+    """Raise where AMLB would execute what ``verify`` does not pass.
+
+    Raises
+    ------
+    RunError
+        It names the first problem.
+    """
+    from amlb_ext.cli.verify import verify_folder
+    from amlb_ext.suite.folder_faults import WARNING
+
+    problems = []
+    # AMLB gets definitions that name the place where a suite of series stands now
+    for finding in verify_folder(userdir, where_it_stands=False):
+        if not finding.startswith(WARNING):
+            problems.append(finding)
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise RunError(
+            f"{userdir} is not run, since hardsynth verify does not pass it: {problems[0]}{more}",
+            f"hardsynth verify {shlex.quote(str(userdir))} lists all; where you trust whatever "
+            "stands there: --unverified",
+        )
 
 
 def split_benchmarks(benchmark: str) -> list[str]:

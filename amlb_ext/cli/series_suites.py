@@ -10,38 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlb_ext.cli.display import print_json
-from amlb_ext.core.display import escape_controls, text_table
+from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from amlb_ext.forecasting.suite_files import ForecastSuite
     from amlb_ext.forecasting.suite_report import ForecastReport
-
-
-def verify_series(arguments: argparse.Namespace) -> int:
-    """Check a suite of forecasting tasks, and write its paths anew on request."""
-    from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
-
-    if arguments.source:
-        raise ConfigError(
-            "forecasting tasks are not made again from a source",
-            "run hardsynth generate again; --repair puts paths right",
-        )
-    mended = repair_forecasts(arguments.suite) if arguments.repair else []
-    problems = verify_forecasts(arguments.suite)
-    if arguments.json:
-        entry = {"suite": arguments.suite, "problems": problems, "warnings": []}
-        print_json({**entry, "mended": mended} if arguments.repair else entry)
-        return 1 if problems else 0
-    if not arguments.quiet:
-        for path in mended:
-            print(f"{path} was made again.")
-    stream = sys.stderr if arguments.quiet else sys.stdout
-    for problem in problems:
-        print(escape_controls(problem), file=stream)
-    if not problems and not arguments.quiet:
-        print(f"{shlex.quote(arguments.suite)}: checksums, paths and AMLB's rules hold")
-    return 1 if problems else 0
 
 
 def show_series(arguments: argparse.Namespace) -> int:

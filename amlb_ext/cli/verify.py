@@ -17,11 +17,10 @@ from amlb_ext.cli.flags import (
     is_quiet,
     layer_from,
 )
-from amlb_ext.cli.series_suites import verify_series
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.paths import check_suite_folder
+from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
 
 def add_parser(commands: Any) -> None:
@@ -70,33 +69,23 @@ def add_parser(commands: Any) -> None:
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Check a suite, see :func:`amlb_ext.suite.verify_suite`, and repair it on request."""
-    check_suite_folder(Path(arguments.suite))
-    from amlb_ext.suite import WARNING, verify_suite
-    from amlb_ext.suite.layout import holds_forecasts
-    from amlb_ext.suite.task_folder import is_task_folder, verify_task_folder
-
-    if holds_forecasts(arguments.suite):
-        return verify_series(arguments)
+    """Check a suite of any kind, and repair it on request."""
+    root = Path(arguments.suite)
+    if not is_export_folder(root):
+        check_suite_folder(root)
+    from amlb_ext.suite.folder_faults import WARNING
 
     layer = layer_from(arguments)
     mended: tuple[str, ...] = ()
-    if arguments.repair and is_task_folder(Path(arguments.suite)):
-        raise ConfigError(
-            f"{arguments.suite} is a folder of tasks, which is not repaired but written again",
-            "hardsynth tasks weird -o DIR, with the flags it was written with",
-        )
     if arguments.repair:
-        mended, findings = _repair_suite(arguments, layer)
+        mended, findings = _repair(arguments, layer)
     elif arguments.source or layer:
         raise ConfigError(
             "a source was named, but verify reads sources only with --repair",
             f"hardsynth verify {shlex.quote(arguments.suite)} --repair --source SPEC",
         )
-    elif is_task_folder(Path(arguments.suite)):
-        findings = verify_task_folder(Path(arguments.suite))
     else:
-        findings = verify_suite(Path(arguments.suite))
+        findings = verify_folder(root)
     warnings = [finding for finding in findings if finding.startswith(WARNING)]
     problems = [finding for finding in findings if not finding.startswith(WARNING)]
     if arguments.json:
@@ -114,6 +103,70 @@ def run_command(arguments: argparse.Namespace) -> int:
             suite = shlex.quote(arguments.suite)
             print(f"{suite}: checksums, provenance and AMLB's rules hold")
     return 1 if problems else 0
+
+
+def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
+    """Return what is wrong with a suite of tables or of series, a folder of tasks or an export.
+
+    Parameters
+    ----------
+    root : Path
+    where_it_stands : bool
+        Whether definitions of series must name the place where the suite stands now.
+
+    Raises
+    ------
+    SuiteError
+        There is none of them, or its manifest cannot be used.
+    """
+    from amlb_ext.publish.export.folder import verify_export
+    from amlb_ext.suite import SuiteFiles, verify_suite
+    from amlb_ext.suite.layout import Layout, holds_forecasts
+    from amlb_ext.suite.task_folder import (
+        is_task_folder,
+        read_task_folder,
+        verify_task_folder,
+    )
+
+    if holds_forecasts(root):
+        from amlb_ext.forecasting.suite_verify import verify_forecasts
+
+        return verify_forecasts(root, where_it_stands=where_it_stands)
+    if is_task_folder(root):
+        read_task_folder(root)
+        return verify_task_folder(root)
+    if is_export_folder(root):
+        return verify_export(root)
+    # an unfinished suite is a finding, a manifest that cannot be used an error
+    if Layout(root).manifest.exists():
+        SuiteFiles.load(root)
+    return verify_suite(root)
+
+
+def _repair(
+    arguments: argparse.Namespace, layer: dict[str, Any]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the files that were restored, and what is wrong with the folder after that."""
+    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite.task_folder import is_task_folder
+
+    root = Path(arguments.suite)
+    if is_task_folder(root) or is_export_folder(root):
+        raise ConfigError(
+            f"{root} is a folder of tasks or an export, which is not repaired but written again",
+            "hardsynth tasks weird or hardsynth export, with the flags it was written with",
+        )
+    if not holds_forecasts(root):
+        return _repair_suite(arguments, layer)
+    if arguments.source:
+        raise ConfigError(
+            "forecasting tasks are not made again from a source",
+            "run hardsynth generate again; --repair puts paths right",
+        )
+    from amlb_ext.forecasting.suite_verify import repair_forecasts
+
+    mended = repair_forecasts(root)
+    return tuple(mended), verify_folder(root)
 
 
 def _repair_suite(

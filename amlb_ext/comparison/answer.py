@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.core.display import format_number, format_percent, is_known, text_table
-from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
+from amlb_ext.stats.claims import (
+    CONCENTRATED,
+    CONCENTRATIONS,
+    OVERALL,
+    REGION,
+    verdict_text,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,10 @@ class ComparisonAnswer:
         How often F was fitted again.
     seed : int
     notes : tuple of str
+    about : mapping of str to str
+        What was compared, by label: F, the table, when and by which version.
+    worst : DataFrame
+        The rows on which F loses most, as the user gave them, with F's loss.
     """
 
     contrasts: pd.DataFrame
@@ -67,6 +77,8 @@ class ComparisonAnswer:
     capping: str = ""
     unit: str = "rows"
     verb: str = "fails"
+    about: Mapping[str, str] = field(default_factory=dict)
+    worst: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def advice(self) -> str:
@@ -128,7 +140,10 @@ class ComparisonAnswer:
     def verdict(self, row: dict[str, Any]) -> str:
         """Return a verdict, and by which losses where those of some rows may be capped."""
         by = f" ({row['by']})" if self.capping and row["by"] else ""
-        return f"{row['verdict']}{by}"
+        said = row["verdict"]
+        if row["question"] != CONCENTRATED:
+            said = verdict_text(row, self.level)
+        return f"{said}{by}"
 
     def row(self, model: str, question: str) -> dict[str, Any]:
         """Return what is known of one model and question; empty where it was not asked."""
@@ -149,7 +164,7 @@ class ComparisonAnswer:
             "model",
             f"change of F's loss, all {self.unit} ({interval})",
             f"{self.place} ({interval})",
-            "gain there",
+            "there against elsewhere",
         ]
         has_rmse = is_known(self.rmse_f)
         if has_rmse:
@@ -172,6 +187,7 @@ class ComparisonAnswer:
             "",
             text_table(headers, rows),
             "",
+            "; ".join(f"{label}: {value}" for label, value in self.about.items()),
             f"{self.loss_text}; {self.n_rows} {self.unit}, "
             f"F {self.verb} on {self.n_bad} ({self.rule})",
             self.weighting,
@@ -205,8 +221,9 @@ def _headline_sentence(answer: ComparisonAnswer, model: str) -> str:
     joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
     sentence = f"{said}{joint} {_verdict_phrase(region)} {answer.place}"
     concentration = answer.row(model, CONCENTRATED).get("verdict")
-    if concentration in ("larger", "smaller"):
-        sentence += f"; its gain is {concentration} there than elsewhere"
+    if concentration in CONCENTRATIONS:
+        size, change = concentration.split()
+        sentence += f"; its {change} is {size} there than elsewhere"
     return f"{sentence}."
 
 
@@ -266,7 +283,8 @@ def change_text(row: dict[str, Any]) -> str:
     change = _signed_percent(row["relative"])
     if not (is_known(row["low"]) and is_known(row["high"])):
         return f"{change} (no interval)"
-    low = _signed_percent(row["low"] / row["loss_f"]).removesuffix(" %")
+    # no model can save more than all of F's loss
+    low = _signed_percent(max(row["low"] / row["loss_f"], -1.0)).removesuffix(" %")
     high = _signed_percent(row["high"] / row["loss_f"]).removesuffix(" %")
     return f"{change} ({low} to {high})"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
+from amlb_ext.core.version import __version__
 from amlb_ext.hardening.ordered_split import OLDEST
 from amlb_ext.hardening.rules import failing_text
 from amlb_ext.models.adapter import ModelAdapter
@@ -33,6 +35,8 @@ from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
+#: Rows on which F loses most that an answer shows.
+MOST_WORST = 10
 #: Where F is fitted again for the null control.
 Null = Literal["auto", "train", "rows", "none"]
 #: What is lost without a null control.
@@ -221,6 +225,7 @@ def compare_labelled(
     align: Align = "auto",
     left_out: Collection[str] = (),
     declared: Sequence[str] = (),
+    about: Mapping[str, str] | None = None,
 ) -> ModelComparison:
     """Compare models where groups and times are read already; see :func:`compare`.
 
@@ -230,6 +235,8 @@ def compare_labelled(
         Columns that tell nothing of where F fails.
     declared : sequence of str
         Classes in the order in which the source lists them.
+    about : mapping of str to str, optional
+        What F and the table are called, by ``F`` and ``table``.
     """
     _check_settings(candidates, null=null, refits=refits, level=level, train=train)
     baseline = ModelAdapter(F, "F", align=align)
@@ -279,6 +286,9 @@ def compare_labelled(
         train_order=train_order,
     )
     notes.append(null_note)
+    by_row = losses.assign(F=loss_f, is_bad=region.is_bad, weight=region.weights)
+    by_row = by_row[["is_bad", "weight", "F", *losses.columns]]
+    by_row.index = rows.table.frame.index[rows.task.row_ids]
     contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
     verb = failing_text(region.rule.rule)
     notes += _mean_of_refits(contrasts, verb)
@@ -298,7 +308,23 @@ def compare_labelled(
         refits=0 if refit_losses is None else refit_losses.shape[1],
         seed=seed,
         notes=tuple(dict.fromkeys(notes)),
+        about={
+            "F": baseline.description,
+            "table": f"{len(rows)} rows, {rows.task.features.shape[1]} columns",
+            **(about or {}),
+            "made": f"{date.today().isoformat()} by hardsynth {__version__}",
+        },
+        rows=by_row,
+        worst=_worst_rows(rows, loss_f),
     )
+
+
+def _worst_rows(rows: LabelledRows, loss_f: np.ndarray) -> pd.DataFrame:
+    """Return the rows on which F loses most, as the user gave them, with target and loss."""
+    worst = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
+    given = rows.table.frame.iloc[rows.task.row_ids[worst]]
+    target = str(rows.task.target_name)
+    return given.assign(**{target: rows.y_given[worst], "loss of F": loss_f[worst]})
 
 
 def _class_order_notes(

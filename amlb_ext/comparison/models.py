@@ -17,11 +17,7 @@ from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.given_table import GivenTable, target_values
-from amlb_ext.models.invariants import (
-    check_brier,
-    check_error_rate,
-    check_squared_error,
-)
+from amlb_ext.models.invariants import check_answers
 
 #: From what a model answers to the loss of each row, ``(n,)``.
 RowLoss = Callable[[Answers], np.ndarray]
@@ -40,26 +36,13 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
     """
     whole = model.answer(rows.table, rows.labels, present=rows.present)
     answers = whole.take(rows.task.row_ids)
-    _check_invariants(model, rows, answers)
     if rows.is_classification:
+        check_answers(answers, rows.y, rows.y_given, model.name)
         return answers
+    y = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
+    check_answers(answers, y, rows.y_given, model.name)
     scaled = (answers.f - rows.scale.low) / rows.scale.span
     return Answers(f=scaled, raw=answers.raw, notes=answers.notes)
-
-
-def _check_invariants(
-    model: ModelAdapter, rows: LabelledRows, answers: Answers
-) -> None:
-    if answers.decided is None:
-        y = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
-        with np.errstate(over="ignore"):
-            loss = float(row_losses.squared_error(y, answers.f).mean())
-        check_squared_error(answers.raw, rows.y_given, loss, model.name)
-        return
-    rate = float((answers.decided != rows.y).mean())
-    check_error_rate(answers.raw, rows.y_given, rate, model.name)
-    brier = float(row_losses.brier_loss(rows.y, answers.f).mean())
-    check_brier(answers.raw, rows.y_given, brier, model.name)
 
 
 def choose_loss(rows: LabelledRows, answers: Sequence[Answers]) -> tuple[str, RowLoss]:

@@ -25,6 +25,9 @@ from amlb_ext.core.display import (
     is_known,
 )
 
+#: Columns that the page has room for.
+MOST_COLUMNS = 12
+
 
 def render_comparison(result: ComparisonAnswer) -> str:
     """Return the page."""
@@ -33,9 +36,22 @@ def render_comparison(result: ComparisonAnswer) -> str:
         comparison_environment()
         .get_template("comparison.html.j2")
         .render(
-            result=result, style=Markup(style), picture=Markup(comparison_svg(result))
+            result=result,
+            style=Markup(style),
+            picture=Markup(comparison_svg(result)),
+            worst=Markup(worst_rows_table(result)),
         )
     )
+
+
+def worst_rows_table(result: ComparisonAnswer) -> str:
+    """Return the rows on which F loses most as an HTML table; pandas escapes what it prints."""
+    shown = result.worst.iloc[:, -MOST_COLUMNS:]
+    table = shown.to_html(border=0, na_rep="", float_format=format_number)
+    caption = "<caption>The rows on which F loses most"
+    if shown.shape[1] < result.worst.shape[1]:
+        caption += f"; the last {MOST_COLUMNS} of {result.worst.shape[1]} columns"
+    return table.replace("<thead>", f"{caption}</caption><thead>", 1)
 
 
 def render_summary(result: ComparisonAnswer) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -27,7 +28,8 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
         Drawn on a new figure when omitted.
     """
     if ax is None:
-        ax = _new_figure(result).subplots()
+        # registered with pyplot, so that a notebook shows it and plt.savefig finds it
+        ax = plt.figure(figsize=_size(result), layout="constrained").subplots()
     named: set[str] = set()
     labels = {OVERALL: OVERALL, REGION: result.place}
     for place, model in enumerate(reversed(result.models)):
@@ -65,14 +67,13 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _new_figure(result: ComparisonAnswer) -> Figure:
-    height = 1.4 + 0.6 * len(result.models)
-    return Figure((7.0, height), layout="constrained")
+def _size(result: ComparisonAnswer) -> tuple[float, float]:
+    return 7.0, 1.4 + 0.6 * len(result.models)
 
 
 def comparison_svg(result: ComparisonAnswer) -> str:
     """Return the picture as SVG; the same result gives the same text."""
-    figure = _new_figure(result)
+    figure = Figure(_size(result), layout="constrained")
     draw_comparison(result, figure.subplots())
     return figure_as_svg(figure, salt="comparison")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from amlb_ext.comparison.answer import ComparisonAnswer
 from amlb_ext.core.files import write_text
@@ -15,7 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ModelComparison(ComparisonAnswer):
-    """Which model is better than F; see :class:`~amlb_ext.comparison.answer.ComparisonAnswer`."""
+    """Which model is better than F; see :class:`~amlb_ext.comparison.answer.ComparisonAnswer`.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each that was compared, by its index in X: ``is_bad``, ``weight`` (the chance
+        to be bad by features alone, missing where they do not foresee it), and the losses of
+        ``F`` and of each model by name.
+    """
+
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the change of F's loss with its interval, for each model and question.

@@ -6,6 +6,7 @@ and Markdown have the plain ``-``, and decimals that line up: :func:`format_deci
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -319,3 +320,24 @@ def shorten_text(text: object, width: int = 32) -> str:
     if len(line) <= width:
         return line
     return line[: width - 1].rstrip() + "…"
+
+
+def html_view(lines: Sequence[str], table: Any, picture: str = "") -> str:
+    """Return sentences, a data frame and a picture as HTML, for what a notebook shows.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    table : DataFrame
+    picture : str
+        An ``<svg>`` element that was made here; it is not escaped.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> html_view(["a < b"], pd.DataFrame({"x": [1]})).splitlines()[0]
+    '<p>a &lt; b</p>'
+    """
+    paragraphs = [f"<p>{html.escape(line)}</p>" for line in lines]
+    shown = table.to_html(index=False, na_rep="", border=0, float_format=format_number)
+    return "\n".join([*paragraphs, shown, picture])

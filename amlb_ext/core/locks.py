@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import explain_disk_errors
+from amlb_ext.core.places import check_no_links
 
 
 @contextlib.contextmanager
@@ -33,27 +34,31 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
     Parameters
     ----------
     lock_file : Path
-        Exists while the lock is held.
+        In the folder; exists while the lock is held.
     folder : Path
-        The folder that is held, for the error of a second writer.
+        The folder that is held.
 
     Raises
     ------
     SuiteError
-        Another process writes to this folder, or the lock file cannot be written.
+        Another process writes to this folder, something in it is a link, or the lock file cannot
+        be written.
 
     Examples
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp(), "hard")
-    >>> lock_file = folder / ".lock"
+    >>> lock_file = folder / "hardsynth" / ".lock"
     >>> with lock_folder(lock_file, folder), lock_folder(lock_file, folder):
     ...     lock_file.exists()
     True
     >>> folder.exists()
     False
     """
-    path = Path(os.path.realpath(lock_file))
+    # before anything is written, the lock included
+    check_no_links(folder)
+    # one lock for every way to the folder, which may lie behind a link
+    path = Path(os.path.realpath(folder), lock_file.relative_to(folder))
     new_folders = [parent for parent in path.parents if not parent.exists()]
     # A singleton is one object for the path in this process, so the holder may enter again.
     lock = FileLock(path, timeout=0, is_singleton=True)
@@ -72,7 +77,7 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
             raise
         # On a full disk the file stays empty, and the lock holds all the same.
         with contextlib.suppress(OSError):
-            path.write_text(json.dumps(_describe_this_process()), encoding="utf-8")
+            _write_without_link(path, json.dumps(_describe_this_process()))
         try:
             yield
         finally:
@@ -141,6 +146,13 @@ def _try_to_lock(descriptor: int) -> bool:
         # a file system without locks, such as some network drives
         return True
     return True
+
+
+def _write_without_link(path: Path, text: str) -> None:
+    """Write a file that another process may swap for a link meanwhile."""
+    flags = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _describe_this_process() -> dict[str, str | int]:

@@ -90,6 +90,11 @@ def is_suite_folder(root: Path) -> bool:
     return any((own / name).is_file() for name in _SUITE_RECORDS)
 
 
+def is_export_folder(root: Path) -> bool:
+    """Whether a folder holds an export of a suite, which has a record in place of a manifest."""
+    return (root / OWN_FOLDER / "export.json").is_file()
+
+
 def no_suite_error(root: Path) -> SuiteError:
     """Return the error for a folder without a suite."""
     return SuiteError(

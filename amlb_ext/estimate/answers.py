@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import html_view
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.estimate import checks
 from amlb_ext.estimate.advice import (
@@ -44,6 +45,7 @@ from amlb_ext.estimate.partition import (
     partition_bound,
     partition_estimate,
 )
+from amlb_ext.estimate.text import headline, report_text
 from amlb_ext.sources.table import Table
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
@@ -553,7 +555,7 @@ class Judged:
         return findings
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EstimateReport:
     """All answers, and which of them to quote.
 
@@ -607,6 +609,22 @@ class EstimateReport:
             if row.recommended:
                 return row
         return None
+
+    def text(self) -> str:
+        """Return the estimates as text, for a terminal."""
+        return report_text(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        # pictures need matplotlib, which few callers draw with
+        from amlb_ext.estimate.plot import draw_estimates
+
+        svg = draw_estimates(self).decode()
+        shown = self.table()[["name", "point", "low", "high", "check", "reason"]]
+        lines = headline(self).splitlines()
+        return html_view(lines, shown, svg[svg.index("<svg") :])
 
     def table(self) -> pd.DataFrame:
         """Return a table with a row for each estimator."""

@@ -20,7 +20,6 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.core.row_losses import brier_loss
 from amlb_ext.core.tables import default_target, natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
@@ -40,11 +39,7 @@ from amlb_ext.models.files import (
     load_fitted_model,
 )
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.invariants import (
-    check_brier,
-    check_error_rate,
-    check_squared_error,
-)
+from amlb_ext.models.invariants import check_answers
 from amlb_ext.models.kind import check_kind
 from amlb_ext.models.labels import Labels, label_text
 from amlb_ext.models.predictions import read_predictions
@@ -325,7 +320,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
             "use --loss zero_one, or give a model with predict_proba",
         )
     losses = losses_by(loss, y, f, decided)
-    _check_invariants(answers, y, given)
+    check_answers(answers, y, given, "the model")
     priors = choose_priors(
         request.class_prior, task.labels, train=None if train is None else train[1]
     )
@@ -394,18 +389,6 @@ def _read_data(request: EstimateRequest) -> tuple[Table, GivenTable]:
     names = list(data.frame.columns)
     target = request.target or (default_target(names) if names else "")
     return data, GivenTable.of_rows(data.frame.drop(columns=[target], errors="ignore"))
-
-
-def _check_invariants(answers: Answers, y: np.ndarray, given: np.ndarray) -> None:
-    """Hold what is about to be printed against what the model said."""
-    if answers.decided is None:
-        loss = float(np.mean((answers.f - y) ** 2))
-        check_squared_error(answers.raw, given, loss, "the model")
-        return
-    rate = float((answers.decided != y).mean())
-    check_error_rate(answers.raw, given, rate, "the model")
-    brier = float(brier_loss(y, answers.f).mean())
-    check_brier(answers.raw, given, brier, "the model")
 
 
 def _classes_known_elsewhere(

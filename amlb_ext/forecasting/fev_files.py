@@ -21,10 +21,10 @@ from amlb_ext.forecasting.suite_files import (
     TARGET,
     TIME,
     ForecastSuite,
-    ForecastTask,
     absolute_path,
     item_id,
 )
+from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.suite.layout import Layout
 
 #: The folder of a suite that is for fev.
@@ -36,7 +36,8 @@ def fev_definition_path(layout: Layout) -> Path:
     return layout.root / FOLDER / "tasks.yaml"
 
 
-def _data_path(task: ForecastTask) -> str:
+def fev_data_path(task: ForecastTask) -> str:
+    """Return where the series of a task stand for fev, relative to the suite."""
     return f"{FOLDER}/{task.name}.parquet"
 
 
@@ -48,16 +49,16 @@ def fev_entries(suite: ForecastSuite, root: Path) -> dict[str, Any]:
     """
     entries = []
     for table in suite.tables:
-        panel = table.entry["panel"]
+        panel = table.entry.panel
         for task in table.main_tasks:
             entries.append(
                 {
                     "task_name": task.name,
-                    "dataset_path": absolute_path(root, _data_path(task)),
-                    "horizon": panel["horizon"],
+                    "dataset_path": absolute_path(root, fev_data_path(task)),
+                    "horizon": panel.horizon,
                     "num_windows": 1,
-                    "min_context_length": panel["season"] + 1,
-                    "seasonality": panel["season"],
+                    "min_context_length": panel.season + 1,
+                    "seasonality": panel.season,
                     "eval_metric": "MASE",
                     "extra_metrics": ["SQL", "WQL"],
                     "quantile_levels": list(LEVELS),
@@ -83,7 +84,7 @@ def write_fev_data(
     """
     files = {}
     for task in tasks:
-        relative = _data_path(task)
+        relative = fev_data_path(task)
         rows = _series_rows(failing, task)
         files[relative] = write_parquet_parts(rows, layout.at(relative))
     return files

@@ -27,7 +27,8 @@ from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.suite.layout import amlb_name, holds_forecasts

@@ -25,9 +25,9 @@ from amlb_ext.forecasting.suite_files import (
     TARGET,
     TIME,
     ForecastTable,
-    ForecastTask,
     item_id,
 )
+from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.suite.layout import Layout, amlb_name
 
 #: Where the provenance of made windows stands, below the folder that AMLB does not look at.

@@ -56,6 +56,9 @@ def score_made_windows(
         loss_f = rows["f_mase"].to_numpy(dtype=float)
         for framework, answer in read_answers(task.name, windows).items():
             if isinstance(answer, str):
+                nothing = dict.fromkeys(COLUMNS[2:-1], float("nan"))
+                about = {"task": task.name, "framework": framework, "use": answer}
+                records.append({**about, **nothing})
                 continue
             loss = scaled_errors(windows.future, answer.mean, windows.scale)
             gap = weighted_mean_interval(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.made_files import read_provenance
 from amlb_ext.forecasting.made_parts import MADE_KINDS
@@ -19,9 +18,9 @@ from amlb_ext.forecasting.suite_files import (
     TIME,
     ForecastSuite,
     ForecastTable,
-    ForecastTask,
     item_id,
 )
+from amlb_ext.forecasting.suite_manifest import ForecastTask, PanelEntry
 from amlb_ext.forecasting.window_judge import window_scale
 from amlb_ext.forecasting.window_moves import WindowMove, move_window
 
@@ -81,7 +80,7 @@ def _check_sources(
             "its windows have several cutoffs, so one's past may hold another's future"
         ]
     last_used = int(rows["cutoff"].iloc[0]) + table.horizon
-    first_test = min(table.entry["origins"]["test"])
+    first_test = min(table.entry.origins.test)
     if last_used > first_test:
         return [
             f"its windows use values {last_used - first_test} steps behind the cutoff of the "
@@ -94,13 +93,8 @@ def _check_windows(
     table: ForecastTable, rows: pd.DataFrame, items: pd.DataFrame, series: pd.DataFrame
 ) -> list[str]:
     """Check each window's times, length and scale, and that moved ones come out again."""
-    panel = table.entry["panel"]
-    horizon, season = panel["horizon"], panel["season"]
-    calendar = pd.date_range(
-        panel["first"],
-        periods=panel["steps"],
-        freq=parse_frequency(panel["frequency"]),
-    )
+    panel = table.entry.panel
+    horizon, season, calendar = panel.horizon, panel.season, table.entry.calendar
     groups = dict(list(items.groupby(ITEM, sort=True)))
     for row in rows.itertuples():
         window = groups[getattr(row, ITEM)]
@@ -127,10 +121,10 @@ def _check_windows(
 
 
 def _comes_again(
-    row: object, values: np.ndarray, series: pd.DataFrame, panel: dict[str, int]
+    row: object, values: np.ndarray, series: pd.DataFrame, panel: PanelEntry
 ) -> bool:
     """Whether a moved window is its source, cut behind its horizon and moved again."""
-    horizon, season = panel["horizon"], panel["season"]
+    horizon, season = panel.horizon, panel.season
     entry = series.iloc[row.series]  # type: ignore[attr-defined]
     seen = int(row.cutoff - entry["start"] + 1)  # type: ignore[attr-defined]
     # nothing behind the source's own horizon is there to be used

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
@@ -22,17 +23,23 @@ _MODELS = ("#1f6fb2", "#2a8a4a", "#8a5fb0", "#b07a1e", "#4aa3a8")
 _SEASONS_SHOWN = 3
 
 
-def draw_worst_windows(result: ForecastComparison, count: int = 6) -> Figure:
+def draw_worst_windows(
+    result: ForecastComparison, count: int = 6, figure: Figure | None = None
+) -> Figure:
     """Draw the windows that are hardest for F, hardest first.
 
     Parameters
     ----------
     result : ForecastComparison
     count : int
+    figure : Figure, optional
+        Drawn on; one of pyplot's when omitted.
     """
     hardest = np.argsort(-result.failing.hardness, kind="stable")[:count]
     n_rows = -(-len(hardest) // 2)
-    figure = Figure((9.5, 2.5 * n_rows + 0.5), layout="constrained")
+    # registered with pyplot, so that a notebook shows it and plt.savefig finds it
+    figure = figure or plt.figure(layout="constrained")
+    figure.set_size_inches(9.5, 2.5 * n_rows + 0.5)
     axes = figure.subplots(n_rows, 2, squeeze=False).ravel()
     for ax, window in zip(axes, hardest, strict=False):
         _draw_window(ax, result, int(window))
@@ -81,4 +88,5 @@ def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
 
 def worst_windows_svg(result: ForecastComparison, count: int = 6) -> str:
     """Return the picture as SVG; the same result gives the same text."""
-    return figure_as_svg(draw_worst_windows(result, count), salt="windows")
+    figure = draw_worst_windows(result, count, Figure(layout="constrained"))
+    return figure_as_svg(figure, salt="windows")

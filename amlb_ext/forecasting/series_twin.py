@@ -11,7 +11,8 @@ from typing import Any
 
 from amlb_ext.amlb.definition import sanitize_name
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.forecasting.suite_files import METRICS, ForecastTask
+from amlb_ext.forecasting.suite_files import METRICS
+from amlb_ext.forecasting.suite_manifest import ForecastTask, SeriesPair, TwinTask
 from amlb_ext.suite.twin import LIMITS, Original, named_metrics, twin_name
 
 #: Kinds of tasks that may stand in a twin: of each origin the first that it has.
@@ -24,7 +25,7 @@ _WHAT = {
 
 def make_pair(
     original: Original, tasks_by_table: Mapping[str, Sequence[ForecastTask]]
-) -> dict[str, Any]:
+) -> SeriesPair:
     """Return the manifest's entry of the twin.
 
     Parameters
@@ -38,7 +39,7 @@ def make_pair(
     SuiteError
         Two tasks of the twin would have one name.
     """
-    twins: list[dict[str, Any]] = []
+    twins: list[TwinTask] = []
     for table, tasks in tasks_by_table.items():
         entry = original.entries[table]
         hard = _hard_tasks(tasks)
@@ -49,16 +50,18 @@ def make_pair(
                 name = f"{name}_o{task.origin}"
             limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
             twins.append(
-                {
-                    "name": name,
-                    "task": task.name,
-                    "what": f"{_WHAT[task.kind]}, of {entry['name']} of {original.name}",
-                    "limits": limits,
-                    "metric": named_metrics(entry) or list(METRICS),
-                }
+                TwinTask(
+                    name=name,
+                    task=task.name,
+                    what=f"{_WHAT[task.kind]}, of {entry['name']} of {original.name}",
+                    limits=limits,
+                    metric=named_metrics(entry) or list(METRICS),
+                )
             )
     _check_names(twins)
-    return {"name": twin_name(original.name), "of": original.name, "tasks": twins}
+    return SeriesPair(
+        name=twin_name(original.name), of=original.name, tasks=tuple(twins)
+    )
 
 
 def _hard_tasks(tasks: Iterable[ForecastTask]) -> list[ForecastTask]:
@@ -73,46 +76,45 @@ def _hard_tasks(tasks: Iterable[ForecastTask]) -> list[ForecastTask]:
     return hard
 
 
-def _check_names(twins: Iterable[Mapping[str, Any]]) -> None:
+def _check_names(twins: Iterable[TwinTask]) -> None:
     taken: dict[str, str] = {}
     for twin in twins:
-        key = sanitize_name(twin["name"]).lower()
+        key = sanitize_name(twin.name).lower()
         if key in taken:
             raise SuiteError(
-                f"two tasks of the twin would be called {twin['name']!r}",
+                f"two tasks of the twin would be called {twin.name!r}",
                 "rename one of the original's tasks",
             )
-        taken[key] = twin["name"]
+        taken[key] = twin.name
 
 
 def twin_entries(
-    pair: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]
+    pair: SeriesPair, entries: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the entries of the twin's definition.
 
     Parameters
     ----------
-    pair : mapping
-        As :func:`make_pair` returns it.
+    pair : SeriesPair
     entries : mapping of str to mapping
         The suite's own by task; the data sets are taken from them.
     """
     twins = []
-    for twin in pair["tasks"]:
-        own = entries[twin["task"]]
+    for twin in pair.tasks:
+        own = entries[twin.task]
         # keys are written in this order
         entry: dict[str, Any] = {
-            "name": twin["name"],
+            "name": twin.name,
             # AMLB's results name the task but not the benchmark
-            "id": f"{pair['name']}/{twin['name']}",
-            "description": twin["what"],
+            "id": f"{pair.name}/{twin.name}",
+            "description": twin.what,
             "folds": 1,
         }
         for limit in LIMITS:
-            if limit in twin["limits"]:
-                entry[limit] = twin["limits"][limit]
+            if limit in twin.limits:
+                entry[limit] = twin.limits[limit]
         entry["dataset"] = own["dataset"]
-        entry["metric"] = list(twin["metric"])
+        entry["metric"] = list(twin.metric)
         entry.setdefault("quantile_levels", list(own["quantile_levels"]))
         twins.append(entry)
     return twins

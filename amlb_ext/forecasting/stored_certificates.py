@@ -18,7 +18,7 @@ def read_certificates(suite: ForecastSuite) -> dict[str, Certificate]:
         A certificate is missing or damaged.
     """
     found = {}
-    for relative in suite.manifest["files"]:
+    for relative in suite.manifest.files:
         if not relative.endswith("/certificate.json"):
             continue
         try:

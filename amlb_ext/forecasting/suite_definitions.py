@@ -33,10 +33,10 @@ def amlb_definitions(
     for table in suite.tables:
         contents[suite.name] += definition_entries(table, table.main_tasks, root)
         contents[f"{suite.name}_all"] += definition_entries(table, table.tasks, root)
-    pair = suite.manifest.get("pair")
+    pair = suite.manifest.pair
     if pair is not None:
         every = {entry["name"]: entry for entry in contents[f"{suite.name}_all"]}
-        contents[pair["name"]] = twin_entries(pair, every)
+        contents[pair.name] = twin_entries(pair, every)
     return contents
 
 

@@ -19,51 +19,27 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.hardness import WindowRule
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
-from amlb_ext.forecasting.panel import LeftOut, Panel
+from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.suite.layout import FORECAST_MANIFEST, Layout
-from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.forecasting.suite_manifest import (
+    ForecastTask,
+    SeriesManifest,
+    TableEntry,
+    manifest_path,
+    read_series_manifest,
+)
+from amlb_ext.suite.layout import Layout
 
-#: Of the manifest's form.
-FORMAT = 2
 #: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
 #: Metrics that AMLB reports, the first of which counts.
 METRICS = ("mase", "sql", "wql")
 #: What stands in the main definition; the other kinds only in the one of all tasks.
 MAIN_KIND = "full"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForecastTask:
-    """One AMLB task of a suite.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        ``full``: all series of an origin. ``bad``, ``region``: some of them, which is another
-        problem to learn. ``ga``, ``synthetic``: made windows.
-    origin : int
-        Number of the test origin; 0 for made windows, which serve all of them.
-    path : str
-        Of the data file, relative to the suite.
-    items : tuple of int
-        Positions of its series in the panel; of made windows, those of the series that each came
-        from, so that one may stand several times.
-    """
-
-    name: str
-    kind: str
-    origin: int
-    path: str
-    items: tuple[int, ...]
 
 
 def item_id(item: int) -> str:
@@ -77,43 +53,30 @@ def item_id(item: int) -> str:
     return f"w{item:05d}"
 
 
-def manifest_path(root: Path) -> Path:
-    """Return where the manifest of a suite of forecasting tasks stands."""
-    return Layout(root).own / FORECAST_MANIFEST
-
-
 @dataclass(frozen=True, kw_only=True)
 class ForecastTable:
     """A table of series in a suite.
 
     Attributes
     ----------
-    name : str
-        What the names of its AMLB tasks begin with.
-    entry : dict
+    entry : TableEntry
         Its part of the manifest.
     folder : Path
         Where its Parquet files stand.
-    tasks : tuple of ForecastTask
     """
 
-    name: str
-    entry: dict[str, Any]
+    entry: TableEntry
     folder: Path
-    tasks: tuple[ForecastTask, ...]
 
-    @classmethod
-    def from_entry(cls, entry: dict[str, Any], own: Path) -> ForecastTable:
-        """Return the table of an entry of the manifest."""
-        tasks = []
-        for task in entry["tasks"]:
-            tasks.append(ForecastTask(**{**task, "items": tuple(task["items"])}))
-        return cls(
-            name=entry["name"],
-            entry=entry,
-            folder=own.joinpath(*entry["folder"].split("/")),
-            tasks=tuple(tasks),
-        )
+    @property
+    def name(self) -> str:
+        """What the names of its AMLB tasks begin with."""
+        return self.entry.name
+
+    @property
+    def tasks(self) -> tuple[ForecastTask, ...]:
+        """Its AMLB tasks."""
+        return self.entry.tasks
 
     @property
     def main_tasks(self) -> list[ForecastTask]:
@@ -123,7 +86,7 @@ class ForecastTable:
     @property
     def horizon(self) -> int:
         """H, in steps."""
-        return int(self.entry["panel"]["horizon"])
+        return self.entry.panel.horizon
 
     def read_failing_windows(self) -> FailingWindows:
         """Return the windows with F's forecasts, as they were when the suite was made.
@@ -141,42 +104,48 @@ class ForecastTable:
                 f"cannot read the series in {self.folder}: {error}",
                 "hardsynth verify says what is missing",
             ) from None
+        # columns that are missing, positions of no series, lists of other lengths
+        try:
+            return self._failing_windows(series, windows)
+        except (LookupError, ValueError, TypeError, AttributeError):
+            raise SuiteError(
+                f"the windows in {self.folder} do not fit their series",
+                "make the suite again: the same command with --force",
+            ) from None
+
+    def _failing_windows(
+        self, series: pd.DataFrame, windows: pd.DataFrame
+    ) -> FailingWindows:
         panel = self._panel(series)
-        entry = self.entry["origins"]
+        entry = self.entry
         origins = Origins(
-            test=tuple(entry["test"]),
-            learning=tuple(entry["learning"]),
-            step=entry["step"],
+            test=entry.origins.test,
+            learning=entry.origins.learning,
+            step=entry.origins.step,
         )
         tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
         items = np.concatenate([windows_at.items for windows_at in tests])
         if not np.array_equal(items, windows["item"].to_numpy()):
-            raise SuiteError(
-                f"the windows in {self.folder} do not fit their series",
-                "make the suite again: the same command with --force",
-            )
+            raise ValueError("other windows than those of the origins")
         weights, reweighted = None, None
-        if not self.entry["weighting"]:
+        if not entry.weighting:
             weights = windows["weight"].to_numpy()
             by_group = np.stack(windows["reweighted"].to_list()).T
             reweighted = by_group if len(by_group) else None
-        rule = self.entry["rule"]
         return FailingWindows(
             panel=panel,
             origins=origins,
             tests=tests,
             forecasts=_read_forecasts(windows, tests),
-            rule=WindowRule(
-                rule=rule["rule"], alpha=rule["alpha"], reason=rule["reason"]
-            ),
+            rule=entry.rule,
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
             weighting=WindowWeights(
                 weights=weights,
                 reweighted=reweighted,
-                reason=self.entry["weighting"],
+                reason=entry.weighting,
             ),
-            left_out=tuple(LeftOut(**entry) for entry in self.entry["left_out"]),
+            left_out=entry.left_out,
         )
 
     def read_twins(self) -> list[RolledForecasts]:
@@ -198,23 +167,18 @@ class ForecastTable:
         return twins
 
     def _panel(self, series: pd.DataFrame) -> Panel:
-        entry = self.entry["panel"]
-        calendar = pd.date_range(
-            entry["first"],
-            periods=entry["steps"],
-            freq=parse_frequency(entry["frequency"]),
-        )
+        panel = self.entry.panel
         return Panel(
             names=tuple(series["series"]),
             values=tuple(
                 np.asarray(values, dtype=float) for values in series["values"]
             ),
             starts=series["start"].to_numpy(dtype=int),
-            calendar=calendar,
-            frequency=entry["frequency"],
-            horizon=entry["horizon"],
-            season=entry["season"],
-            notes=tuple(self.entry["notes"]),
+            calendar=self.entry.calendar,
+            frequency=panel.frequency,
+            horizon=panel.horizon,
+            season=panel.season,
+            notes=self.entry.notes,
         )
 
 
@@ -240,13 +204,11 @@ class ForecastSuite:
     Attributes
     ----------
     layout : Layout
-    manifest : dict
-    tables : tuple of ForecastTable
+    manifest : SeriesManifest
     """
 
     layout: Layout
-    manifest: dict[str, Any]
-    tables: tuple[ForecastTable, ...]
+    manifest: SeriesManifest
 
     @classmethod
     def load(cls, folder: str | Path) -> ForecastSuite:
@@ -258,38 +220,26 @@ class ForecastSuite:
             There is none, or its manifest is damaged or of another version.
         """
         root = Path(folder)
-        path = manifest_path(root)
-        if not path.is_file():
+        if not manifest_path(root).exists():
             raise SuiteError(
                 f"{root} holds no suite of forecasting tasks",
                 f"make one: hardsynth generate TABLE --series ... -o {shlex.quote(str(root))}",
             )
-        content, _ = open_sealed(path, ())
-        if content is None:
-            raise SuiteError(
-                f"{path} is damaged",
-                "make the suite again: the same command with --force",
-            )
-        if content.get("format") != FORMAT:
-            raise SuiteError(
-                f"{path} has the form {content.get('format')}, this version reads {FORMAT}",
-                "use the version that made the suite",
-            )
-        return cls.from_manifest(content, root)
-
-    @classmethod
-    def from_manifest(cls, manifest: dict[str, Any], root: Path) -> ForecastSuite:
-        """Return the suite that a manifest describes."""
-        layout = Layout(root)
-        tables = []
-        for entry in manifest["tables"]:
-            tables.append(ForecastTable.from_entry(entry, layout.own))
-        return cls(layout=layout, manifest=manifest, tables=tuple(tables))
+        return cls(layout=Layout(root), manifest=read_series_manifest(root))
 
     @property
     def name(self) -> str:
         """Of the main benchmark definition."""
-        return str(self.manifest["name"])
+        return self.manifest.name
+
+    @property
+    def tables(self) -> tuple[ForecastTable, ...]:
+        """The tables of series."""
+        own = self.layout.own
+        return tuple(
+            ForecastTable(entry=entry, folder=own.joinpath(*entry.folder.split("/")))
+            for entry in self.manifest.tables
+        )
 
     @property
     def tasks(self) -> tuple[ForecastTask, ...]:
@@ -310,7 +260,7 @@ def definition_entries(
     AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute; without a
     root they are those in the suite, for somebody else to replace.
     """
-    panel = table.entry["panel"]
+    panel = table.entry.panel
     entries = []
     for task in tasks:
         path = task.path
@@ -324,9 +274,9 @@ def definition_entries(
                 "dataset": {
                     "path": path,
                     "type": "timeseries",
-                    "freq": panel["frequency"],
-                    "forecast_horizon_in_steps": panel["horizon"],
-                    "seasonality": panel["season"],
+                    "freq": panel.frequency,
+                    "forecast_horizon_in_steps": panel.horizon,
+                    "seasonality": panel.season,
                     "id_column": ITEM,
                     "timestamp_column": TIME,
                     "target": TARGET,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -103,7 +104,9 @@ def report_forecasts(
         )
     reports = {}
     for table in suite.tables:
-        report = _report_table(table, runs, by_fev, loss=loss, level=level)
+        report = _report_table(
+            table, runs, by_fev, loss=loss, level=level, root=suite.layout.root
+        )
         made = score_made_windows(suite, table, partial(_read_task, runs), level)
         reports[table.name] = replace(report, made=made)
     return reports
@@ -116,9 +119,11 @@ def _report_table(
     *,
     loss: Loss,
     level: float,
+    root: Path,
 ) -> ForecastReport:
     failing = table.read_failing_windows()
     tasks = [task.name for task in table.main_tasks]
+    where = shlex.quote(str(root))
     answers: dict[str, list[Forecasts] | str] = {}
     for framework, folders in runs.items():
         answers[framework] = _read_runs(framework, folders, tasks, failing.tests)
@@ -128,7 +133,8 @@ def _report_table(
     incomplete = {}
     for name, answer in answers.items():
         if isinstance(answer, str):
-            incomplete[name] = answer
+            remedy = f"; hardsynth run {shlex.quote(name)} -u {where} runs it again"
+            incomplete[name] = answer + (remedy if name in runs else "")
         else:
             rolled[name] = score_forecasts(answer, failing.tests)
     comparison = None
@@ -136,6 +142,8 @@ def _report_table(
         comparison = answer_comparison(
             failing, rolled, table.read_twins(), loss=loss, level=level
         )
+        notes = [f"{name} is not compared: {why}" for name, why in incomplete.items()]
+        comparison = replace(comparison, notes=(*comparison.notes, *notes))
     return ForecastReport(
         comparison=comparison,
         incomplete=incomplete,

@@ -8,12 +8,14 @@ from typing import Any
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.forecasting.suite_definitions import amlb_definitions
-from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
     plan_archive,
     plan_copy,
+    suite_member,
 )
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import ExportFolder
@@ -44,10 +46,10 @@ def install_forecasts(
     root = suite.layout.root
     content = SuiteContent(
         name=suite.name,
-        seed=int(suite.manifest["seed"]),
+        seed=suite.manifest.seed,
         root=root,
         manifest=manifest_path(root),
-        files=tuple(suite.manifest["files"]),
+        files=tuple(suite.manifest.files),
         definitions=amlb_definitions(suite, root),
     )
     return install(folder, userdir, name=name, dry_run=dry_run, content=content)
@@ -95,8 +97,11 @@ def export_forecasts(
     export_folder = ExportFolder.of(target, root)
 
     # everything is planned before the first byte is written
-    by_path = {task.path: plan_copy(_member(suite, task.path)) for task in suite.tasks}
-    members = [_member(suite, file) for file in suite.manifest["files"]]
+    listed = suite.manifest.files
+    by_path = {}
+    for task in suite.tasks:
+        by_path[task.path] = plan_copy(suite_member(suite.layout, listed, task.path))
+    members = [suite_member(suite.layout, listed, file) for file in listed]
     manifest = Member(
         name=suite.layout.relative(manifest_path(root)),
         file=suite.layout.relative(manifest_path(root)),
@@ -124,22 +129,13 @@ def export_forecasts(
         uploads=uploads,
         copies=copies,
         texts=texts,
-        version=suite.manifest["version"],
+        version=suite.manifest.version,
         suite={
             "name": suite.name,
-            "seed": suite.manifest["seed"],
+            "seed": suite.manifest.seed,
             "manifest": sha256_file(manifest_path(root)),
         },
         quiet=quiet,
-    )
-
-
-def _member(suite: ForecastSuite, file: str) -> Member:
-    return Member(
-        name=Path(file).name,
-        file=file,
-        path=suite.layout.at(file),
-        sha256=suite.manifest["files"][file],
     )
 
 
@@ -156,7 +152,7 @@ def _definition_texts(
 ) -> dict[str, str]:
     """Return AMLB's configuration and the definitions, by their place."""
     layout = Layout(Path())
-    seed = int(suite.manifest["seed"])
+    seed = suite.manifest.seed
     configuration = amlb_configuration(seed, constraints=True, data=False)
     contents: dict[str, Any] = {layout.relative(layout.config): configuration}
     for name, tasks in amlb_definitions(suite).items():

@@ -6,21 +6,31 @@ from pathlib import Path
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
-from amlb_ext.core.errors import DefinitionError
-from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.forecasting.fev_files import fev_definition_path
+from amlb_ext.core.errors import DefinitionError, SuiteError
+from amlb_ext.core.files import write_text
+from amlb_ext.forecasting.fev_files import fev_data_path, fev_definition_path
+from amlb_ext.forecasting.made_files import PROVENANCE
 from amlb_ext.forecasting.made_verify import verify_made_windows
 from amlb_ext.forecasting.suite_definitions import amlb_definitions, definitions
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.suite.own_frameworks import is_suite_part_whole
+from amlb_ext.forecasting.suite_manifest import manifest_path
+from amlb_ext.suite.definition import amlb_configuration, yaml_text
+from amlb_ext.suite.folder_faults import WARNING, SuiteContents, folder_faults
 
 #: What a finding says of a definition that names another place.
 STALE = "names files where the suite no longer stands"
 _RUNS = "hardsynth run works all the same, "
 
 
-def verify_forecasts(folder: str | Path) -> list[str]:
+def verify_forecasts(folder: str | Path, *, where_it_stands: bool = True) -> list[str]:
     """Return what is wrong with a suite: changed files, stale paths, what AMLB would mis-score.
+
+    Parameters
+    ----------
+    folder : path
+    where_it_stands : bool
+        Whether definitions must name the place where the suite stands now; a run gives AMLB copies
+        that do.
 
     Raises
     ------
@@ -29,34 +39,51 @@ def verify_forecasts(folder: str | Path) -> list[str]:
     """
     suite = ForecastSuite.load(folder)
     layout = suite.layout
-    findings = []
-    for relative, digest in suite.manifest["files"].items():
-        path = layout.at(relative)
-        if not path.is_file():
-            findings.append(f"{relative} is missing")
-        elif path == layout.frameworks:
-            # entries of the user's own may stand behind those of the suite
-            if not is_suite_part_whole(path, digest):
-                findings.append(f"{relative} has changed")
-        elif sha256_file(path) != digest:
-            findings.append(f"{relative} has changed")
+    findings = [*folder_faults(_suite_contents(suite))]
+    former = None if where_it_stands else _former_root(suite)
+    texts_before = definitions(suite, former or layout.root)
     for path, text in definitions(suite, layout.root).items():
         relative = layout.relative(path)
         if not path.is_file():
             findings.append(
                 f"{relative} is missing; hardsynth verify --repair writes it"
             )
-        elif path.read_text(encoding="utf-8") != text:
+        elif path.read_bytes() not in (text.encode(), texts_before[path].encode()):
             # fev is started by the user, who has the file alone
             runs = "" if path == fev_definition_path(layout) else _RUNS
             findings.append(
                 f"{relative} {STALE}, or has changed; {runs}hardsynth verify --repair writes it "
                 "anew"
             )
-    if findings:
+    if any(not finding.startswith(WARNING) for finding in findings):
         return findings
-    findings = check_definition(layout.definition_all(suite.name))
+    if where_it_stands:
+        findings += check_definition(layout.definition_all(suite.name))
     return findings + verify_made_windows(suite)
+
+
+def _suite_contents(suite: ForecastSuite) -> SuiteContents:
+    """Return what stands in a suite; definitions follow its place, so they have no checksum."""
+    layout, manifest = suite.layout, suite.manifest
+    own = {task.path for task in suite.tasks}
+    for table in suite.tables:
+        own.update(fev_data_path(task) for task in table.main_tasks)
+        for name in ("series", "windows"):
+            own.add(layout.relative(table.folder / f"{name}.parquet"))
+    made = {layout.relative(table.folder / PROVENANCE) for table in suite.tables}
+    certificates = {
+        layout.relative(layout.task_certificate(task.name)) for task in suite.tasks
+    }
+    configuration = amlb_configuration(manifest.seed, constraints=True)
+    unlisted = {manifest_path(layout.root), *definitions(suite, layout.root)}
+    return SuiteContents(
+        layout=layout,
+        files=manifest.files,
+        needed=frozenset(own),
+        belongs=(own | made | certificates).__contains__,
+        texts={layout.config: yaml_text(configuration)},
+        unlisted=frozenset(layout.relative(path) for path in unlisted),
+    )
 
 
 def check_definition(path: Path) -> list[str]:
@@ -111,7 +138,7 @@ def follow_move(suite: ForecastSuite) -> list[str]:
             continue
         try:
             write_text(path, text)
-        except OSError:
+        except SuiteError:
             break
         written.append(suite.layout.relative(path))
     return written

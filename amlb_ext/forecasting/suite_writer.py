@@ -16,6 +16,7 @@ import pyarrow as pa
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
@@ -31,14 +32,17 @@ from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
 from amlb_ext.forecasting.suite_definitions import definitions
 from amlb_ext.forecasting.suite_files import (
-    FORMAT,
     ITEM,
     MAIN_KIND,
     TARGET,
     TIME,
     ForecastSuite,
-    ForecastTask,
     item_id,
+)
+from amlb_ext.forecasting.suite_manifest import (
+    FORMAT,
+    ForecastTask,
+    SeriesManifest,
     manifest_path,
 )
 from amlb_ext.hardening.weights import draw_region
@@ -50,6 +54,7 @@ from amlb_ext.suite.layout import (
     is_fresh,
     safe_names,
 )
+from amlb_ext.suite.own_entries import write_suite_part
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.twin import Original
 from amlb_ext.validity.certificate import Certificate
@@ -145,10 +150,10 @@ def write_suite(
     """
     layout = Layout(out)
     manifest = _manifest(parts, name=name, seed=seed, original=original)
-    suite = ForecastSuite.from_manifest(manifest, out)
+    suite = ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
     with lock_folder(layout.lock, layout.root):
         _check_folder(layout, force)
-        write_text(_started_path(layout), "")
+        write_text(layout.started, "")
         _remove_earlier(layout)
         files: dict[str, str] = {}
         for part, table in zip(parts, suite.tables, strict=True):
@@ -164,8 +169,8 @@ def write_suite(
             write_text(path, text)
         manifest["files"] = dict(sorted(files.items()))
         write_text(manifest_path(out), sealed_text(manifest))
-        _started_path(layout).unlink()
-    return suite
+        layout.started.unlink()
+    return ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
 
 
 def _manifest(
@@ -189,7 +194,8 @@ def _manifest(
         "tables": tables,
     }
     if original is not None:
-        manifest["pair"] = make_pair(Original(original.name, entries), tasks_of)
+        pair = make_pair(Original(original.name, entries), tasks_of)
+        manifest["pair"] = to_json_values(pair)
     return manifest
 
 
@@ -278,16 +284,11 @@ def _check_folder(layout: Layout, force: bool) -> None:
             )
         return
     # what an interrupted generation left is written again
-    if not is_fresh(layout.root) and not _started_path(layout).is_file():
+    if not is_fresh(layout.root) and not layout.started.is_file():
         raise SuiteError(
             f"{layout.root} is not empty and holds no suite of forecasting tasks",
             "give another -o",
         )
-
-
-def _started_path(layout: Layout) -> Path:
-    """Return the mark of a suite that is being written."""
-    return layout.own / "forecasting.started"
 
 
 def _table_entry(
@@ -444,14 +445,11 @@ def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
         }
     frameworks["HardsynthAutoGluon"] = AUTOGLUON
     constraints = asset_path("resources", "constraints.yaml").read_text("utf-8")
-    texts = {
-        layout.config: yaml_text(amlb_configuration(seed, constraints=True)),
-        layout.frameworks: yaml_text(frameworks),
-        layout.constraints: constraints,
-    }
-    files = {}
-    for path, text in texts.items():
-        files[layout.relative(path)] = write_text(path, text)
+    configuration = yaml_text(amlb_configuration(seed, constraints=True))
+    files = {layout.relative(layout.config): write_text(layout.config, configuration)}
+    grown = {layout.frameworks: yaml_text(frameworks), layout.constraints: constraints}
+    for path, text in grown.items():
+        files[layout.relative(path)] = write_suite_part(path, text)
     folder = layout.extensions / FORECAST_INTEGRATION
     code = asset_path("frameworks") / FORECAST_INTEGRATION
     sources = [code / "__init__.py", code / "exec.py", Path(local_methods.__file__)]

@@ -28,7 +28,13 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.answer import ComparisonAnswer, change_text, rmse_text
-from amlb_ext.core.display import format_percent, is_known
+from amlb_ext.core.display import (
+    escape_controls,
+    format_count,
+    format_percent,
+    html_view,
+    is_known,
+)
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.report.compare import WHERE, is_control_framework
 from amlb_ext.stats.claims import OVERALL, REGION
@@ -41,6 +47,11 @@ Outcome = Literal["met", "not met", "no claim"]
 MARGIN = 0.05
 #: The question of each place, as comparisons have it.
 _QUESTIONS: dict[str, str] = {"overall": OVERALL, "failures": REGION}
+_TITLES: dict[Outcome, str] = {
+    "met": "gate passed",
+    "not met": "gate not met",
+    "no claim": "no claim possible",
+}
 #: Verdicts after which nothing can be decided.
 _WITHHELD = ("no claim", "incomplete")
 
@@ -78,7 +89,7 @@ class GateCheck:
     sentence: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GateResult:
     """All checks of a gate.
 
@@ -123,6 +134,33 @@ class GateResult:
             return f"better than F {place}"
         margin = format_percent(self.margin)
         return f"not worse than F by {margin} of its loss or more {place}"
+
+    @property
+    def outcome_line(self) -> str:
+        """The outcome in one line."""
+        counted = format_count(len(self.checks), "check")
+        n_met = sum(check.outcome == "met" for check in self.checks)
+        interval = f"{self.level:.0%} intervals"
+        line = f"{_TITLES[self.outcome]}: {n_met} of {counted} met ({interval})"
+        if self.outcome == "no claim":
+            line += "; these rows cannot decide, which is neither a pass nor a failure"
+        return line
+
+    def text(self) -> str:
+        """Return a line for each check, and the outcome in a last one."""
+        width = max(len(check.outcome) for check in self.checks)
+        lines = [
+            f"{check.outcome:<{width}}  {escape_controls(check.sentence)}"
+            for check in self.checks
+        ]
+        return "\n".join([*lines, self.outcome_line]) + "\n"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        shown = ["data", "candidate", "outcome", "sentence"]
+        return html_view([self.outcome_line], pd.DataFrame(self.checks)[shown])
 
 
 def check_gate(
@@ -258,6 +296,10 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
     """Decide one candidate on one table or task, by its row of contrasts."""
     outcome, finding = _decide(gate, row)
     scale = row.get("loss_f", np.nan)
+    # figures of some of the rows would be taken for those of all
+    if row.get("verdict") == "incomplete":
+        row = {**row, "rmse": np.nan, "rmse_f": np.nan}
+        scale = np.nan
     has_scale = is_known(scale) and scale > 0
     rmse = f"; {rmse_text(row)}" if rmse_text(row) else ""
     return GateCheck(

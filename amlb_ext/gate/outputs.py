@@ -4,37 +4,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from amlb_ext.core.display import escape_controls, format_count
+from amlb_ext.core.display import escape_controls
 from amlb_ext.gate.checks import GateResult, Outcome
 
 #: Exit status of each outcome; 2 is wrong use.
 EXIT_STATUS: dict[Outcome, int] = {"met": 0, "not met": 1, "no claim": 3}
 _LEVELS: dict[Outcome, str] = {"met": "notice", "not met": "error", "no claim": "error"}
-_TITLES: dict[Outcome, str] = {
-    "met": "gate passed",
-    "not met": "gate not met",
-    "no claim": "no claim possible",
-}
-
-
-def gate_text(gate: GateResult) -> str:
-    """Return a line for each check, and the outcome in a last one."""
-    width = max(len(check.outcome) for check in gate.checks)
-    lines = [
-        f"{check.outcome:<{width}}  {escape_controls(check.sentence)}"
-        for check in gate.checks
-    ]
-    return "\n".join([*lines, _outcome_line(gate)]) + "\n"
-
-
-def _outcome_line(gate: GateResult) -> str:
-    counted = format_count(len(gate.checks), "check")
-    n_met = sum(check.outcome == "met" for check in gate.checks)
-    interval = f"{gate.level:.0%} intervals"
-    line = f"{_TITLES[gate.outcome]}: {n_met} of {counted} met ({interval})"
-    if gate.outcome == "no claim":
-        line += "; these rows cannot decide, which is neither a pass nor a failure"
-    return line
 
 
 def junit_xml(gate: GateResult) -> str:

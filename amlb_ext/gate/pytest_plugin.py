@@ -22,11 +22,10 @@ def hardsynth_gate() -> Callable[..., Any]:
 
     def check(answer: Any, **needs: Any) -> Any:
         from amlb_ext.gate.checks import check_gate
-        from amlb_ext.gate.outputs import gate_text
 
         result = check_gate(answer, **needs)
         if result.outcome != "met":
-            pytest.fail(gate_text(result), pytrace=False)
+            pytest.fail(result.text(), pytrace=False)
         return result
 
     return check

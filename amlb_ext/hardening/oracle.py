@@ -25,16 +25,11 @@ from sklearn.ensemble import (
 from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.baseline.rounds import affordable_rounds
+from amlb_ext.hardening.baseline.rounds import MOST_CLASSES, affordable_rounds
 from amlb_ext.hardening.split import CvSplits, judged_rows
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
 MOST_PER_TREE = 20_000
-#: Of so many classes that boosting has fewer rounds, the oracle is the forest alone, for boosting
-#: makes it worse. Measured as in :mod:`~amlb_ext.hardening.baseline.rounds`, the mean Brier loss
-#: with 15 rounds, with 60, and without boosting: 1.13, 1.09 and .88 of 199 classes, .93, .93 and
-#: .57 where some are rare. Of 100 classes 30 rounds are as good as 60: .65 and .64, .45 and .44.
-LEAST_ROUNDS = 20
 #: Boosting, where there is any, and a forest.
 _Pair = tuple[BaseEstimator | None, BaseEstimator]
 
@@ -115,9 +110,8 @@ class Oracle(BaseEstimator):
         if self.n_classes:
             boosting_class = HistGradientBoostingClassifier
             forest_class = RandomForestClassifier
-        rounds = affordable_rounds(60, self.n_classes)
         boosting = boosting_class(
-            max_iter=rounds,
+            max_iter=affordable_rounds(60, self.n_classes),
             learning_rate=0.1,
             max_leaf_nodes=15,
             # stopping early would hold rows back, and a few hundred rows have none to spare
@@ -133,7 +127,7 @@ class Oracle(BaseEstimator):
             n_jobs=1,
         )
         Z = fill_missing(Z)
-        if rounds < LEAST_ROUNDS:
+        if self.n_classes > MOST_CLASSES:
             return None, forest.fit(Z, y)
         return boosting.fit(Z, y), forest.fit(Z, y)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import NotFittedError
 
+from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import (
@@ -92,6 +93,15 @@ class ModelAdapter:
     def is_predictions(self) -> bool:
         """Whether it stands for its answers alone, and answers about no other row."""
         return are_predictions(self.model)
+
+    @property
+    def description(self) -> str:
+        """What it is called on a page: its class, and that of a pipeline's last step."""
+        if self.is_predictions:
+            return "predictions"
+        name = getattr(self.model, "__name__", type(self.model).__name__)
+        steps = getattr(self.model, "steps", None)
+        return f"{name} of {type(steps[-1][1]).__name__}" if steps else str(name)
 
     @property
     def kind(self) -> str | None:
@@ -266,11 +276,16 @@ class ModelAdapter:
             # of a service: it says already what was wrong
             raise
         except Exception as error:
-            columns = list_names(getattr(rows, "columns", ()))
-            has = f"; the table has {columns}" if columns else ""
+            hint = describe_expected(self._asked)
+            if isinstance(rows, pd.DataFrame):
+                hint += f"; the table has {list_names(rows.columns)}"
+                if dates := [name for name in rows if _are_dates_as_text(rows[name])]:
+                    hint += (
+                        f"; {list_names(dates)} came as text: Parquet keeps the type of dates, "
+                        "a text file does not"
+                    )
             raise ModelError(
-                f"{self.name} failed in predict: {describe_error(error)}",
-                f"{describe_expected(self._asked)}{has}",
+                f"{self.name} failed in predict: {describe_error(error)}", hint
             ) from error
 
     def fit_again(
@@ -302,6 +317,12 @@ def describe_error(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     first_line = lines[0] if lines else ""
     return f"{type(error).__name__}: {first_line}"
+
+
+def _are_dates_as_text(values: pd.Series) -> bool:
+    known = values.dropna()
+    is_text = bool(len(known)) and known.map(lambda value: isinstance(value, str)).all()
+    return bool(is_text) and look_like_dates(known.astype(str))
 
 
 def _has_method(model: Any, name: str) -> bool:

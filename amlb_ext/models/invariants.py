@@ -10,25 +10,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from amlb_ext.core import row_losses
 from amlb_ext.core.errors import ModelError
-from amlb_ext.models.answers import RawAnswers
+from amlb_ext.models.answers import Answers, RawAnswers
 from amlb_ext.models.labels import label_text, plain_form
 
 #: Two means that are equal but for rounding.
 _RTOL, _ATOL = 1e-6, 1e-9
 
 
-def check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> None:
-    """Raise where a rate of wrong decisions is not the mean of ``predict(X) != y``.
+def check_answers(
+    answers: Answers, y: np.ndarray, given: np.ndarray, name: str
+) -> None:
+    """Raise where what was made of a model's answers contradicts what it said.
 
     Parameters
     ----------
-    raw : RawAnswers
+    answers : Answers of n rows
     y : ndarray of shape (n,)
-        Targets as the user gave them.
-    rate : float
-        What a door is about to print.
+        Targets as every door knows them: codes of the labels, or numbers in the target's unit.
+    given : ndarray of shape (n,)
+        The same as the user gave them.
     name : str
+        Of the model.
 
     Raises
     ------
@@ -36,8 +40,23 @@ def check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> 
 
     Examples
     --------
-    >>> check_error_rate(RawAnswers(decided=np.array(["a", "b"])), np.array(["a", "a"]), 0.5, "F")
+    >>> said = RawAnswers(decided=np.array([1.0, 3.0]))
+    >>> y = np.array([1.0, 2.0])
+    >>> check_answers(Answers(f=np.array([1.0, 3.0]), raw=said), y, y, "F")
     """
+    if answers.decided is None:
+        with np.errstate(over="ignore"):
+            loss = float(row_losses.squared_error(y, answers.f).mean())
+        _check_squared_error(answers.raw, given, loss, name)
+        return
+    rate = float((answers.decided != y).mean())
+    _check_error_rate(answers.raw, given, rate, name)
+    brier = float(row_losses.brier_loss(y, answers.f).mean())
+    _check_brier(answers.raw, given, brier, name)
+
+
+def _check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> None:
+    """Raise where a rate of wrong decisions is not the mean of ``predict(X) != y``."""
     if raw.decided is None:
         return
     own = float(np.mean(~_are_equal(raw.decided, y)))
@@ -46,14 +65,10 @@ def check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> 
     )
 
 
-def check_brier(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
+def _check_brier(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
     """Raise where a mean Brier loss is not that of the model's own probabilities.
 
     ``sklearn.metrics.brier_score_loss(y, p, scale_by_half=False)``, for versions without it.
-
-    Raises
-    ------
-    ModelError
     """
     if raw.p is None or raw.classes is None:
         return
@@ -64,13 +79,10 @@ def check_brier(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
     _check("the Brier loss", loss, own, "its own probabilities", name)
 
 
-def check_squared_error(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
-    """Raise where a mean squared error, in the target's unit, is not that of the predictions.
-
-    Raises
-    ------
-    ModelError
-    """
+def _check_squared_error(
+    raw: RawAnswers, y: np.ndarray, loss: float, name: str
+) -> None:
+    """Raise where a mean squared error, in the target's unit, is not that of the predictions."""
     if raw.decided is None:
         return
     with np.errstate(over="ignore"):

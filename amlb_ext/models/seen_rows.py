@@ -9,6 +9,7 @@ import pandas as pd
 
 from amlb_ext.core.equal_rows import number_rows
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.task import Task
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.labels import label_text
 
@@ -18,7 +19,31 @@ MOST_SEEN = 0.02
 _DIGITS = 5
 
 
-def refuse_seen_rows(table: GivenTable, seen: GivenTable, what: str = "X") -> None:
+def refuse_seen_test_rows(task: Task) -> None:
+    """Refuse a test file that holds rows of the table beside it, in whatever order.
+
+    Raises
+    ------
+    DataError
+    """
+    for fold in task.folds:
+        refuse_seen_rows(
+            GivenTable.of_rows(task.features.iloc[fold.test]),
+            GivenTable.of_rows(task.features.iloc[fold.train]),
+            "the test file",
+            what_seen="rows of the table, which F is fitted on",
+            remedy="give a test file of other rows, or leave --test-file out",
+        )
+
+
+def refuse_seen_rows(
+    table: GivenTable,
+    seen: GivenTable,
+    what: str = "X",
+    *,
+    what_seen: str = "training rows of F",
+    remedy: str = "give rows that F was not fitted on",
+) -> None:
     """Refuse a table that holds rows on which F was fitted.
 
     Rows are compared by their values, to five digits: single precision and a text file change no
@@ -31,8 +56,8 @@ def refuse_seen_rows(table: GivenTable, seen: GivenTable, what: str = "X") -> No
         Features of the rows on which a model is judged.
     seen : GivenTable of m rows
         Features of its training rows.
-    what : str
-        What the table is called in errors.
+    what, what_seen, remedy : str
+        What the table and those rows are called in errors, and what to do.
 
     Raises
     ------
@@ -55,15 +80,24 @@ def refuse_seen_rows(table: GivenTable, seen: GivenTable, what: str = "X") -> No
     }
     given = _comparable(given[common], numeric)
     others = _comparable(others[common], numeric)
-    # halves of the training rows repeat each other as often as other rows repeat them
+    # numbers and names of rows may have been given anew, and would tell equal rows apart
+    numbered = {
+        name
+        for name in common
+        if others[name].is_unique and not (name in numeric and (others[name] % 1).any())
+    }
     half = len(others) // 2
-    by_chance = _share_repeated(others.iloc[:half], others.iloc[half:])
-    share = _share_repeated(given, others)
-    if share > 2 * by_chance + MOST_SEEN:
-        raise DataError(
-            f"{round(share * len(given))} of {len(given)} rows of {what} are training rows of F",
-            "give rows that F was not fitted on",
-        )
+    for names in (common, [name for name in common if name not in numbered]):
+        if not names:
+            continue
+        # halves of the training rows repeat each other as often as other rows repeat them
+        halves = others[names].iloc[:half], others[names].iloc[half:]
+        share = _share_repeated(given[names], others[names])
+        if share > 2 * _share_repeated(*halves) + MOST_SEEN:
+            raise DataError(
+                f"{round(share * len(given))} of {len(given)} rows of {what} are {what_seen}",
+                remedy,
+            )
 
 
 def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:

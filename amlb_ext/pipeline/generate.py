@@ -39,6 +39,7 @@ from amlb_ext.hardening.identifiers import (
 )
 from amlb_ext.hardening.split import split_task
 from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.seen_rows import refuse_seen_test_rows
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
@@ -116,6 +117,7 @@ def generate_suite(request: Request) -> GenerationReport:
         if not tasks:
             withdraw(layout)
             return report
+        write_text(layout.columns, reading_csv(loaded.readings))
         # Last, definitions and manifest: they make the folder a suite.
         original = None
         if request.twin:
@@ -134,7 +136,6 @@ def generate_suite(request: Request) -> GenerationReport:
             original=original,
             absent=[*report.absent, *hardened.waiting],
         )
-        write_text(layout.columns, reading_csv(loaded.readings))
         report.written = True
         report.benchmark = manifest.name
         if original is not None and manifest.pair is not None:
@@ -154,6 +155,7 @@ def generate_suite(request: Request) -> GenerationReport:
         for task in tasks:
             for note in settled_notes(hardened.summaries[task.name]):
                 report.notes.append(f"{task.name}: {note}")
+        write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         if request.certificate != "none":
             report.verdicts = _certify(layout, request)
     return report
@@ -252,6 +254,8 @@ def load_tasks(request: Request) -> LoadedTasks:
         raise _first_error(errors)
     config = config.model_copy(update={"source": source})
     chosen, column_errors = _choose_columns(split, config)
+    for task in chosen if source.test_file else ():
+        refuse_seen_test_rows(task)
     check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
     errors += column_errors

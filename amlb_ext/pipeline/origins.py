@@ -27,6 +27,7 @@ from amlb_ext.models.service import check_service, is_service
 from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import Request
+from amlb_ext.sources.reading import TableReading
 from amlb_ext.suite import Manifest, SuiteRequest
 
 
@@ -87,11 +88,14 @@ class OriginalSources:
     groups : list of TaskGroup
     failures : list of str
         Why tasks could not be read.
+    readings : list of TableReading
+        How each table was read.
     """
 
     request: Request
     groups: list[TaskGroup]
     failures: list[str]
+    readings: list[TableReading]
 
 
 def match_sources(
@@ -180,6 +184,7 @@ def read_sources(
         request=request,
         groups=[TaskGroup(group, config) for group in group_tasks(loaded.tasks)],
         failures=[entry["reason"] for entry in loaded.failures],
+        readings=loaded.readings,
     )
 
 

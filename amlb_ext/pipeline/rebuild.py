@@ -6,7 +6,6 @@ A fold's key holds the hash of all that it was made of, so the sources can be he
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -79,7 +78,7 @@ def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Ma
     for record in records:
         record_file = layout.relative(layout.record(record.task, record.fold))
         for relative in [record_file, *record.files]:
-            _link_file(layout, staging, relative)
+            _copy_file(layout, staging, relative)
     generate_suite(sources.request)
     return read_manifest(staging.manifest)
 
@@ -167,17 +166,14 @@ def _matching_records(
     return matching
 
 
-def _link_file(layout: Layout, staging: Layout, relative: str) -> None:
+def _copy_file(layout: Layout, staging: Layout, relative: str) -> None:
     """Let a file stand in the staging folder too, where it stands at all."""
     path, home = layout.at(relative), staging.at(relative)
     if not path.is_file() or home.exists():
         return
     with explain_disk_errors(home):
         home.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(path, home)
-        except OSError:  # a file system without such links
-            shutil.copyfile(path, home)
+        shutil.copyfile(path, home)
 
 
 def check_version(version: str) -> None:

@@ -34,15 +34,19 @@ from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
     find_groups,
+    match_sources,
+    read_sources,
     restore_config,
 )
 from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
+from amlb_ext.sources.reading import reading_csv
 from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
+from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
-from amlb_ext.suite.manifest import open_manifest
-from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
+from amlb_ext.suite.own_entries import read_own_entries
 from amlb_ext.suite.reader import unfinished_error
-from amlb_ext.suite.verify import damaged_certificate, damaged_files
+from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.verify import damaged_certificate
 from amlb_ext.validity.certificate_store import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
@@ -108,7 +112,7 @@ def repair_suite(
 
 def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str]:
     """Make damaged files in the staging folder, move them home, and return their paths."""
-    is_manifest_whole = open_manifest(layout.manifest).content is not None
+    is_manifest_whole = open_sealed(layout.manifest) is not None
     if is_manifest_whole:
         manifest = read_manifest(layout.manifest)
     else:
@@ -122,7 +126,7 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
         settings = _certificate_settings(layout, manifest, task, options)
         if settings:
             certificate_settings[task] = settings
-    damaged = list(damaged_files(layout, manifest))
+    damaged = list(damaged_files(layout, manifest.files))
     # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
     for relative in damaged:
@@ -135,8 +139,10 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
             )
     # All are as they were: from here on the suite itself changes.
     for relative in damaged:
-        if layout.at(relative) == layout.frameworks:
-            _keep_own_entries(layout, staging)
+        if layout.at(relative) in (layout.frameworks, layout.constraints):
+            # the user's entries stay behind those that were made again
+            with staging.at(relative).open("a", encoding="utf-8", newline="") as file:
+                file.write(read_own_entries(layout.at(relative)))
         move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):
             # AMLB would reuse what it made of the damaged file.
@@ -159,14 +165,6 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     return damaged + damaged_measures
 
 
-def _keep_own_entries(layout: Layout, staging: Layout) -> None:
-    """Put the user's frameworks behind those of the suite that were made again."""
-    own_entries = read_own_entries(layout.frameworks)
-    if own_entries:
-        suite_part = staging.frameworks.read_text(encoding="utf-8")
-        write_text(staging.frameworks, with_own_entries(suite_part, own_entries))
-
-
 def _make_again(
     staging: Layout,
     manifest: Manifest,
@@ -180,6 +178,8 @@ def _make_again(
     if any(not is_fold_file(path) for path in wanted):
         config = restore_config(manifest.config, options.options, options)
         write_derived(staging, manifest, config)
+    if staging.relative(staging.columns) in wanted:
+        _read_columns_again(staging, manifest, options)
     folds: set[tuple[str, int]] = set()
     for path in wanted:
         task_and_fold = _fold_of(path, manifest)
@@ -194,6 +194,21 @@ def _make_again(
     for _, result in run_jobs(write_job, jobs, options.execution):
         if isinstance(result, HardsynthError):
             raise result
+
+
+def _read_columns_again(
+    staging: Layout, manifest: Manifest, options: RepairOptions
+) -> None:
+    """Write how the columns of all sources were read."""
+    specs = match_sources(manifest.request.sources, options.sources)
+    sources = read_sources(
+        manifest.request,
+        specs,
+        settings=manifest.config,
+        options=options,
+        out=staging.root,
+    )
+    write_text(staging.columns, reading_csv(sources.readings))
 
 
 def _fold_jobs(

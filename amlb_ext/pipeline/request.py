@@ -17,6 +17,7 @@ from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
+from amlb_ext.core.places import check_no_links
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.trial import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
@@ -217,6 +218,7 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
     SuiteError
     """
     root = layout.root
+    check_no_links(root)
     # The first of these that holds decides: nothing of another's is ever written over.
     if root.is_file():
         raise SuiteError(f"{root} is a file", "choose a folder with -o")

@@ -145,7 +145,7 @@ def twin_notes(original: Original, manifest: Manifest) -> list[str]:
     metrics = changed_metrics(pair, original)
     notes = []
     for name, entry in pair.tasks.items():
-        source_name = entry["name"]
+        source_name = entry.name
         folds = source_folds_text(manifest.amlb_tasks[name])
         if folds:
             notes.append(f"{pair.name}: {source_name}: {folds}")

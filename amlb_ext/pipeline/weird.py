@@ -13,13 +13,18 @@ import pandas as pd
 import yaml
 
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
-from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.files import (
+    remove_file,
+    remove_temporary_files,
+    write_file,
+    write_text,
+)
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
 from amlb_ext.core.yaml_reader import Loader
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, is_fresh
-from amlb_ext.suite.own_frameworks import is_own_entry, with_own_entries
 from amlb_ext.suite.task_folder import (
     FolderFold,
     FolderTask,
@@ -114,38 +119,46 @@ def write_weird_tasks(
         raise ConfigError(
             f"--folds is {request.folds}", f"choose a number from 1 to {MOST_FOLDS}"
         )
-    if out.exists() and not is_task_folder(out) and not is_fresh(out):
-        raise SuiteError(
-            f"{out} holds something else", "name an empty folder, or remove it first"
-        )
-    salt = request.salt
-    if salt is None:
-        # kept in the manifest, which no program of a coding model can read
-        is_there = is_task_folder(out)
-        salt = read_task_folder(out).salt if is_there else secrets.token_hex(16)
-    request = replace(request, salt=salt)
     layout = Layout(out)
-    files: dict[str, str] = {}
-    tasks = []
-    for task in request.tasks:
-        folds = []
-        for fold in range(request.folds):
-            written, digests = _write_fold(layout, task, fold, request)
-            folds.append(written)
-            files |= digests
-            when_written(task.name, fold)
-        tasks.append(_folder_task(task, tuple(folds)))
-    return finish_task_folder(
-        out,
-        name=NAME,
-        version=__version__,
-        seed=request.seed,
-        literal=request.literal,
-        salt=salt,
-        tasks=tasks,
-        frameworks=weird_frameworks(request.models, request.coder_params),
-        files=files,
-    )
+    with lock_folder(layout.lock, layout.root):
+        is_ours = is_task_folder(out) or layout.started.is_file()
+        if out.exists() and not is_ours and not is_fresh(out):
+            raise SuiteError(
+                f"{out} holds something else",
+                "name an empty folder, or remove it first",
+            )
+        salt = request.salt
+        if salt is None:
+            # kept in the manifest, which no program of a coding model can read
+            is_there = is_task_folder(out)
+            salt = read_task_folder(out).salt if is_there else secrets.token_hex(16)
+        request = replace(request, salt=salt)
+        # what an interrupted run left is known by this, and written again
+        write_text(layout.started, "")
+        files: dict[str, str] = {}
+        tasks = []
+        for task in request.tasks:
+            folds = []
+            for fold in range(request.folds):
+                written, digests = _write_fold(layout, task, fold, request)
+                folds.append(written)
+                files |= digests
+                when_written(task.name, fold)
+            tasks.append(_folder_task(task, tuple(folds)))
+        folder = finish_task_folder(
+            out,
+            name=NAME,
+            version=__version__,
+            seed=request.seed,
+            literal=request.literal,
+            salt=salt,
+            tasks=tasks,
+            frameworks=weird_frameworks(request.models, request.coder_params),
+            files=files,
+        )
+        remove_temporary_files(out)
+        remove_file(layout.started)
+    return folder
 
 
 def add_coders(
@@ -168,14 +181,19 @@ def add_coders(
             "write coders of weird tasks with hardsynth tasks weird --model NAME -o DIR",
         )
     frameworks = weird_frameworks(models, coder_params)
-    coders = {name: entry for name, entry in frameworks.items() if is_own_entry(name)}
+    # under names that a repair knows as the user's
+    coders = {
+        name.removeprefix("LLM"): {**entry, "module": "extensions.Coder"}
+        for name, entry in frameworks.items()
+        if name.startswith("LLMCoder_")
+    }
     text = layout.frameworks.read_text(encoding="utf-8")
     present = yaml.load(text, Loader=Loader) or {}
     new = {name: entry for name, entry in coders.items() if name not in present}
     if new:
         own_part = yaml_text(new).removeprefix("---\n")
-        write_text(layout.frameworks, with_own_entries(text, own_part))
-    copy_integration(layout, "LLMCoder")
+        write_text(layout.frameworks, f"{text.rstrip()}\n{own_part}")
+    copy_integration(layout, "LLMCoder", "Coder")
     return list(coders)
 
 
@@ -279,7 +297,7 @@ def _write_fold(
 def _write_table(path: Path, frame: pd.DataFrame) -> str:
     # AMLB would reuse what it made of an older file
     for derived in (".parquet", ".arff"):
-        path.with_suffix(derived).unlink(missing_ok=True)
+        remove_file(path.with_suffix(derived))
     return write_file(path, lambda part: frame.to_csv(part, index=False))
 
 

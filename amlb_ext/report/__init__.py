@@ -2,14 +2,12 @@
 
 ``model`` what a report is made of · ``predictions`` predictions joined to the rows of the suite ·
 ``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each other ·
-``slices`` (with ``conditions``), ``clusters`` (with ``feature_space``) and ``failures`` what
-failures look like · ``slice_losses`` who mends them · ``charts`` what is to be seen · ``task`` one
-task of it · ``ranks``, ``overall``, ``matrix`` (tasks by candidates) and ``summary`` (the answer in
-sentences) all tasks at once · ``build`` from a suite and results to a ``SuiteReport`` ·
-``still`` (with ``inline``) and ``interactive`` a chart drawn · ``tables``, ``glossary``, ``page``,
-``text``,
-``amlb_csv`` and ``files`` the report shown and written · ``notebook`` the same as data frames
-(``Suite``).
+``slices`` (with ``conditions``) and ``failures`` where F fails · ``slice_losses`` who mends them ·
+``charts`` what is to be seen · ``task`` one task of it · ``ranks``, ``overall``, ``matrix`` (tasks
+by candidates) and ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite
+and results to a ``SuiteReport`` · ``still`` (with ``inline``) a chart drawn · ``tables``,
+``glossary``, ``page``, ``text``, ``amlb_csv`` and ``files`` the report shown and written ·
+``notebook`` the same as data frames (``Suite``).
 """
 
 from amlb_ext.report.build import BuiltReport, build_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.version import __version__
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
@@ -44,13 +46,14 @@ from amlb_ext.runner.jobs import (
 )
 from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart.
-MOST_POINTS = 800
+MOST_POINTS = 400
 #: Points of the largest charts of all tasks together, for the size of the page.
-ALL_POINTS = 30_000
+ALL_POINTS = 6000
 _BROKEN = ("failed", "missing", "refused")
 
 
@@ -128,6 +131,7 @@ def build_report(
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
     names = sorted(found.table["framework"].unique(), key=_candidates_first)
+    needed_jobs = _needed_jobs(found.table, suite)
     points = 0
     if charts:
         # The page holds every point twice, still and live: many tasks share what it may weigh.
@@ -137,6 +141,7 @@ def build_report(
     inputs = _task_inputs(
         suite,
         found.table,
+        needed=needed_jobs,
         given=given,
         colours=colours,
         level=level,
@@ -153,14 +158,15 @@ def build_report(
         broken = jobs[jobs["status"].isin(_BROKEN)]
         out = output_folder(Path(results[0]))
         commands = rerun_commands(broken, suite, out)
-        needed_jobs = _needed_jobs(jobs, suite)
-        needed = rerun_commands(needed_jobs, suite, out)
+        by_amlb = needed_jobs[needed_jobs["constraint"] != CONSTRAINT]
+        needed = rerun_commands(by_amlb, suite, out)
         report = replace(
             report,
-            warnings=(*report.warnings, *_needed_warnings(needed_jobs)),
             commands=tuple(commands),
             needed=tuple(needed),
         )
+    warnings = (*report.warnings, *_needed_warnings(needed_jobs))
+    report = replace(report, warnings=warnings)
     if charts:
         drawn = (
             overall_chart(report.overall),
@@ -198,6 +204,7 @@ def _task_inputs(
     suite: SuiteFiles,
     jobs: pd.DataFrame,
     *,
+    needed: pd.DataFrame,
     given: GivenPredictions,
     colours: Mapping[str, ColourRole],
     level: float,
@@ -211,6 +218,7 @@ def _task_inputs(
             directory=str(suite.layout.root),
             task=task,
             jobs=jobs[task_of_job == task],
+            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
             certificate=certificates.get(task),
             colours=colours,
             level=level,
@@ -320,7 +328,7 @@ def _unsure_sentences(
 def _rank_frameworks(
     built_tasks: Sequence[BuiltTask], names: Sequence[str]
 ) -> FrameworkRanks:
-    """Rank F and the candidates on the tasks where claims may be made.
+    """Rank F and the candidates by their losses on the untouched test folds.
 
     A candidate without whole results on at least half of those is left out, lest it take the
     tasks away from all others.
@@ -329,8 +337,8 @@ def _rank_frameworks(
     judged: list[BuiltTask] = []
     for built_task in built_tasks:
         report = built_task.report
-        if report.no_claim or report.heavy_tail:
-            left_out[report.name] = report.no_claim or report.heavy_tail
+        if report.alarm or report.heavy_tail:
+            left_out[report.name] = report.alarm or report.heavy_tail
         else:
             judged.append(built_task)
 
@@ -355,7 +363,9 @@ def _rank_frameworks(
         if lacking:
             left_out[task.name] = f"no whole results of {', '.join(lacking)}"
         else:
-            losses_by_task[task.name] = _mean_losses_on_shared_rows(built_task, ranked)
+            losses_by_task[task.name] = mean_losses(
+                built_task.losses[ranked], built_task.loss_f
+            )
     # F alone is not ranked: there would be one rank.
     losses = pd.DataFrame(losses_by_task).T if ranked else pd.DataFrame()
     ranks = rank_tasks(losses, left_out)
@@ -370,20 +380,6 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     is_own = task.contrasts["framework"] == framework
     verdicts = task.contrasts.loc[is_own, "verdict"]
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
-
-
-def _mean_losses_on_shared_rows(
-    built_task: BuiltTask, frameworks: Sequence[str]
-) -> pd.Series:
-    """Return the mean losses of F and of the frameworks, on the rows that all of them scored."""
-    losses = built_task.losses[list(frameworks)]
-    return mean_losses(
-        losses,
-        built_task.loss_f,
-        built_task.weights,
-        scored=losses.notna(),
-        clusters=built_task.clusters,
-    )
 
 
 def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
@@ -414,6 +410,7 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,
+        "Report": f"{date.today().isoformat()} by hardsynth {__version__}",
     }
 
 
@@ -492,7 +489,7 @@ def _needed_warnings(needed: pd.DataFrame) -> list[str]:
     """Return the sentence that says for which jobs there is no verdict."""
     if not len(needed):
         return []
-    by_name = _count_by_framework(needed.rename(columns={"name": "framework"}))
+    by_name = _count_by_framework(needed)
     counted = format_count(len(needed), "job")
     verb = "has" if len(needed) == 1 else "have"
     return [

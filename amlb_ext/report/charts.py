@@ -1,24 +1,7 @@
 """The charts of a report, made from its rows and tables.
 
 Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), distribution
-of the target (5), ROC curves (7); the map of failures (8) is drawn by ``failures``.
-
-A :class:`~amlb_ext.report.model.Chart` holds no engine's words; ``still`` draws it with
-matplotlib, for print and for pages without scripts, and ``interactive`` with plotly.
-
-NOTE[OWN] Two engines behind one model, though Vega-Lite would draw both from one specification.
-Measured with vl-convert-python 1.9 (Vega 6.2):
-
-* For it: the same SVG, byte for byte, twice and in three processes; the live bundle weighs
-  0.9 MB (0.3 MB compressed) where plotly.js weighs 4.8 MB (1.5 MB), and the page is whole
-  without a network.
-* Against it: a wheel of 34 MB, 84 MB installed, which is a JavaScript engine that takes two to
-  three seconds to start in each process that draws; expressions are compiled with
-  ``new Function``, which the page's content security policy forbids; a still SVG names its parts
-  by ARIA attributes, but has no title and no description, a white background and a font of its
-  own, so ``inline`` would have to do for it what it does for matplotlib.
-
-matplotlib is needed for the critical difference diagram in any case. One large page is the price.
+of the target (5), ROC curves (7).
 """
 
 from __future__ import annotations
@@ -42,7 +25,7 @@ MOST_LINES = 5
 OFF_THE_SCALE = 1.0
 #: Intervals over few tasks reach far beyond this, and would hide the others.
 LONGEST_BAR = 2.0
-#: Points kept of a ROC curve: the page holds every point twice, and the eye sees no more.
+#: Points kept of a ROC curve: the eye sees no more.
 _POINTS_ON_A_CURVE = 60
 #: Bins of a numeric target.
 _BINS = 20

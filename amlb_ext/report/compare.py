@@ -124,8 +124,8 @@ def compare_frameworks(
         See :func:`amlb_ext.validity.certificate_store.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
-        vanished or were refused. Such a framework gets no verdict, for the folds that are left
-        may be the easy ones.
+        vanished, were refused or not run. Such a framework gets no verdict, for the folds that are
+        left may be the easy ones; nor does any other that lacks a row.
     folds : int
         Number of folds of the task.
     level : float
@@ -156,6 +156,12 @@ def compare_frameworks(
         level=level,
     )
 
+    lacking = {
+        str(name): f"{int(n)} of {len(full)} rows have no prediction"
+        for name, n in losses.isna().sum().items()
+        if n
+    }
+    incomplete = {**lacking, **incomplete}
     no_claim_on_f = no_claim or no_gain
     table = _contrast_table(task, inputs, weights, no_claim_on_f)
     # Between tasks only changes relative to F can be averaged: losses have different scales.
@@ -193,7 +199,7 @@ def compare_frameworks(
         pairs=pairs,
         weights=weights,
         is_weighted=whole_task.is_weighted,
-        weighting=_weighting_text(whole_task, table),
+        weighting=_weighting_text(whole_task),
         cap=cap,
         no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
@@ -340,28 +346,13 @@ def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.Dat
     )
 
 
-def _weighting_text(whole_task: Weighting, contrasts: pd.DataFrame) -> str:
-    """Return how rows count on the whole task, and for which frameworks they count otherwise."""
+def _weighting_text(whole_task: Weighting) -> str:
+    """Return how rows count on the task."""
     reason = whole_task.reason
     text = f"{reason[0].upper()}{reason[1:]}."
-    if not whole_task.is_weighted:
-        text += " Nothing is claimed where F fails."
-    if not len(contrasts):
-        return text
-    in_region = contrasts["where"] == "region"
-    compared = contrasts[in_region & (contrasts["rows"] > 0)]
-    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
-    deviates = compared["weighted"].astype(bool) != whole_task.is_weighted
-    deviating = compared[deviates]
-    if not len(deviating):
-        return text
-    names = ", ".join(deviating["framework"])
-    if whole_task.is_weighted:
-        return (
-            f"{text} Not so for {names}: on the folds that were run the weights are worth fewer "
-            f"than {SMALLEST_EFFECTIVE_SIZE:.0f} rows, so nothing is claimed of them where F fails."
-        )
-    return f"{text} Not so for {names}: on the folds that were run the weights are worth enough."
+    return (
+        text if whole_task.is_weighted else f"{text} Nothing is claimed where F fails."
+    )
 
 
 def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[str, str]:

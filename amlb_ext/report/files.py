@@ -25,7 +25,6 @@ TABLES = {
     "ranks": "mean ranks and the p-values between them",
     "slices": "where F fails",
     "slice_losses": "F and each candidate in these slices",
-    "clusters": "groups of failures",
     "relations": "what made rows keep",
     "measures": "the certificates",
     "jobs": "jobs without a score",
@@ -36,7 +35,7 @@ TABLES = {
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_report(built: BuiltReport, directory: Path, interactive: bool = True) -> Path:
+def write_report(built: BuiltReport, directory: Path) -> Path:
     """Write ``report.html`` and the folder ``report`` beside it.
 
     Every file is replaced as a whole; the page is written last.
@@ -46,8 +45,6 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
     built : BuiltReport
     directory : Path
         Folder to write to, usually ``hardsynth`` in the suite.
-    interactive : bool
-        Embed the charting library (about 5 MB).
 
     Returns
     -------
@@ -77,14 +74,14 @@ def write_report(built: BuiltReport, directory: Path, interactive: bool = True) 
         ] = "report/results.csv"
     # Last, so that a page never shows links to files that are not there yet.
     page = directory / "report.html"
-    write_text(page, render_page(built.report, links, interactive))
+    write_text(page, render_page(built.report, links))
     return page
 
 
 def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     """Return all tables of a report by name, tasks stacked; see :data:`TABLES`."""
     stacked = {}
-    by_task = ("contrasts", "pairs", "scores", "slices", "slice_losses", "clusters")
+    by_task = ("contrasts", "pairs", "scores", "slices", "slice_losses")
     for name in (*by_task, "relations"):
         frames = [getattr(task, name) for task in report.tasks]
         filled = [frame for frame in frames if len(frame)]

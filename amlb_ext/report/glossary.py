@@ -105,16 +105,11 @@ _WORDS = {
         text="All real test rows, each weighted by the chance that F does not fail. The parts "
         "from where F fails and from elsewhere add up to the change on the whole test folds.",
     ),
-    "group": Term(
-        names=("Group",),
-        text="Bad rows that are alike in their features. It describes, and ranks nobody.",
-    ),
 }
 _CERTIFICATES = {
     "rank": Term(
         names=("rank",),
-        text="Frameworks may be ranked on the weighted real rows, and on the synthetic rows "
-        "too.",
+        text="Frameworks may be ranked on real rows, and on the main task and synthetic rows too.",
         is_badge=True,
     ),
     "describe": Term(
@@ -144,7 +139,7 @@ _VERDICTS = {
     ),
     "withheld": Term(
         names=("incomplete", "no claim"),
-        text="Withheld: jobs are missing, the task supports no claim, or the largest errors "
+        text="Withheld: results are missing, the task supports no claim, or the largest errors "
         "decide.",
         is_badge=True,
     ),

@@ -1,13 +1,11 @@
-"""Turn matplotlib's SVG into an element for a page: safe, small, with ids of its own.
-
-It also holds what both kinds of charts do to numbers and names before they draw them.
-"""
+"""Turn matplotlib's SVG into an element for a page, with the page's colours and ids of its own."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from typing import get_args
 from xml.etree import ElementTree as ET
 
@@ -16,20 +14,23 @@ import numpy as np
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.model import Chart, ColourRole
 
-# Lines are dense here since nearly each of them rewrites text inside text: the attribute of a
-# node, the declaration of a style, the number in a path.
-
 _ROLES = (*get_args(ColourRole), "grid")
 #: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour, a CSS
 #: variable, which matplotlib does not know.
 COLOUR = {role: f"#fe0d{i:02x}" for i, role in enumerate(_ROLES)}
 _STAND_IN = re.compile(r"#fe0d([0-9a-f]{2})")
-_URL = re.compile(r"url\(#(.*?)\)")
-_LOCAL_LINK = re.compile("^#(.*)")
-_DECIMAL_NUMBER = re.compile(r"-?\d+\.\d+")
-_PATH_COMMAND = re.compile(r"\s*([A-Za-z])\s*")
-#: Styles of the backgrounds of figure and axes, which matplotlib writes even where they are clear.
-_INVISIBLE_STYLES = ("fill: none", "fill: none; opacity: 0")
+_SVG = "{http://www.w3.org/2000/svg}"
+#: What a page has once, or not at all: the font, and what says that there is none.
+_NOT_SEEN = re.compile(
+    r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|font-family:[^;\"]*;?",
+    re.S,
+)
+_XLINK = "http://www.w3.org/1999/xlink"
+_ID = re.compile(r' id="([^"]*)"')
+_REFERENCE = re.compile(r'(?:href="|url\()#([^")]+)')
+_BETWEEN_TAGS = re.compile(r">\n\s*<")
+_TAG = re.compile(r"<[^>]+>")
+_LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 #: Longest line of a category's name.
 _LONGEST_LINE = 32
 #: Longest title or description of a chart.
@@ -100,11 +101,18 @@ def wrap_category(name: str) -> list[str]:
     return lines or [""]
 
 
-def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
+def inline_svg(
+    drawn: str,
+    *,
+    key: str,
+    title: str,
+    about: str,
+    told: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     """Return what matplotlib drew as an ``<svg>`` element for a page.
 
     Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of ``key``; the
-    font is the page's; numbers have two decimals; nothing refers to anything outside.
+    font is the page's; nothing refers to anything outside.
 
     Parameters
     ----------
@@ -114,6 +122,8 @@ def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
         Unique in the page.
     title, about : str
         Read out to those who cannot see the picture.
+    told : mapping of str to sequence of str, optional
+        What each mark of an artist is called where the pointer rests on it, by the artist's gid.
 
     Returns
     -------
@@ -121,164 +131,75 @@ def inline_svg(drawn: str, *, key: str, title: str, about: str) -> str:
 
     Examples
     --------
-    >>> drawn = '<svg viewBox="0 0 9 9"><path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
+    >>> drawn = (
+    ...     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
+    ...     '<path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
+    ... )
     >>> text = inline_svg(drawn, key="key", title="Title", about="A < B")
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
-     d="M0 1.23" style="fill:var(--c-ink)" /></svg>'
+     d="M 0 1.23" style="fill: var(--c-ink)" /></svg>'
     """
-    tree = ET.fromstring(drawn)
+    tree = ET.fromstring(_NOT_SEEN.sub("", drawn))
+    for gid, texts in (told or {}).items():
+        _tell_marks(tree, gid, texts)
+    for group in tree.iter(f"{_SVG}g"):
+        _style_marks_together(group)
     # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    prefix = f"s{digest[:6]}"
-    _strip_namespaces(tree)
-    ids = _short_ids(tree, prefix)
-    _remove_unseen(tree)
-    # Styles are compared as text, so all of them are tidied before any is moved to its parent.
-    for node in tree.iter():
-        _tidy_node(node, ids)
-    for node in tree.iter():
-        _hoist_common_style(node)
-
+    prefix = f"s{hashlib.sha256(key.encode()).hexdigest()[:6]}"
     tree.attrib = {
-        "xmlns": "http://www.w3.org/2000/svg",
         "class": "drawing",
         "role": "img",
         "viewBox": tree.get("viewBox", ""),
-        "aria-labelledby": f"{prefix}-t {prefix}-d",
-        "style": "stroke-linejoin:round;stroke-linecap:butt",
+        "aria-labelledby": "t d",
     }
     # Screen readers take the title from the first child only.
-    tree.insert(0, _text_node("title", f"{prefix}-t", title))
-    tree.insert(1, _text_node("desc", f"{prefix}-d", about))
-    return ET.tostring(tree, encoding="unicode")
+    tree.insert(0, _text_node("title", title, id="t"))
+    tree.insert(1, _text_node("desc", about, id="d"))
+    ET.register_namespace("", _SVG.strip("{}"))
+    ET.register_namespace("xlink", _XLINK)
+    text = ET.tostring(tree, encoding="unicode")
+    used = {"t", "d", *_REFERENCE.findall(text)}
+    text = _ID.sub(lambda found: found[0] if found[1] in used else "", text)
+    text = _TAG.sub(lambda tag: _tidy_tag(tag[0], prefix), text)
+    return _BETWEEN_TAGS.sub("><", text)
 
 
-def _text_node(tag: str, node_id: str, text: str) -> ET.Element:
-    node = ET.Element(tag, {"id": node_id})
+def _tell_marks(tree: ET.Element, gid: str, texts: Sequence[str]) -> None:
+    """Give each mark of an artist its text, as the ``<title>`` that a browser shows."""
+    group = tree.find(f".//{_SVG}g[@id='{gid}']")
+    if group is None:
+        return
+    # marks of a series refer to one shape; a bar is a shape of its own
+    marks = group.findall(f".//{_SVG}use") or group.findall(f"./{_SVG}path")
+    if len(marks) == len(texts):
+        for mark, text in zip(marks, texts, strict=True):
+            mark.append(_text_node("title", text))
+
+
+def _style_marks_together(group: ET.Element) -> None:
+    """Move the style that all marks of a series share to their group, which has it once."""
+    # A style on the group would also reach children of other kinds, such as text.
+    styles = {mark.get("style", "") for mark in group if mark.tag == f"{_SVG}use"}
+    if len(styles) == 1 and all(mark.tag == f"{_SVG}use" for mark in group):
+        group.set("style", styles.pop())
+        for mark in group:
+            del mark.attrib["style"]
+
+
+def _text_node(tag: str, text: str, **attributes: str) -> ET.Element:
+    node = ET.Element(f"{_SVG}{tag}", attributes)
     node.text = shorten_text(text, _LONGEST_TEXT)
     return node
 
 
-def _strip_namespaces(tree: ET.Element) -> None:
-    """Make ``{http://www.w3.org/1999/xlink}href`` a plain ``href``, as SVG inside HTML has it."""
-    for node in tree.iter():
-        node.tag = _without_namespace(node.tag)
-        attributes = {}
-        for name, value in node.attrib.items():
-            attributes[_without_namespace(name)] = value
-        node.attrib = attributes
-
-
-def _without_namespace(name: str) -> str:
-    return name.rpartition("}")[2]
-
-
-def _short_ids(tree: ET.Element, prefix: str) -> dict[str, str]:
-    """Return a short id for each id that something refers to; the others are not needed."""
-    ids: dict[str, str] = {}
-    for node in tree.iter():
-        link_targets = _LOCAL_LINK.findall(node.get("href", ""))
-        for value in node.attrib.values():
-            for name in (*_URL.findall(value), *link_targets):
-                if name not in ids:
-                    ids[name] = f"{prefix}-{len(ids)}"
-    return ids
-
-
-def _remove_unseen(tree: ET.Element) -> None:
-    """Remove metadata, style sheets and invisible backgrounds."""
-    # Both loops run over lists: removing a child would make the iteration skip its neighbour.
-    for node in list(tree.iter()):
-        for child in list(node):
-            is_invisible = child.get("style") in _INVISIBLE_STYLES
-            is_background = child.tag == "path" and is_invisible
-            if is_background or child.tag in ("metadata", "style"):
-                node.remove(child)
-
-
-def _hoist_common_style(node: ET.Element) -> None:
-    """Move the style that all marks of a series share to their parent, which has it once."""
-    # A style on the parent would also reach children of other kinds, such as text.
-    has_only_marks = all(child.tag == "use" for child in node)
-    if not has_only_marks or "style" in node.attrib:
-        return
-    styles = {child.get("style") for child in node}
-    if len(styles) != 1:
-        return
-    node.set("style", styles.pop() or "")
-    for child in node:
-        child.attrib.pop("style", None)
-
-
-def _tidy_node(node: ET.Element, ids: dict[str, str]) -> None:
-    """Shorten one node, give it the page's colours and ids of its own."""
-    old_attributes = node.attrib
-    node.attrib = {}
-    # White space between elements is not seen.
-    node.tail = None
-    if node.tag != "text":
-        node.text = None
-    # An id that nothing refers to is dropped.
-    old_id = old_attributes.get("id", "")
-    if old_id in ids:
-        node.set("id", ids[old_id])
-    if "href" in old_attributes:
-        target = old_attributes["href"].removeprefix("#")
-        node.set("href", f"#{ids[target]}")
-    # Marks are the bulk of a chart; a tenth of a point moves none that one could see.
-    digits = 1 if node.tag == "use" else 2
-    for name, value in old_attributes.items():
-        turns_nothing = value.startswith("rotate(-0 ")
-        # Ids and links are set above, style and filling below.
-        if turns_nothing or name in ("id", "href", "style", "fill"):
-            continue
-        node.set(name, _tidy_value(value, ids, digits))
-    if "d" in old_attributes:
-        # Letters part the numbers of a path: no spaces are needed beside them.
-        path = _PATH_COMMAND.sub(r"\1", node.get("d", ""))
-        node.set("d", path.strip())
-    style = _tidy_style(old_attributes, ids)
-    if style:
-        node.set("style", style)
-
-
-def _tidy_style(attributes: dict[str, str], ids: dict[str, str]) -> str:
-    """Return the style of a node with the page's colours, without its font."""
-    properties = []
-    for declaration in attributes.get("style", "").split("; "):
-        name, colon, value = declaration.partition(": ")
-        if colon:
-            properties.append((name, value))
+def _tidy_tag(tag: str, prefix: str) -> str:
+    """Return a tag with ids of its own, the page's colours, and numbers of two decimals."""
+    tag = tag.replace(' id="', f' id="{prefix}-').replace("url(#", f"url(#{prefix}-")
+    tag = tag.replace(' xlink:href="#', f' href="#{prefix}-')
+    tag = tag.replace(f' xmlns:xlink="{_XLINK}"', "")
+    tag = tag.replace('labelledby="t d"', f'labelledby="{prefix}-t {prefix}-d"')
     # Only inside a style does a browser resolve var(--c-ROLE), not in the attribute "fill".
-    if "fill" in attributes:
-        properties.append(("fill", attributes["fill"]))
-    declarations = []
-    for name, value in properties:
-        if name == "font-family":
-            continue
-        if name == "font":  # matplotlib before 3.9 writes size and family together
-            name = "font-size"
-            value = re.findall(r"[\d.]+px", value)[0]
-        tidy_value = _tidy_value(value, ids, digits=2)
-        declarations.append(f"{name}:{tidy_value}")
-    return _STAND_IN.sub(_page_colour, ";".join(declarations))
-
-
-def _page_colour(stand_in: re.Match[str]) -> str:
-    role = _ROLES[int(stand_in[1], base=16)]
-    return f"var(--c-{role})"
-
-
-def _tidy_value(value: str, ids: dict[str, str], digits: int) -> str:
-    """Return a value with short ids, its numbers rounded."""
-
-    def shorten_id(match: re.Match[str]) -> str:
-        return f"url(#{ids[match[1]]})"
-
-    def round_number(match: re.Match[str]) -> str:
-        rounded = format(float(match[0]), f".{digits}f")
-        return rounded.rstrip("0").rstrip(".")
-
-    with_short_ids = _URL.sub(shorten_id, value)
-    return _DECIMAL_NUMBER.sub(round_number, with_short_ids)
+    tag = re.sub(r' fill="(#fe0d..)"', r' style="fill: \1"', tag)
+    tag = _STAND_IN.sub(lambda role: f"var(--c-{_ROLES[int(role[1], base=16)]})", tag)
+    return _LONG_NUMBER.sub(lambda number: format(float(number[0]), ".2f"), tag)

@@ -141,6 +141,7 @@ class AnswerMatrix:
     frameworks : tuple of str
         The candidates, the largest mean saving first.
     rows : tuple of MatrixRow
+        Those on which F is beaten first.
     means : dict of str to dict
         The candidates' rows of :func:`amlb_ext.report.overall.overall_table`.
     """
@@ -192,7 +193,16 @@ def answer_matrix(
             if name in everywhere and name in region:
                 cells[name] = MatrixCell(overall=everywhere[name], region=region[name])
         rows.append(MatrixRow(task=task, cells=cells))
+    rows.sort(key=_winners_first)
     return AnswerMatrix(frameworks=tuple(means), rows=tuple(rows), means=means)
+
+
+def _winners_first(row: MatrixRow) -> tuple[bool, bool, float]:
+    """Sort tasks: those on which F is beaten, by how much, and those without a verdict last."""
+    change = 0.0
+    if row.choice and row.choice != F:
+        change = row.cells[row.choice].overall.change
+    return not row.choice, change == 0, change
 
 
 def _answers(contrasts: pd.DataFrame) -> dict[str, MatrixAnswer]:
@@ -204,7 +214,8 @@ def _answers(contrasts: pd.DataFrame) -> dict[str, MatrixAnswer]:
         answers[row["framework"]] = MatrixAnswer(
             verdict=row["verdict"],
             change=row["relative"],
-            low=row["low"] / unit,
+            # no model can save more than all of F's loss
+            low=max(row["low"] / unit, -1.0),
             high=row["high"] / unit,
         )
     return answers

@@ -56,7 +56,7 @@ class ChartSeries:
         See :data:`ColourRole`.
     low, high : ndarray, optional
     text : sequence of str
-        One line per mark for the pointer; empty for none.
+        What each mark is called where the pointer rests on it; empty for none.
     symbol : int
         Shape of points, 0 to 5 (circle, square, diamond, triangle up, cross, triangle down).
     """
@@ -74,7 +74,7 @@ class ChartSeries:
 
 @dataclass(frozen=True)
 class Chart:
-    """One picture, drawn twice: still (for print and without scripts) and interactive.
+    """One picture, before it is drawn.
 
     Attributes
     ----------
@@ -92,8 +92,6 @@ class Chart:
     guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
     square : bool
         Whether one unit is equally long on both axes.
-    bare : bool
-        Whether axes have no numbers, as on a map.
     drawn : str
         The still picture as SVG, where it is drawn already.
     """
@@ -108,13 +106,12 @@ class Chart:
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()
     square: bool = False
-    bare: bool = False
     drawn: str = ""
 
 
 @dataclass(frozen=True)
 class FrameworkRanks:
-    """Frameworks ranked over tasks; rank 1 is the smallest loss in the failure region.
+    """Frameworks ranked over tasks; rank 1 is the smallest loss on the untouched test folds.
 
     Attributes
     ----------
@@ -191,8 +188,6 @@ class TaskReport:
         Where F fails, see :mod:`amlb_ext.report.slices`.
     slice_losses : DataFrame
         F and each candidate inside each slice, see :mod:`amlb_ext.report.slice_losses`.
-    clusters : DataFrame
-        Groups of failures, see :mod:`amlb_ext.report.clusters`.
     charts : tuple of Chart
     notes : tuple of str
         What happened while the source was read, and in the folds.
@@ -224,7 +219,6 @@ class TaskReport:
     pairs: pd.DataFrame
     scores: pd.DataFrame
     slices: pd.DataFrame
-    clusters: pd.DataFrame
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
     weighted: bool = True

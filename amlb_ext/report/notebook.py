@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from amlb_ext.core.display import format_count, html_view
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
 from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
@@ -32,7 +33,7 @@ _SUITE_FILES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suite:
     """A finished suite and the results on it, as data frames; open one with :meth:`load`.
 
@@ -61,6 +62,21 @@ class Suite:
             There is no suite, it is unfinished, or its manifest is damaged.
         """
         return cls(SuiteFiles.load(directory))
+
+    def __repr__(self) -> str:
+        verdicts = [certificate.verdict for certificate in self.certificates.values()]
+        counted = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
+        certified = ", ".join(counted) or "not certified"
+        tasks = format_count(len(self.suite.tasks), "task")
+        return f"Suite({str(self.directory)!r}: {tasks}; certificates: {certified})"
+
+    def _repr_html_(self) -> str:
+        verdicts = {
+            task: certificate.verdict for task, certificate in self.certificates.items()
+        }
+        shown = self.tasks
+        shown["certificate"] = shown["task"].map(verdicts).fillna("none")
+        return html_view([repr(self)], shown)
 
     @property
     def directory(self) -> Path:

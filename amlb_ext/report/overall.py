@@ -50,7 +50,8 @@ def overall_table(
 ) -> pd.DataFrame:
     """Return one row per framework, the largest saving first; see ``SuiteReport.overall``.
 
-    The mean change of F's loss over tasks is geometric; tasks without a verdict are not in it.
+    The mean change of F's loss over tasks is geometric; tasks without a verdict are not in it, and
+    there is none where results of a task are missing.
     ``better_family`` counts tasks on which a framework is ``better`` even when p-values are
     Holm-adjusted over all tasks, candidates and both questions.
     """
@@ -66,8 +67,11 @@ def overall_table(
             asked = own_contrasts[own_contrasts["where"] == where]
             row["tasks"] = len(asked)
             counted = _count_verdicts(asked, is_better_family[asked.index], level)
+            # whoever leaves out a task may have left out the worst
+            if "incomplete" in set(asked["verdict"]):
+                counted |= dict.fromkeys(("relative", "low", "high"), np.nan)
             row |= {f"{prefix}{name}": value for name, value in counted.items()}
-        row["larger"] = int((own_contrasts["verdict"] == "larger").sum())
+        row["larger"] = int((own_contrasts["verdict"] == "larger gain").sum())
         row["mean_rank"] = float(ranks.mean.get(framework, np.nan))
         rows.append(row)
     table = pd.DataFrame(rows, columns=list(COLUMNS))

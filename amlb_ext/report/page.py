@@ -1,13 +1,11 @@
 """The report as one HTML document that loads nothing, so that it opens from disk and prints.
 
 Templates stand in ``resources/report``. They escape whatever they print; marked as safe are only
-the drawings of :mod:`~amlb_ext.report.still`, the plotly library, our own style and script, and
-figures as JSON without ``<``.
+the drawings of :mod:`~amlb_ext.report.still` and our own style and script.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -28,19 +26,19 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
-from amlb_ext.core.json_values import to_json_values
 from amlb_ext.report.glossary import GLOSSARY
-from amlb_ext.report.interactive import has_plotly, plotly_figure, plotly_library
 from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.metrics import UNITS
-from amlb_ext.report.model import Chart, SuiteReport
+from amlb_ext.report.model import SuiteReport
 from amlb_ext.report.still import draw_chart, draw_rank_diagram
 from amlb_ext.report.tables import (
     PARTS,
     job_groups,
+    ranking_sentence,
     score_pivots,
     table_records,
 )
+from amlb_ext.stats.claims import CONCENTRATIONS
 
 #: Where a word ends inside a name.
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
@@ -60,9 +58,7 @@ TONES = {
 }
 
 
-def render_page(
-    report: SuiteReport, links: Mapping[str, str], interactive: bool = True
-) -> str:
+def render_page(report: SuiteReport, links: Mapping[str, str]) -> str:
     """Return the report as one self-contained HTML document.
 
     Parameters
@@ -70,13 +66,8 @@ def render_page(
     report : SuiteReport
     links : dict of str to str
         Files to offer for download: their relative addresses by label.
-    interactive : bool
-        Whether charts become plotly figures where scripts run, which adds 5 MB.
     """
     folder = asset_path("resources", "report")
-    has_charts = bool(report.charts) or any(task.charts for task in report.tasks)
-    # Without a chart the 5 MB of the library would stand there for nothing.
-    is_live = interactive and has_charts and has_plotly()
     template = page_environment().get_template("page.html.j2")
     names = [task.name for task in report.tasks]
     anchors = task_anchors(names)
@@ -86,8 +77,6 @@ def render_page(
         anchors=anchors,
         anchor_of=dict(zip(names, anchors, strict=True)),
         many=len(report.tasks) > MANY_TASKS,
-        interactive=is_live,
-        library=Markup(plotly_library()) if is_live else "",
         style=Markup((folder / "report.css").read_text("utf-8")),
         script=Markup((folder / "report.js").read_text("utf-8")),
     )
@@ -123,11 +112,12 @@ def page_environment() -> Environment:
         GLOSSARY=GLOSSARY,
         PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
+        CONCENTRATIONS=CONCENTRATIONS,
         still=lambda chart: Markup(chart.drawn or draw_chart(chart)),
         diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
         answer_matrix=answer_matrix,
-        data=lambda chart: Markup(embedded_figure(chart)),
         pivots=score_pivots,
+        ranking_sentence=ranking_sentence,
         job_groups=job_groups,
     )
     return environment
@@ -175,10 +165,3 @@ def task_anchors(names: list[str]) -> list[str]:
             anchor = f"{stem}-{count}"
         used.append(anchor)
     return used
-
-
-def embedded_figure(chart: Chart) -> str:
-    """Return a chart's figure as JSON that cannot end the script element that holds it."""
-    # As a JSON string "<" reads the same when it is written as an escape.
-    values = to_json_values(plotly_figure(chart), significant_digits=5)
-    return json.dumps(values, separators=(",", ":")).replace("<", "\\u003c")

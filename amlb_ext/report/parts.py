@@ -1,7 +1,7 @@
 """Scores of every framework, and of F, on each part of a task.
 
 Parts on real rows: ``full`` (the untouched test folds), ``region`` (the same, weighted by
-P(F fails | x)), ``bad`` (those on which F fails) and ``group 1``, ... (the failure clusters).
+P(F fails | x)) and ``bad`` (those on which F fails).
 Made of failures: ``ga``, ``synthetic``, and ``evaluation``, the paper's set of bad and synthetic
 rows; ``hard`` are models trained on hard rows, on their own test rows. All folds are pooled.
 """
@@ -41,6 +41,14 @@ COLUMNS = (
     "folds",
     "direction",
 )
+#: Smallest and largest value of each metric that is a mean over rows.
+_RANGES = {
+    "acc": (0.0, 1.0),
+    "brier": (0.0, 2.0),
+    "logloss": (0.0, np.inf),
+    "mse": (0.0, np.inf),
+    "mae": (0.0, np.inf),
+}
 #: AMLB does not report these by default, and they are slow.
 _NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
 #: Parts with scores per fold, and what :mod:`~amlb_ext.report.amlb_csv` calls each.
@@ -85,17 +93,13 @@ class ReportPart:
         return cls(predictions=predictions, rows=rows)
 
 
-def report_parts(
-    views: Mapping[str, TaskPredictions], groups: np.ndarray | None
-) -> dict[str, ReportPart]:
+def report_parts(views: Mapping[str, TaskPredictions]) -> dict[str, ReportPart]:
     """Return the parts of a task that have rows, by name.
 
     Parameters
     ----------
     views : mapping of str to TaskPredictions
         The AMLB tasks that were read, by suffix.
-    groups : ndarray of shape (n,), int, optional
-        The failure cluster of each row of ``full``, -1 for none.
     """
     parts: dict[str, ReportPart] = {}
     full = views.get("full")
@@ -120,14 +124,6 @@ def report_parts(
         parts["evaluation"] = ReportPart.whole(main)
     if "hard" in views:
         parts["hard"] = ReportPart.whole(views["hard"])
-    if full is None or groups is None:
-        return parts
-    n_groups = int(groups.max(initial=-1)) + 1
-    # The rows of a single group are those of the part "bad".
-    if n_groups > 1:
-        for group in range(n_groups):
-            in_group = ReportPart(predictions=full, rows=groups == group)
-            parts[f"group {group + 1}"] = in_group
     return parts
 
 
@@ -267,13 +263,12 @@ def _metric_intervals(
     intervals = {}
     for metric, values in _row_metrics(predictions, entrant).items():
         mean = weighted_mean_interval(values, weights, clusters, level=level)
-        intervals[metric] = (mean.low, mean.high)
+        least, most = _RANGES[metric]
+        intervals[metric] = (max(mean.low, least), min(mean.high, most))
     if "mse" in intervals:
         # A monotone function of the mean has its ends at those of the mean.
         low, high = intervals["mse"]
-        low_root = float(np.sqrt(max(low, 0.0)))
-        high_root = float(np.sqrt(high))
-        intervals["rmse"] = (low_root, high_root)
+        intervals["rmse"] = (float(np.sqrt(low)), float(np.sqrt(high)))
     return intervals
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import row_losses
-from amlb_ext.core.errors import RunError
+from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner import join_predictions
 from amlb_ext.runner.agreement import (
@@ -251,6 +251,12 @@ def _read_fold(
     coding = suite.coding(name)
     train_file, test_file = suite.pair(name, index)
     rows = suite.provenance(name, index)
+    for column in ("loss", "weight", "source_row"):
+        if column not in rows:
+            raise SuiteError(
+                f"the provenance of {name}, fold {index}, has no column {column!r}",
+                "hardsynth verify DIR tells what differs",
+            )
     rows.insert(0, "row", np.arange(len(rows)))
     rows.insert(0, "amlb_fold", index)
     rows.insert(0, "fold", source_fold)

@@ -19,7 +19,6 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.model import FrameworkRanks
-from amlb_ext.stats.contrasts import choose_weighting
 from amlb_ext.stats.nemenyi import nemenyi_p_values
 
 #: Fewer tasks than this tell next to nothing.
@@ -127,38 +126,14 @@ def _test_ranks(losses: pd.DataFrame) -> _RankTest:
     )
 
 
-def mean_losses(
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None,
-    scored: pd.DataFrame,
-    clusters: np.ndarray | None = None,
-) -> pd.Series:
+def mean_losses(losses: pd.DataFrame, loss_f: np.ndarray) -> pd.Series:
     """Return mean losses of F and every entrant on the rows that all have.
-
-    They are weighted where the weights of just these rows are worth enough.
 
     Examples
     --------
-    >>> losses = pd.DataFrame({"a": np.repeat([1.0, 3.0], 60)})
-    >>> w = np.repeat([1.0, 3.0], 60)
-    >>> mean_losses(losses, np.full(120, 2.0), w, losses.notna()).to_dict()
-    {'F': 2.0, 'a': 2.5}
+    >>> losses = pd.DataFrame({"a": [1.0, 3.0, np.nan]})
+    >>> mean_losses(losses, np.array([2.0, 2.0, 9.0])).to_dict()
+    {'F': 2.0, 'a': 2.0}
     """
-    is_shared = scored.all(axis=1).to_numpy(dtype=bool)
-    if not is_shared.any():
-        return pd.Series(np.nan, index=["F", *losses.columns])
-    # Whether to weight is decided for these rows: they may be fewer than the task's.
-    shared_weights = None
-    if weights is not None:
-        shared_weights = np.asarray(weights, dtype=float)[is_shared]
-    shared_clusters = None if clusters is None else clusters[is_shared]
-    weighting = choose_weighting(shared_weights, shared_clusters)
-
-    losses_by_name = {"F": loss_f}
-    for name in losses.columns:
-        losses_by_name[str(name)] = losses[name].to_numpy(dtype=float)
-    means = {}
-    for name, values in losses_by_name.items():
-        means[name] = float(np.average(values[is_shared], weights=weighting.weights))
-    return pd.Series(means)
+    together = losses.assign(F=loss_f).dropna()
+    return together[["F", *losses.columns]].mean()

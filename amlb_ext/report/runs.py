@@ -405,6 +405,16 @@ def _notes(
             f"{note}. WeirdML asks for {ENOUGH_RUNS} runs: "
             f"hardsynth tasks weird --folds {ENOUGH_RUNS}."
         )
+    folds = set(range(folder.n_folds))
+    for (framework, task), own in jobs.groupby(["framework", "task"]):
+        absent = sorted(folds - set(own["fold"]))
+        if absent:
+            listed = ", ".join(map(str, absent))
+            words = " ".join(f"-f {fold}" for fold in absent)
+            notes.append(
+                f"{framework} on {task} is a mean without fold {listed}: "
+                f"hardsynth run {framework} weirdml -u DIR -t {task} {words}"
+            )
     if folder.literal:
         notes.append("All runs have the same data: intervals say nothing of others.")
     stand_ins = [task for task in folder.tasks if task.origin != "real"]

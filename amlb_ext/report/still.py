@@ -1,4 +1,4 @@
-"""Static charts: inline SVG for print, for mail and for pages without scripts.
+"""Charts, drawn as inline SVG: for the page, for print and for mail.
 
 The only module of the wing that needs matplotlib. A colour is drawn as a stand-in and becomes
 ``var(--c-ROLE)``, so that the page decides what it looks like, in light and in dark; text,
@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -126,7 +126,8 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
         figure = Figure((width, height), dpi=_POINTS_PER_INCH)
         axes = figure.subplots()
         _draw_frame(axes, chart, width)
-        entries = _draw_series(axes, chart)
+        told: dict[str, Sequence[str]] = {}
+        entries = _draw_series(axes, chart, told)
         if chart.square:
             _make_square(axes, chart)
         if entries:
@@ -141,7 +142,9 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
             # Set afterwards: a leading "_" would hide the entry.
             for text, entry in zip(legend.get_texts(), entries, strict=True):
                 text.set_text(shorten_text(entry.name))
-        return _to_svg(figure, key=chart.key, title=chart.title, about=chart.about)
+        return _to_svg(
+            figure, key=chart.key, title=chart.title, about=chart.about, told=told
+        )
 
 
 def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> str:
@@ -266,9 +269,6 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
     """Draw what stands around the marks."""
     axes.set_xlabel(shorten_text(chart.x_label, 70))
     axes.set_ylabel(shorten_text(chart.y_label, 44))
-    if chart.bare:
-        axes.tick_params(length=0, labelbottom=False, labelleft=False)
-        axes.spines[:].set(visible=True, color=_GRID)
     if chart.x_categories:
         _name_x_positions(axes, chart.x_categories, width)
     if chart.y_categories:
@@ -277,14 +277,13 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
         # From the larger to the smaller number: position 0 is at the top.
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
-    if not chart.bare:
-        # Lines across the marks help to read numbers; there are none to read along categories.
-        grid_axis: Literal["x", "y", "both"] = "both"
-        if chart.x_categories:
-            grid_axis = "y"
-        elif chart.y_categories:
-            grid_axis = "x"
-        axes.grid(axis=grid_axis)
+    # Lines across the marks help to read numbers; there are none to read along categories.
+    grid_axis: Literal["x", "y", "both"] = "both"
+    if chart.x_categories:
+        grid_axis = "y"
+    elif chart.y_categories:
+        grid_axis = "x"
+    axes.grid(axis=grid_axis)
     if "zero" in chart.guides:
         axes.axvline(0, color=_INK, linewidth=0.9)
     if "level" in chart.guides:
@@ -338,12 +337,24 @@ class _Marks:
     order : int
         Position among the series of its kind: lines and bars are told apart by it, not by
         colour alone.
+    told : dict of str to sequence of str
+        What the marks of each artist are called, by its gid: filled while they are drawn.
     """
 
     series: ChartSeries
     x: np.ndarray
     y: np.ndarray
     order: int
+    told: dict[str, Sequence[str]]
+
+    def tell(self, artist: Artist, is_shown: np.ndarray) -> None:
+        """Remember what an artist's marks are called; it draws those of some rows."""
+        if not self.series.text:
+            return
+        gid = f"marks-{len(self.told)}"
+        artist.set_gid(gid)
+        names = np.asarray(self.series.text, dtype=object)
+        self.told[gid] = names[is_shown].tolist()
 
     @property
     def colour(self) -> str:
@@ -358,7 +369,9 @@ class _Marks:
         return _DASHES[self.order % len(_DASHES)]
 
 
-def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
+def _draw_series(
+    axes: Axes, chart: Chart, told: dict[str, Sequence[str]]
+) -> list[_LegendEntry]:
     """Draw all series; return what stands in the legend, if there is one."""
     entries: list[_LegendEntry] = []
     names = legend_names(chart)
@@ -373,6 +386,7 @@ def _draw_series(axes: Axes, chart: Chart) -> list[_LegendEntry]:
             x=axis_numbers(series.x),
             y=axis_numbers(series.y),
             order=n_drawn[series.kind],
+            told=told,
         )
         n_drawn[series.kind] += 1
         # Counted all the same: the others keep their dashes and patterns.
@@ -435,7 +449,8 @@ def _draw_points(axes: Axes, marks: _Marks) -> Artist:
         "color": marks.colour,
         "mew": 0,
     }
-    axes.plot(marks.x[is_shown], marks.y[is_shown], **crowd_look, **look)
+    [points] = axes.plot(marks.x[is_shown], marks.y[is_shown], **crowd_look, **look)
+    marks.tell(points, is_shown)
     # In the legend one size, or a chart of many points would have marks too small to tell apart.
     return Line2D([], [], markersize=6, **look)
 
@@ -466,7 +481,9 @@ def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
     # The first series has no pattern; on narrow bars none could be seen.
     if not hatch or len(x) > 30:
         look: _Look = {"facecolor": marks.colour, "alpha": 0.8}
-        axes.bar(x, heights, bar_width, linewidth=0, **look)
+        bars = axes.bar(x, heights, bar_width, linewidth=0, **look)
+        for place, bar in enumerate(bars):
+            marks.tell(bar, np.array([place]))
         return Patch(**look)
     # Filling and pattern are two bars: alpha would make the pattern pale as well.
     axes.bar(x, heights, bar_width, facecolor=marks.colour, alpha=0.4, linewidth=0)
@@ -476,7 +493,8 @@ def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
         "edgecolor": marks.colour,
         "linewidth": 0.9,
     }
-    axes.bar(x, heights, bar_width, **look)
+    for place, bar in enumerate(axes.bar(x, heights, bar_width, **look)):
+        marks.tell(bar, np.array([place]))
     return Patch(**look)
 
 
@@ -514,9 +532,13 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
         "mew": 1.3,
     }
     mark_look = look | {"linestyle": "none"}
-    axes.plot(x[has_interval], y[has_interval], **mark_look)
+    [closed] = axes.plot(x[has_interval], y[has_interval], **mark_look)
     # An open mark says that there is no interval.
-    axes.plot(x[~has_interval], y[~has_interval], **mark_look, fillstyle="none")
+    is_open = ~has_interval
+    [opened] = axes.plot(x[is_open], y[is_open], **mark_look, fillstyle="none")
+    is_drawn = np.isfinite(x + y)
+    marks.tell(closed, has_interval & is_drawn)
+    marks.tell(opened, is_open & is_drawn)
     return Line2D([], [], **look)
 
 
@@ -531,11 +553,18 @@ def _make_square(axes: Axes, chart: Chart) -> None:
         axes.set_aspect("equal", adjustable="datalim")
 
 
-def _to_svg(figure: Figure, *, key: str, title: str, about: str) -> str:
+def _to_svg(
+    figure: Figure,
+    *,
+    key: str,
+    title: str,
+    about: str,
+    told: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     # An engine of the figure's own would draw everything once more.
     FigureCanvasSVG(figure)
     ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)
     drawing = io.StringIO()
     # Without the date the same chart gives the same bytes.
     figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
-    return inline_svg(drawing.getvalue(), key=key, title=title, about=about)
+    return inline_svg(drawing.getvalue(), key=key, title=title, about=about, told=told)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -25,6 +24,8 @@ ADVICE = (
     "Decide on the whole test folds. The region shows where a change comes from, and how large it "
     "is there."
 )
+#: Verdicts that were given.
+_JUDGED = ("better", "worse", "undecided")
 #: Ranks differ significantly below this p-value.
 _RANK_LEVEL = 0.05
 
@@ -104,11 +105,14 @@ def _headline(matrix: AnswerMatrix) -> str:
         if len(judged) == 1:
             where = _cut_name(judged[0].title)
         return f"No framework is shown to beat F on {where}."
-    if len(judged) == 1:
-        text = f"F is beaten on {_cut_name(beaten[0].title)}"
-    else:
-        names = _list_few([row.title for row in beaten])
-        text = f"F is beaten on {len(beaten)} of {len(judged)} tasks ({names})"
+    by_whom = [
+        f"{_cut_name(row.title)} (by {_cut_name(row.choice)}, "
+        f"{row.cells[row.choice].overall.text()})"
+        for row in beaten
+    ]
+    text = f"F is beaten on {by_whom[0]}"
+    if len(judged) > 1:
+        text = f"F is beaten on {len(beaten)} of {len(judged)} tasks: {_join_names(by_whom)}"
     alone = [row for row in beaten if not _is_surely_beaten(row)]
     if not alone:
         return f"{text}."
@@ -151,9 +155,10 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
     verdicts = []
     for verdict, named in (
         ("better on", better),
-        ("worse on", worse),
+        # the names that are cut off must not be those of the largest losses
+        ("worse on", worse[::-1]),
         ("where F fails better on", region_better),
-        ("where F fails worse on", region_worse),
+        ("where F fails worse on", region_worse[::-1]),
     ):
         if named:
             verdicts.append(f"{verdict} {_join_names(named)}")
@@ -184,19 +189,16 @@ def _concentration_sentences(
         for task in tasks:
             contrasts = _contrasts_where(task, "region minus all rows")
             for answer in table_records(contrasts, framework=row["framework"]):
-                if answer["verdict"] == "larger":
+                if answer["verdict"] == "larger gain":
                     names.append(_shown_name(task))
         if names:
             texts.append(f"{row['framework']} on {_list_few(names)}")
     if not texts:
         return []
     who = "; ".join(texts)
-    return [f"The gain is larger where F fails than on the whole folds: {who}."]
-
-
-def _n_judged(row: Mapping[str, Any]) -> int:
-    """Return on how many tasks a framework has a verdict where F fails."""
-    return int(sum(row[verdict] for verdict in ("better", "worse", "undecided")))
+    return [
+        f"The gain is larger where F fails than on the whole folds, relative to F's loss: {who}."
+    ]
 
 
 def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
@@ -258,28 +260,7 @@ def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
             f"On {_list_among(unweighted, tasks)} the "
             "weights of the region are worth too few rows: nothing is claimed where F fails there."
         )
-    # A framework that ran on some of the folds only has rows, and a weighting, of its own.
-    texts = []
-    for task in claimable:
-        frameworks = _unweighted_candidates(task) if task.weighted else []
-        if frameworks:
-            texts.append(f"{_list_few(frameworks)} on {_shown_name(task)}")
-    if texts:
-        sentences.append(
-            f"Run on folds whose weights are worth too few rows: {'; '.join(texts)}. Nothing is "
-            "claimed about them where F fails."
-        )
     return sentences
-
-
-def _unweighted_candidates(task: TaskReport) -> list[str]:
-    """Return the candidates whose contrast in the region counts all rows alike."""
-    frameworks = []
-    for row in table_records(_contrasts_where(task, "region")):
-        is_unweighted = row["rows"] > 0 and not row["weighted"]
-        if is_unweighted and not is_control_framework(row["framework"]):
-            frameworks.append(row["framework"])
-    return frameworks
 
 
 def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
@@ -305,25 +286,32 @@ def _heavy_tail_sentences(tasks: Sequence[TaskReport]) -> list[str]:
 
 
 def _control_sentences(controls: pd.DataFrame) -> list[str]:
-    """Return how F's own re-fits fare: they must not be better than F."""
+    """Return how F itself fares when it is run, and its re-fits: none may differ from F."""
     sentences = []
     # A verdict on F itself is a false alarm: it tells how far the other verdicts can be trusted.
     for row in table_records(controls):
-        n_judged = _n_judged(row)
         framework = f"{row['framework']}, which is F itself,"
-        if row["better"]:
-            where = _share_of_tasks(row["better"], n_judged)
-            sentences.append(f"Beware: {framework} is called better than F on {where}.")
-        elif row["worse"]:
-            where = _share_of_tasks(row["worse"], n_judged)
+        alarms = []
+        for prefix, where in (("overall_", "over all rows"), ("", "where F fails")):
+            n_judged = sum(row[f"{prefix}{word}"] for word in _JUDGED)
+            for word in ("better", "worse"):
+                if count := row[f"{prefix}{word}"]:
+                    share = _share_of_tasks(count, n_judged)
+                    alarms.append(f"{word} than F {where} on {share}")
+        if alarms:
             sentences.append(
-                f"Beware: {framework} is called worse than F on {where}: F's re-fits vary less "
-                "than they should there (hardsynth certify --refits 20 gives a better estimate)."
+                f"Beware: {framework} is called {_join_names(alarms)}. Other verdicts can be wrong "
+                "likewise: F's re-fits vary less than they should (hardsynth certify --refits 20 "
+                "gives a better estimate)."
             )
-        elif n_judged:
+        elif n_judged := max(
+            sum(row[f"{prefix}{word}"] for word in _JUDGED)
+            for prefix in ("overall_", "")
+        ):
             where = "the only task" if n_judged == 1 else f"any of {n_judged} tasks"
             sentences.append(
-                f"The control {framework} is not called better on {where}, as it should be."
+                f"The control {framework} is called neither better nor worse than F on {where}, "
+                "over all rows and where F fails, as it should be."
             )
     return sentences
 

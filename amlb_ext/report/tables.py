@@ -20,12 +20,35 @@ Record = dict[str, Any]
 PARTS = {
     "full": "real rows: the whole test folds",
     "region": "real rows, weighted by P(F fails | x)",
-    "bad": "chosen by F's errors: do not rank on these",
-    "ga": "chosen by F's errors: do not rank on these",
-    "synthetic": "chosen by F's errors: do not rank on these",
-    "evaluation": "the main task, as it was composed: the certificate says whether it ranks",
-    "hard": "after training on hard rows: do not rank on these",
+    "bad": "real rows on which F fails",
+    "ga": "made of these: augmented",
+    "synthetic": "made of these: synthetic",
+    "evaluation": "the main task, as it was composed",
+    "hard": "after training on hard rows",
 }
+#: Parts that a certificate may allow to rank on.
+_BY_CERTIFICATE = ("evaluation", "synthetic")
+
+
+def ranking_sentence(task: TaskReport) -> str:
+    """Return on which parts models may be ranked, and on which not.
+
+    Parameters
+    ----------
+    task : TaskReport
+    """
+    parts = [part for part in PARTS if (task.scores["part"] == part).any()]
+    allowed = list(UNSELECTED)
+    if task.certificate is not None and task.certificate.verdict == "rank":
+        allowed += _BY_CERTIFICATE
+    ranks = [part for part in parts if part in allowed]
+    others = [part for part in parts if part not in allowed]
+    sentence = f"Models may be ranked on {', '.join(ranks)}"
+    if set(ranks) & set(_BY_CERTIFICATE):
+        sentence += " (made rows since the certificate says so)"
+    if others:
+        sentence += f"; not on {', '.join(others)}, which F's errors chose"
+    return f"{sentence}."
 
 
 def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:

@@ -18,6 +18,7 @@ from amlb_ext.report.compare import (
     is_control_framework,
 )
 from amlb_ext.report.failures import find_failures
+from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
@@ -29,6 +30,7 @@ from amlb_ext.report.predictions import (
 from amlb_ext.report.slice_losses import losses_on_slices
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
+from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
 from amlb_ext.suite.manifest import Manifest
@@ -64,10 +66,8 @@ class BuiltTask:
     losses : DataFrame of shape (n, frameworks)
         Losses of the candidates on the untouched test folds, capped as in contrasts, NaN where
         they have none.
-    loss_f, clusters : ndarray of shape (n,)
-        F's losses, and the source row of each.
-    weights : ndarray of shape (n,) or None
-        P(F fails | x), where it is known.
+    loss_f : ndarray of shape (n,)
+        F's losses.
     """
 
     report: TaskReport
@@ -75,8 +75,6 @@ class BuiltTask:
     added: list[dict[str, Any]]
     losses: pd.DataFrame
     loss_f: np.ndarray
-    clusters: np.ndarray
-    weights: np.ndarray | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +93,10 @@ class TaskInputs:
         Colours of the frameworks, the same for all tasks.
     level : float
     points : int
-        Most points of a chart; 0 for no charts and no map.
+        Most points of a chart; 0 for no charts.
+    needed : DataFrame
+        The jobs of the task that a verdict needs and nobody has run, see
+        :func:`amlb_ext.runner.jobs.jobs_for_verdict`.
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     """
@@ -107,6 +108,7 @@ class TaskInputs:
     colours: Mapping[str, ColourRole]
     level: float
     points: int
+    needed: pd.DataFrame
     given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
 
 
@@ -124,10 +126,13 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
+    # a suite of a stranger may lack it
+    n_folds = len(suite.amlb_task(full_name).folds)
     views, refused = _read_views(suite, task, jobs, inputs.given)
     full = views["full"]
-    n_folds = len(suite.amlb_task(full_name).folds)
-    incomplete = _incomplete_results(jobs[jobs["amlb_task"] == full_name], refused)
+    incomplete = _incomplete_results(
+        jobs[jobs["amlb_task"] == full_name], refused, inputs.needed, suite
+    )
     # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
     comparison = compare_frameworks(
@@ -141,8 +146,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         alarm=NO_CLAIM if alarm else "",
     )
     # What is described: failures, scores on every part, charts.
-    failures = find_failures(suite, task, full, points=inputs.points)
-    parts = report_parts(views, failures.groups)
+    failures = find_failures(suite, task, full)
+    parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
     candidates = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame(
@@ -154,9 +159,9 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     order = _best_first(comparison.contrasts)
     slice_losses = losses_on_slices(
         task,
-        slices=failures.slices,
+        slices=failures.table,
         inside=failures.inside,
-        losses=losses[[name for name in order if name in losses]],
+        losses=losses[[n for n in order if n in losses and n not in incomplete]],
         loss_f=loss_f,
         clusters=clusters,
         level=inputs.level,
@@ -168,7 +173,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             task,
             views,
             comparison,
-            failure_map=failures.chart,
             slice_losses=slice_losses,
             colours=inputs.colours,
             points=inputs.points,
@@ -195,9 +199,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
         scores=score_parts(task, parts, inputs.level),
-        slices=failures.slices,
+        slices=failures.table,
         slice_losses=slice_losses,
-        clusters=failures.clusters,
         charts=task_charts,
         notes=(*entry.notes, *_fold_note_sentences(suite.manifest, task)),
         weighted=comparison.is_weighted,
@@ -218,8 +221,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         added=list(fold_scores(task, parts, job_names)),
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
-        clusters=clusters,
-        weights=comparison.weights,
     )
 
 
@@ -285,15 +286,24 @@ def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
 
 
 def _incomplete_results(
-    jobs: pd.DataFrame, refused: Mapping[int, str]
+    jobs: pd.DataFrame,
+    refused: Mapping[int, str],
+    needed: pd.DataFrame,
+    suite: SuiteFiles,
 ) -> dict[str, str]:
-    """Return why a framework's results on real rows are not whole, by framework.
-
-    Folds that nobody asked for are no reason.
-    """
+    """Return why a framework's results on real rows are not whole, by framework."""
     incomplete: dict[str, str] = {}
-    for framework, framework_jobs in jobs.groupby("framework", sort=True):
-        folds_by_reason: dict[str, list[str]] = {}
+    not_run = {}
+    for framework, of_framework in needed.groupby("framework"):
+        remedy = "give predictions of them"
+        if set(of_framework["constraint"]) != {GIVEN}:
+            # several definitions of a suite have the task: one command is enough
+            remedy = rerun_commands(of_framework, suite, "RESULTS")[0]
+        folds = [str(fold) for fold in of_framework["fold"]]
+        not_run[str(framework)] = {f"not run ({remedy})": folds}
+    for framework in sorted({*jobs["framework"], *not_run}):
+        framework_jobs = jobs[jobs["framework"] == framework]
+        folds_by_reason: dict[str, list[str]] = not_run.get(framework, {})
         records = framework_jobs.to_dict("records")
         for index, job in zip(framework_jobs.index, records, strict=True):
             status = str(job["status"])
@@ -339,7 +349,6 @@ def _draw_charts(
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
     *,
-    failure_map: Chart | None,
     slice_losses: pd.DataFrame,
     colours: Mapping[str, ColourRole],
     points: int,
@@ -347,14 +356,12 @@ def _draw_charts(
     """Return the charts of a task, already drawn: this is a process of the task's own."""
     order = _best_first(comparison.contrasts)
     full = views["full"]
-    main = views.get("")
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
         charts.slice_chart(
             f"{task}-slices", slice_losses, colours, loss=_loss_name(full)
         ),
-        failure_map,
         charts.target_chart(f"{task}-target", views),
     ]
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
@@ -384,31 +391,5 @@ def _draw_charts(
             most=most_points,
         )
         task_charts.append(truth_of_real_rows)
-    # Then the same of the main task; rows that F's errors chose flatter every model but F.
-    made_rows = "bad and synthetic rows (chosen by F's errors)"
-    if main is not None and (main.rows["origin"] == "good").any():
-        made_rows = "the main task: real rows by region weight, and made rows"
-    if main is not None and full.labels:
-        roc_on_made_rows = charts.roc_chart(
-            key=f"{task}-roc-evaluation",
-            title=f"ROC on {made_rows}",
-            predictions=main,
-            rows=np.ones(len(main), dtype=bool),
-            weights=None,
-            order=order,
-            colours=colours,
-        )
-        task_charts.append(roc_on_made_rows)
-    elif main is not None:
-        truth_of_made_rows = charts.truth_chart(
-            key=f"{task}-truth-evaluation",
-            title=f"Prediction against truth, {made_rows}",
-            predictions=main,
-            rows=np.ones(len(main), dtype=bool),
-            order=order,
-            colours=colours,
-            most=most_points,
-        )
-        task_charts.append(truth_of_made_rows)
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)

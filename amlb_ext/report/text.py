@@ -20,8 +20,14 @@ from amlb_ext.core.display import (
 from amlb_ext.report.matrix import MatrixAnswer, answer_matrix
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import SuiteReport, TaskReport
-from amlb_ext.report.parts import UNSELECTED
-from amlb_ext.report.tables import PARTS, job_groups, score_pivots, table_records
+from amlb_ext.report.tables import (
+    PARTS,
+    job_groups,
+    ranking_sentence,
+    score_pivots,
+    table_records,
+)
+from amlb_ext.stats.claims import verdict_text
 
 WIDTH = 100
 #: Reasons for jobs without a score that are listed.
@@ -178,25 +184,25 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
             shorten_text(framework),
             overall["folds"],
             format_interval(overall),
-            _verdict_text(task, overall),
+            _verdict_text(task, overall, level),
             format_interval(there),
             f"{null_mean} ± {null_error}",
-            _verdict_text(task, there),
+            _verdict_text(task, there, level),
             larger.get(framework, {}).get("verdict", "-"),
         ]
         rows.append(cells)
     headers = ["framework", "folds", "minus F, all rows", "verdict"]
-    headers += ["where F fails", "null ± s.e.", "verdict", "gain there"]
+    headers += ["where F fails", "null ± s.e.", "verdict", "there"]
     return [
         f"  {task.loss} minus F's ({level:.0%} interval); null: F fitted again, where F fails",
         *text_table(headers, rows, indent=2).splitlines(),
     ]
 
 
-def _verdict_text(task: TaskReport, row: Mapping[str, Any]) -> str:
+def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str:
     """Return a verdict, and by which losses where those of some rows may be capped."""
     by = f" ({row['by']})" if task.capping and row["by"] else ""
-    return f"{row['verdict']}{by}"
+    return f"{verdict_text(row, level)}{by}"
 
 
 def _by_framework(task: TaskReport, where: str) -> dict[str, Mapping[str, Any]]:
@@ -259,12 +265,7 @@ def _score_lines(task: TaskReport) -> list[str]:
         f"  {UNITS.get(pivot['metric'], pivot['metric'])}, {direction} is better",
         *text_table(["framework", *parts], rows, indent=2).splitlines(),
     ]
-    selected = [part for part in parts if part not in UNSELECTED]
-    if selected:
-        lines.append(
-            f"  chosen by F's errors, so do not rank on them: {', '.join(selected)}"
-        )
-    return lines
+    return [*lines, *_wrap_text(ranking_sentence(task), 2)]
 
 
 def _job_lines(report: SuiteReport) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,6 +58,8 @@ def run_amlb(
         # Without it AMLB takes a child that is on its way out for one that hangs.
         "PYTHONPATH": str(asset_path("resources", "amlb_sitecustomize")),
         "PYTHONUNBUFFERED": "1",
+        # AMLB ends with us, even when we are killed
+        "HARDSYNTH_RUNNER": str(os.getpid()),
         **(settings or {}),
     }
     # Ours would lead AMLB's interpreters to our libraries.
@@ -91,21 +95,62 @@ def run_amlb(
         )
         reader.start()
         try:
-            process.wait()
-        except BaseException as stop:
-            if not isinstance(stop, KeyboardInterrupt):  # Ctrl-C reaches AMLB by itself
-                process.terminate()
-            try:
-                process.wait(timeout=GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            with _stopped_by_sigterm():
                 process.wait()
+        except BaseException as stop:
+            # Ctrl-C reaches AMLB by itself
+            end_tree(process, ask=not isinstance(stop, KeyboardInterrupt))
             raise
         finally:
             reader.join(timeout=10)
             if not reader.is_alive():
                 process.stdout.close()
     return process.returncode
+
+
+@contextlib.contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal end this process as an exception: children end with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    signals = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, stop) for number in signals]
+    try:
+        yield
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+def end_tree(process: subprocess.Popen[str], *, ask: bool) -> None:
+    """End a process and all that it started: a framework outlives an AMLB that is ended alone.
+
+    Parameters
+    ----------
+    process : Popen
+    ask : bool
+        Whether they have to be asked to end, by SIGTERM.
+    """
+    import psutil
+
+    tree: list[psutil.Process] = []
+    # it may have ended meanwhile
+    with contextlib.suppress(psutil.Error):
+        parent = psutil.Process(process.pid)
+        tree = [parent, *parent.children(recursive=True)]
+    for member in tree if ask else ():
+        with contextlib.suppress(psutil.Error):
+            member.terminate()
+    _, alive = psutil.wait_procs(tree, timeout=GRACE)
+    for member in alive:
+        with contextlib.suppress(psutil.Error):
+            member.kill()
+    process.wait()
 
 
 def _copy_lines(source: IO[str], sink: IO[str], quiet: bool) -> None:

@@ -34,7 +34,7 @@ from amlb_ext.runner.run_folder import (
 )
 from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.layout import MAIN_SUFFIXES, amlb_name
+from amlb_ext.suite.layout import MAIN_SUFFIXES
 
 #: Status of a job, the best first.
 STATUS = ("scored", "failed", "missing", "not run")
@@ -490,9 +490,8 @@ def _respell(texts: pd.Series, is_exact: pd.Series) -> list[str]:
 def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     """Return the jobs without which frameworks that were run have no verdict.
 
-    Losses are compared with F's on the untouched test folds. Where a framework was scored on
-    other rows of a task and on none of these, they are what is missing: on the folds whose other
-    rows it was scored on.
+    Losses are compared with F's on the untouched test folds, all of them and of every task: whoever
+    leaves out a fold may have left out the worst.
 
     Parameters
     ----------
@@ -503,33 +502,24 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As :func:`rerun_commands` takes it; empty where every task has its verdict.
+        As :func:`rerun_commands` takes it, with the ``framework``; without the jobs that failed,
+        which are to be run again as they were. Empty where every framework has its verdicts.
     """
-    columns = ["name", "constraint", "benchmark", "amlb_task", "fold"]
+    columns = ["framework", "name", "constraint", "benchmark", "amlb_task", "fold"]
     missing = []
-    scored = jobs[jobs["status"] == "scored"]
-    for _, of_framework in scored.groupby("framework", sort=False):
-        folds_by_task: dict[str, set[int]] = {}
-        for job in of_framework.to_dict("records"):
-            amlb_task = suite.amlb_tasks[job["amlb_task"]]
-            # Parts leave out folds of their own, so their numbers are not AMLB's of others.
-            if 0 <= job["fold"] < len(amlb_task.folds):
-                folds = folds_by_task.setdefault(amlb_task.task, set())
-                folds.add(amlb_task.folds[job["fold"]])
+    tried = jobs[jobs["status"] != "not run"]
+    for framework, of_framework in tried.groupby("framework", sort=False):
+        if "scored" not in set(of_framework["status"]):
+            continue
+        done = set(zip(of_framework["amlb_task"], of_framework["fold"], strict=True))
         first = of_framework.iloc[0]
-        for task, source_folds in folds_by_task.items():
-            full_name = amlb_name(task, "full")
-            full = suite.amlb_tasks.get(full_name)
-            # What was tried there and failed is to be run again, and is said by its failure.
-            is_tried = (jobs["framework"] == first["framework"]) & (
-                jobs["amlb_task"] == full_name
-            )
-            if full is None or (jobs[is_tried]["status"] != "not run").any():
+        about = (framework, first["name"], first["constraint"], suite.manifest.name)
+        for task in suite.amlb_tasks.values():
+            if task.suffix != "full":
                 continue
-            for fold, source_fold in enumerate(full.folds):
-                if source_fold in source_folds:
-                    job = (first["name"], first["constraint"], suite.manifest.name)
-                    missing.append((*job, full_name, fold))
+            for fold in range(len(task.folds)):
+                if (task.name, fold) not in done:
+                    missing.append((*about, task.name, fold))
     return pd.DataFrame(missing, columns=columns)
 
 

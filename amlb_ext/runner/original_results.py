@@ -96,7 +96,7 @@ def adopt_results(
     """
     tasks = {}
     for suite_task, entry in pair.tasks.items():
-        tasks[sanitize_name(str(entry["name"])).lower()] = suite_task
+        tasks[sanitize_name(entry.name).lower()] = suite_task
     jobs = []
     refusals: list[str] = []
     changed: Counter[str] = Counter()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,21 @@ from amlb_ext.amlb.definition import (
 )
 from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
+from amlb_ext.core.locks import lock_open_file
+from amlb_ext.core.paths import is_suite_folder
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
+from amlb_ext.runner.interrupted import digest_of, find_stopped_runs, mark_ended
 from amlb_ext.runner.results import read_results
-from amlb_ext.runner.run_folder import RunOutcome, find_unscored_jobs, write_asked
+from amlb_ext.runner.run_folder import (
+    ASKED,
+    RunOutcome,
+    find_unscored_jobs,
+    join_outcomes,
+    write_asked,
+)
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
+from amlb_ext.runner.subprocesses import say_on_stderr
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
@@ -227,6 +238,11 @@ def _prepare_setting(
     quiet: bool,
 ) -> _Setting:
     """Find AMLB and check the names of framework and constraint; nothing is written yet."""
+    if any(word.split("=")[0] == "--resume" for word in extra):
+        raise RunError(
+            "--resume needs the name of AMLB's session, which hardsynth gives each run",
+            "leave it out: the same command goes on where it was stopped",
+        )
     user = Path(userdir).expanduser().absolute()
     config = read_user_config(user)
     if isinstance(amlb, Checkout):
@@ -352,8 +368,57 @@ def _definition_path(benchmark: str, setting: _Setting) -> Path:
 
 
 def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
-    """Run AMLB once, and hold what it reports against what was asked for."""
-    checkout = setting.checkout
+    """Run AMLB on what stopped runs of the same command have not scored."""
+    asked = {
+        "framework": setting.framework,
+        "benchmark": run.name,
+        "constraint": setting.constraint,
+        "mode": setting.mode,
+        "tasks": list(run.tasks),
+        "folds": list(run.folds),
+        "extra": list(setting.extra),
+        "digest": digest_of(Path(run.argument), Layout(setting.user).manifest),
+    }
+    stopped = find_stopped_runs(setting.out, asked)
+    scored = stopped.scored & set(run.expected)
+    parts = [run]
+    if scored:
+        parts = _unscored_parts(run, scored)
+        if not setting.quiet:
+            say_on_stderr(
+                f"{len(scored)} of {len(run.expected)} jobs were scored before an earlier run was "
+                "stopped; the others are run"
+            )
+    outcomes: list[RunOutcome] = []
+    for part in parts:
+        outcomes.append(_run_once(part, setting, asked))
+        if outcomes[-1].setup_failure:
+            break
+    else:
+        mark_ended((*stopped.folders, *(outcome.run_dir for outcome in outcomes)))
+    if not scored:
+        return outcomes[0]
+    return join_outcomes(outcomes, stopped.rows, stopped.folders, run.expected)
+
+
+def _unscored_parts(run: _Run, scored: Collection[Job]) -> list[_Run]:
+    """Return runs of the jobs without a score: AMLB runs every chosen fold of every chosen task."""
+    folds_of_task: dict[str, list[int]] = {}
+    for job in run.expected:
+        if job not in scored:
+            folds_of_task.setdefault(job.task, []).append(job.fold)
+    tasks_of_folds: dict[tuple[int, ...], list[str]] = {}
+    for task, folds in folds_of_task.items():
+        tasks_of_folds.setdefault(tuple(folds), []).append(task)
+    parts = []
+    for chosen, tasks in tasks_of_folds.items():
+        expected = tuple(Job(task, fold) for task in tasks for fold in chosen)
+        parts.append(replace(run, expected=expected, tasks=tuple(tasks), folds=chosen))
+    return parts
+
+
+def _run_once(run: _Run, setting: _Setting, asked: Mapping[str, Any]) -> RunOutcome:
+    """Run AMLB once, in a folder of its own."""
     # A folder of its own, with a record of what was asked for, before anything can fail.
     remove_stale(setting.user)
     run_dir = _make_run_dir(
@@ -363,7 +428,16 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         constraint=setting.constraint,
         mode=setting.mode,
     )
-    write_asked(run_dir, setting.framework, run.name, setting.constraint, run.expected)
+    write_asked(run_dir, asked, run.expected)
+    with lock_open_file(run_dir / ASKED, lambda: None) as held:
+        return _run_in_folder(run, setting, run_dir, held)
+
+
+def _run_in_folder(
+    run: _Run, setting: _Setting, run_dir: Path, held: int
+) -> RunOutcome:
+    """Set the framework up, run AMLB, and hold what it reports against what was asked for."""
+    checkout = setting.checkout
     log = run_dir / "run.log"
     start = time.monotonic()
     asked = [setting.framework, run.argument, setting.constraint]
@@ -397,6 +471,8 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
             python=checkout.python,
             log=log,
             quiet=setting.quiet,
+            # an AMLB that outlives us still holds the run
+            held=(held,),
         )
     seconds = time.monotonic() - start
 
@@ -424,7 +500,9 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
 
 
 def remove_stale(userdir: Path) -> list[Path]:
-    """Remove what AMLB once derived from data files that have been written anew since.
+    """Remove what AMLB once derived from data files that have been written anew since, and caches.
+
+    Python runs the compiled code of a cache in place of the code beside it, which alone is checked.
 
     Frameworks that ask for parquet or ARFF get a file beside the CSV, made once and then used
     as it is, however old (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory
@@ -437,6 +515,9 @@ def remove_stale(userdir: Path) -> list[Path]:
     """
     layout = Layout(userdir)
     removed: list[Path] = []
+    if is_suite_folder(userdir):
+        for cache in layout.extensions.glob("*/__pycache__"):
+            shutil.rmtree(cache, ignore_errors=True)
     if not layout.manifest.is_file():
         return removed
     for source in sorted((layout.root / "data").glob("*/*.csv")):

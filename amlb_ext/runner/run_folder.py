@@ -120,6 +120,40 @@ class RunOutcome:
         return "\n".join(lines)
 
 
+def join_outcomes(
+    outcomes: Sequence[RunOutcome],
+    rows: pd.DataFrame,
+    folders: Sequence[Path],
+    expected: Sequence[Job],
+) -> RunOutcome:
+    """Return the outcome of a command that went on with stopped runs.
+
+    Parameters
+    ----------
+    outcomes : sequence of RunOutcome
+        Of the runs that were needed; empty where nothing was left to run.
+    rows : DataFrame
+        What the stopped runs scored.
+    folders : sequence of Path
+        Theirs, the oldest first.
+    expected : sequence of Job
+        What the command asks for.
+    """
+    last = outcomes[-1] if outcomes else None
+    return RunOutcome(
+        run_dir=last.run_dir if last else folders[-1],
+        log=last.log if last else folders[-1] / "run.log",
+        command=last.command if last else (),
+        amlb_exit=max((outcome.amlb_exit for outcome in outcomes), default=0),
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        expected=tuple(expected),
+        rows=pd.concat([rows, *(outcome.rows for outcome in outcomes)]),
+        missing=tuple(job for outcome in outcomes for job in outcome.missing),
+        failed=tuple(job for outcome in outcomes for job in outcome.failed),
+        setup_failure=last.setup_failure if last else "",
+    )
+
+
 #: Errors of a job that packages of other versions, or damaged ones, make.
 _OF_ENVIRONMENT = re.compile(
     r"(\w+\.)*(ImportError|ModuleNotFoundError|AttributeError)\b"
@@ -446,15 +480,20 @@ class RunFolder:
     log: str = ""
 
 
-def write_asked(
-    run_dir: Path, framework: str, benchmark: str, constraint: str, jobs: Sequence[Job]
-) -> None:
-    """Keep beside a run what it was asked for, so that killing it hides nothing."""
+def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) -> None:
+    """Keep beside a run what it was asked for, so that killing it hides nothing.
+
+    Parameters
+    ----------
+    run_dir : Path
+    asked : mapping
+        ``framework``, ``benchmark``, ``constraint``, and whatever tells a command from others.
+    jobs : sequence of Job
+    """
     entry = {
-        "framework": framework,
-        "benchmark": benchmark,
-        "constraint": constraint,
+        **asked,
         "jobs": [[job.task, job.fold] for job in jobs],
+        "ended": False,
     }
     (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
 
@@ -467,7 +506,7 @@ def output_folder(path: Path) -> Path:
 
 def read_run_folder(path: Path) -> RunFolder | None:
     """Return what a folder's name and files tell of a run; None when it is none."""
-    record = _read_asked(path / ASKED)
+    record = read_asked(path / ASKED)
     name = benchmark = constraint = stamp = ""
     match = _RUN_NAME.fullmatch(path.name)
     if match:
@@ -489,7 +528,8 @@ def read_run_folder(path: Path) -> RunFolder | None:
     )
 
 
-def _read_asked(path: Path) -> dict[str, Any]:
+def read_asked(path: Path) -> dict[str, Any]:
+    """Return what a run was asked for; empty where no record was kept."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

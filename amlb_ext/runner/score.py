@@ -25,6 +25,7 @@ from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.estimators import check_is_listed
 from amlb_ext.core.packaged_models import make_importable
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.places import is_plain_name
 from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind
 from amlb_ext.core.yaml_reader import read_yaml
@@ -38,7 +39,7 @@ from amlb_ext.runner.agreement import (
 from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, SuiteFiles
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, is_plain_name
+from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ of 1, so that leaving it out, which the same losses decided, makes no other test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,6 +54,8 @@ from amlb_ext.stats.weighted_mean import MeanEstimate, cluster_influence, p_valu
 OVERALL = "overall"
 REGION = "where F fails"
 CONCENTRATED = "gain where F fails minus gain overall"
+#: Verdicts on the third question that say where a change is larger, relative to F's loss.
+CONCENTRATIONS = ("larger gain", "smaller gain", "larger loss", "smaller loss")
 #: Of the table of :func:`answer_questions`, in the order in which reports show them.
 COLUMNS = [
     "candidate",
@@ -124,10 +128,10 @@ def answer_questions(
         One row per candidate and question, question by question. ``p`` is the t test of the
         difference from F, ``p_null`` that of the difference from F's re-fits, ``p_adjusted`` what
         the verdict rests on; NaN where nothing was tested. ``verdict`` is ``better``, ``worse`` or
-        ``undecided``; ``no claim`` where nothing may be said; ``larger``, ``smaller`` or
-        ``undecided`` for the third question, which has no row where nobody asked it. ``by`` says
-        whether the figures are of ``capped`` losses or ``plain`` ones; ``rmse`` and ``rmse_f`` are
-        of plain ones always, NaN without ``span``.
+        ``undecided``; ``no claim`` where nothing may be said. The third question has no row where
+        nobody asked it: ``larger gain``, ``smaller gain``, ``larger loss``, ``smaller loss``,
+        ``opposite`` or ``undecided``. ``by`` says whether the figures are of ``capped`` losses or
+        ``plain`` ones; ``rmse`` and ``rmse_f`` are of plain ones always, NaN without ``span``.
 
     Raises
     ------
@@ -365,6 +369,31 @@ def _judge(
     return judged
 
 
+def verdict_text(row: Mapping[str, Any], level: float) -> str:
+    """Return a verdict, and what the interval beside it says where the two are of two kinds.
+
+    A verdict counts all comparisons, an interval is of one. Where F fails, a model must differ
+    from F's re-fits as well.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of :func:`answer_questions`.
+    level : float
+
+    Examples
+    --------
+    >>> row = {"verdict": "undecided", "p": 0.01, "p_null": np.nan, "difference": -0.1}
+    >>> verdict_text(row, 0.95)
+    'undecided (alone: better)'
+    """
+    if row["verdict"] != "undecided" or not row["p"] < 1 - level:
+        return str(row["verdict"])
+    if row["p_null"] >= 1 - level:
+        return "undecided (so is a re-fit of F)"
+    return f"undecided (alone: {'better' if row['difference'] < 0 else 'worse'})"
+
+
 def why_no_region(
     weighting: Weighting, smallest: float = SMALLEST_EFFECTIVE_SIZE
 ) -> str:
@@ -486,8 +515,7 @@ def _concentration_records(
         assert candidate.region is not None
         verdict, reason = "undecided", estimate.reason or "may be the same everywhere"
         if p_adjusted < 1 - level:
-            verdict = "larger" if estimate.point < 0 else "smaller"
-            reason = f"significantly {verdict} where F fails than over all rows"
+            verdict, reason = _concentration_verdict(candidate, estimate)
         records.append(
             {
                 "candidate": candidate.name,
@@ -508,6 +536,26 @@ def _concentration_records(
         if veto:
             records[-1] |= withheld_figures(_plain_concentration(candidate), veto)
     return records
+
+
+def _concentration_verdict(
+    candidate: _Candidate, estimate: MeanEstimate
+) -> tuple[str, str]:
+    """Return whether a gain, or a loss, is larger where F fails.
+
+    F's own loss is larger there, so every model's difference is: what is said must hold relative
+    to F's loss, too. A model that gains in one place and loses in the other has told both.
+    """
+    assert candidate.region is not None
+    everywhere = candidate.overall.comparison.relative
+    there = candidate.region.comparison.relative
+    if not everywhere * there > 0:
+        return "opposite", "it gains in one place and loses in the other"
+    is_larger = abs(there) > abs(everywhere)
+    if is_larger != (estimate.point * there > 0):
+        return "undecided", "it is as large as F's loss makes it, in both places"
+    word = f"{'larger' if is_larger else 'smaller'} {'gain' if there < 0 else 'loss'}"
+    return word, f"significantly {word} where F fails than over all rows"
 
 
 def _plain_concentration(candidate: _Candidate) -> float:

@@ -427,6 +427,12 @@ class Comparison:
         return p_value(self.estimate)
 
     @property
+    def relative(self) -> float:
+        """The difference from F as a share of F's loss; NaN where F has none."""
+        loss_f = self.rows.mean_loss(self.rows.loss_f)
+        return self.estimate.point / loss_f if loss_f > 0 else float("nan")
+
+    @property
     def has_same_sign(self) -> bool:
         """Whether the candidate differs from F's re-fits in the direction in which from F."""
         if self.beside_refits is None:

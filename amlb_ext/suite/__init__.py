@@ -15,6 +15,7 @@ from amlb_ext.suite.coding import Coding, ColumnCoding
 from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish_suite
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.folder_faults import WARNING
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import (
     AmlbTask,
@@ -26,7 +27,7 @@ from amlb_ext.suite.manifest import (
 from amlb_ext.suite.reader import SuiteFiles
 from amlb_ext.suite.twin import Original, changed_metrics, source_folds_text
 from amlb_ext.suite.unseen_values import FittedRows, Judge, fit_to_train
-from amlb_ext.suite.verify import WARNING, verify_suite
+from amlb_ext.suite.verify import verify_suite
 from amlb_ext.suite.writer import (
     Part,
     Rows,

@@ -121,8 +121,10 @@ def finish_suite(
         )
     previous = _previous_files(layout)
     # what is listed here is checked by verify; certificates and reports come later and are not
-    request_digest = sha256_file(layout.request)
-    files: dict[str, str] = {layout.relative(layout.request): request_digest}
+    files: dict[str, str] = {}
+    for path in (layout.request, layout.columns):
+        if path.is_file():
+            files[layout.relative(path)] = sha256_file(path)
     for task in tasks:
         for fold in task.folds:
             files |= _fold_files(layout, fold)

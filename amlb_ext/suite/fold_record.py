@@ -7,8 +7,12 @@ from typing import Any
 
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import is_inside, is_plain_name
-from amlb_ext.suite.read_record import record_from_json
+from amlb_ext.suite.read_record import (
+    Count,
+    InnerPath,
+    PlainName,
+    record_from_json,
+)
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,11 @@ class PartRecord:
         Test rows left out because the training rows lack their label.
     """
 
-    train: str
-    test: str
-    provenance: str
-    train_rows: int
-    test_rows: int
+    train: InnerPath
+    test: InnerPath
+    provenance: InnerPath
+    train_rows: Count
+    test_rows: Count
     labels: tuple[str, ...] = ()
     substituted: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
@@ -60,11 +64,11 @@ class FoldRecord:
         The caller's figures of the fold.
     """
 
-    task: str
-    fold: int
+    task: PlainName
+    fold: Count
     key: str
     parts: dict[str, PartRecord]
-    files: dict[str, str]
+    files: dict[InnerPath, str]
     notes: tuple[str, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
 
@@ -85,17 +89,7 @@ class FoldRecord:
         ValueError
             The entry is not a record, or names a path outside the suite.
         """
-        record = record_from_json(cls, entry)
-        paths = list(record.files)
-        for part in record.parts.values():
-            paths += [part.train, part.test, part.provenance]
-        if not is_plain_name(record.task):
-            raise ValueError(f"{record.task!r} cannot be the name of a task")
-        if not all(is_inside(path) for path in paths):
-            raise ValueError(
-                f"the record of {record.task} names a file that is not in the suite"
-            )
-        return record
+        return record_from_json(cls, entry)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from amlb_ext.amlb.safe_text import is_safe_text
 from amlb_ext.core.files import TEMPORARY_SUFFIX
 from amlb_ext.core.paths import OWN_FOLDER
+from amlb_ext.core.places import DEFAULTS, is_device
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
@@ -34,9 +35,6 @@ BASELINE_FRAMEWORK = "HardsynthBaseline"
 NULL_FRAMEWORK = "HardsynthNull"
 #: Name of the lock in the folder that AMLB does not look at.
 LOCK = ".lock"
-#: AMLB reads a task of this name as defaults of all others.
-_RESERVED = {"__defaults__"}
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,249}")
 
 
 def amlb_name(task: str, suffix: str) -> str:
@@ -69,7 +67,7 @@ def safe_names(names: Sequence[str]) -> list[str]:
     >>> safe_names(["a b/c", "A.b.c", "a", "a_full", "", "Zürich", "007"])
     ['a_b_c', 'A_b_c_2', 'a', 'a_full_2', 'task', 'Zurich', 'task_007']
     """
-    taken: set[str] = set(_RESERVED)
+    taken: set[str] = {DEFAULTS}
     unique = []
     for name in names:
         base = _safe_name(name)
@@ -85,36 +83,6 @@ def safe_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def is_plain_name(name: object) -> bool:
-    """Whether a text may name a task, a definition or a framework, and so a folder or a file.
-
-    What :func:`safe_names` gives is one, and so is a framework's name with dots.
-
-    Examples
-    --------
-    >>> [is_plain_name(name) for name in ("iris_full", "../iris", "a/b", "-u", ".", "", None)]
-    [True, False, False, False, False, False, False]
-    """
-    return isinstance(name, str) and bool(_PLAIN_NAME.fullmatch(name))
-
-
-def is_inside(relative: object) -> bool:
-    """Whether a text is a relative path with ``/`` that stays inside its folder.
-
-    Examples
-    --------
-    >>> [is_inside(path) for path in ("data/a.csv", "../a.csv", "/etc/passwd", "C:\\\\a", "a//b")]
-    [True, False, False, False, False]
-    """
-    if not isinstance(relative, str):
-        return False
-    # a drive or a backslash would lead elsewhere on Windows
-    if re.search(r"[\\:\x00-\x1f\x7f]", relative):
-        return False
-    steps = relative.split("/")
-    return all(step not in ("", ".", "..") for step in steps)
-
-
 def _safe_name(name: str) -> str:
     # decomposed, a letter stays when its accent goes
     decomposed = unicodedata.normalize("NFKD", name)
@@ -125,8 +93,8 @@ def _safe_name(name: str) -> str:
         text = "_" + text[1:]
     if not text:
         return "task"
-    # AMLB reads its own results.csv back: '007' as 7, 'null' as missing
-    if not is_safe_text(text):
+    # AMLB reads its own results.csv back: '007' as 7, 'null' as missing; and Windows has devices
+    if not is_safe_text(text) or is_device(text):
         text = f"task_{text}"
     return text[:MAX_NAME]
 
@@ -209,6 +177,11 @@ class Layout:
         return self.own / "manifest.json"
 
     @property
+    def started(self) -> Path:
+        """Mark of a folder that is being written, for the same command after an interruption."""
+        return self.own / "started"
+
+    @property
     def previous(self) -> Path:
         """The manifest of the generation before, while a new one is under way."""
         return self.own / "manifest.previous.json"
@@ -259,8 +232,13 @@ class Layout:
 
     @property
     def columns(self) -> Path:
-        """How each column of each table was read, for people; in no manifest."""
+        """How each column of each table was read, for people."""
         return self.own / "columns.csv"
+
+    @property
+    def notes(self) -> Path:
+        """What happened while the suite was made, a sentence a line."""
+        return self.own / "notes.txt"
 
     @property
     def logs(self) -> Path:
@@ -286,16 +264,15 @@ _OWN = re.compile(
 )
 #: Tables that AMLB derives from the CSV files and keeps beside them.
 _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
-#: What AMLB and Python put beside the integrations: environments, caches.
-_BY_AMLB = re.compile(r"extensions/(?:.*/)?(?:__pycache__|\.[^/]+|venv|lib)/.*|.*\.pyc")
 #: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
-_REPORT = re.compile(r"hardsynth/report(?:\.html|/[a-z_]+\.(?:csv|json))")
+_REPORT = re.compile(
+    r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt)))"
+)
 #: The page of a suite of swarms.
 _SWARM = re.compile(r"swarm\.(?:md|html)")
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
-_READING = re.compile(r"hardsynth/columns\.csv")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
@@ -329,12 +306,10 @@ def is_written_later(relative: str) -> bool:
     """
     later = (
         _DERIVED,
-        _BY_AMLB,
         _CERTIFICATE,
         _REPORT,
         _PUBLICATION,
         _LOG,
-        _READING,
         _SWARM,
     )
     return any(pattern.fullmatch(relative) for pattern in later)

@@ -6,26 +6,31 @@ can be moved.
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from amlb_ext.core.errors import SuiteError
+from pydantic import AfterValidator
+
 from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import SUFFIXES, amlb_name, is_inside, is_plain_name
-from amlb_ext.suite.read_record import record_from_json
-from amlb_ext.suite.sealed_json import SealedFile, open_sealed, sealed_text
+from amlb_ext.suite.layout import SUFFIXES, amlb_name
+from amlb_ext.suite.read_record import (
+    Count,
+    InnerPath,
+    PlainName,
+    Seed,
+    check_distinct,
+    read_sealed_manifest,
+    record_from_json,
+)
+from amlb_ext.suite.sealed_json import sealed_text
 
 #: Incremented when a reader of an older version could not understand the file.
 FORMAT = 2
-#: The first keeps no request, see :func:`request_of_format_1`.
-_READABLE_FORMATS = (1, FORMAT)
 #: What stands before the request in the text of a manifest.
 _REQUEST_KEY = '\n "request": '
 
@@ -84,19 +89,35 @@ class AmlbTask:
     train_rows, test_rows : list of int
     """
 
-    name: str
-    task: str
+    name: PlainName
+    task: PlainName
     suffix: str
     type: Kind
     target: str
     description: str
     metric: list[str] | None
-    folds: list[int]
-    train: list[str]
-    test: list[str]
-    provenance: list[str]
-    train_rows: list[int]
-    test_rows: list[int]
+    folds: list[Count]
+    train: list[InnerPath]
+    test: list[InnerPath]
+    provenance: list[InnerPath]
+    train_rows: list[Count]
+    test_rows: list[Count]
+
+
+def _check_fold(entry: dict[str, Any]) -> dict[str, Any]:
+    for key, kind in (
+        ("key", str),
+        ("notes", list),
+        ("summary", dict),
+        ("parts", dict),
+    ):
+        if not isinstance(entry.get(key), kind):
+            raise ValueError(f"its {key!r} is missing, or no {kind.__name__}")
+    return entry
+
+
+#: What a manifest keeps of a fold.
+FoldEntry = Annotated[dict[str, Any], AfterValidator(_check_fold)]
 
 
 @dataclass(frozen=True)
@@ -124,7 +145,16 @@ class TaskEntry:
     content_hash: str
     coding: Coding
     notes: list[str]
-    folds: dict[int, dict[str, Any]]
+    folds: dict[Count, FoldEntry]
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """A task of a hard twin: its ``name`` in the original, its limits there, its metrics."""
+
+    name: str
+    limits: dict[str, Any]
+    metric: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -137,13 +167,13 @@ class Pair:
         Of the twin's definition.
     of : str
         Name of the original's definition.
-    tasks : dict of str to dict
-        By the suite's task name: ``name`` in the original, its ``limits``, the ``metric``.
+    tasks : dict of str to PairTask
+        By the suite's task name.
     """
 
-    name: str
+    name: PlainName
     of: str
-    tasks: dict[str, dict[str, Any]]
+    tasks: dict[PlainName, PairTask]
 
 
 @dataclass(frozen=True)
@@ -169,20 +199,20 @@ class Manifest:
     pair : Pair, optional
         The benchmark that this suite is the hard twin of.
     order : list of str
-        Names of the tasks as the definitions list them; empty in a manifest of an older version.
+        Names of the tasks as the definitions list them.
     """
 
     version: str
-    name: str
-    seed: int
+    name: PlainName
+    seed: Seed
     request: SuiteRequest
     config: dict[str, Any]
-    tasks: dict[str, TaskEntry]
-    amlb_tasks: dict[str, AmlbTask]
+    tasks: dict[PlainName, TaskEntry]
+    amlb_tasks: dict[PlainName, AmlbTask]
     failures: list[dict[str, Any]] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[InnerPath, str] = field(default_factory=dict)
     pair: Pair | None = None
-    order: list[str] = field(default_factory=list)
+    order: list[PlainName] = field(default_factory=list)
 
     @property
     def command(self) -> str:
@@ -192,15 +222,10 @@ class Manifest:
     @property
     def listed(self) -> list[AmlbTask]:
         """The AMLB tasks in the order of the definitions."""
-        # a manifest of an older version names no order: then all tasks stay as they stand
-        positions = {name: position for position, name in enumerate(self.order)}
-        unordered = len(positions)
-
-        def place(amlb_task: AmlbTask) -> tuple[int, int]:
-            position = positions.get(amlb_task.task, unordered)
-            return position, SUFFIXES.index(amlb_task.suffix)
-
-        return sorted(self.amlb_tasks.values(), key=place)
+        return sorted(
+            self.amlb_tasks.values(),
+            key=lambda task: (self.order.index(task.task), SUFFIXES.index(task.suffix)),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as plain mappings and lists."""
@@ -231,58 +256,39 @@ class Manifest:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Read a manifest that :meth:`to_json` returned, or one of format 1.
+        """Read a manifest that :meth:`to_json` returned.
 
         Raises
         ------
-        ValueError, KeyError, TypeError
-            It is damaged.
+        ValueError
+            It is damaged, or names what is not inside the suite.
         """
-        if "request" not in entry:
-            entry = {**entry, "request": request_of_format_1(entry)}
-        return record_from_json(cls, entry)
-
-
-def request_of_format_1(entry: Mapping[str, Any]) -> SuiteRequest:
-    """Return the request of a manifest of 0.1.0, which keeps the text of the command alone.
-
-    A target that was named is no part of that text, but all tasks then have it.
-
-    Examples
-    --------
-    >>> command = "hardsynth generate 'my data.csv' --targets a b -o DIR --config FILE"
-    >>> request = request_of_format_1({"command": command, "tasks": {}})
-    >>> request.sources, request.targets, request.twin
-    (['my data.csv'], ['a', 'b'], False)
-    """
-    command = str(entry["command"])
-    unknown = SuiteRequest(command=command)
-    # hardsynth generate SOURCE ... [--targets TARGET ...] -o DIR ..., as 0.1.0 always wrote it
-    try:
-        arguments = shlex.split(command)
-        program, subcommand, *positional = arguments[: arguments.index("-o")]
-    except ValueError:
-        return unknown
-    if program != "hardsynth" or subcommand not in ("generate", "harden"):
-        return unknown
-    sources = positional
-    targets: list[str] = []
-    if "--targets" in positional:
-        end_of_sources = positional.index("--targets")
-        sources = positional[:end_of_sources]
-        targets = positional[end_of_sources + 1 :]
-    # tasks that share one target may have it by name or by chance; naming it fits both
-    target_names = {str(task["target"]) for task in entry["tasks"].values()}
-    target = None
-    if len(target_names) == 1 and not targets:
-        target = target_names.pop()
-    return SuiteRequest(
-        command=command,
-        sources=sources,
-        target=target,
-        targets=targets,
-        twin=subcommand == "harden",
-    )
+        manifest = record_from_json(cls, entry)
+        check_distinct("tasks", manifest.tasks)
+        if sorted(manifest.order) != sorted(manifest.tasks):
+            raise ValueError("order: it does not list the tasks")
+        check_distinct("files", manifest.files)
+        for name, task_entry in manifest.tasks.items():
+            coding = task_entry.coding
+            if len(coding.labels) != len(coding.written_labels):
+                raise ValueError(f"tasks.{name}.coding: a label has no written one")
+        if not manifest.amlb_tasks:
+            raise ValueError("amlb_tasks: there is none")
+        for name, task in manifest.amlb_tasks.items():
+            belongs_to_suite = task.task in manifest.tasks and task.suffix in SUFFIXES
+            own_name = amlb_name(task.task, task.suffix)
+            if not belongs_to_suite or not name == task.name == own_name:
+                raise ValueError(f"amlb_tasks.{name} belongs to none of the tasks")
+            coding = manifest.tasks[task.task].coding
+            if (task.target, task.type) != (coding.written_target, coding.kind):
+                raise ValueError(f"amlb_tasks.{name} has another target than its task")
+            per_fold = (task.train, task.test, task.provenance)
+            rows = (task.train_rows, task.test_rows)
+            if any(len(entries) != len(task.folds) for entries in (*per_fold, *rows)):
+                raise ValueError(
+                    f"amlb_tasks.{name} has other numbers of folds and files"
+                )
+        return manifest
 
 
 def read_request(path: Path) -> SuiteRequest | None:
@@ -308,87 +314,17 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
     write_text(path, sealed_text(manifest.to_json()))
 
 
-def open_manifest(path: Path) -> SealedFile:
-    """Return a manifest's content with its seal checked, see :mod:`amlb_ext.suite.sealed_json`."""
-    names = [entry.name for entry in dataclasses.fields(Manifest)]
-    # manifests of format 1 have the key "command" in place of "request"
-    return open_sealed(path, {*names, "tool", "format", "command"})
-
-
-def check_places(manifest: Manifest) -> None:
-    """Raise unless every name is a plain one and every path stands inside the suite.
-
-    Folders are named after tasks, in the suite and wherever results are written, so that a name
-    like ``../../x`` would lead anywhere.
-
-    Raises
-    ------
-    SuiteError
-    """
-    # names become folders and files
-    names = [manifest.name, *manifest.tasks, *manifest.amlb_tasks, *manifest.order]
-    if manifest.pair is not None:
-        names += [manifest.pair.name, *manifest.pair.tasks]
-    for name in names:
-        if not is_plain_name(name):
-            raise _misplaced_error(
-                f"names a task or definition {name!r}, which is not a plain name"
-            )
-    for name, task in manifest.amlb_tasks.items():
-        derived_name = amlb_name(task.task, task.suffix)
-        is_named_after_task = task.suffix in SUFFIXES and name == derived_name
-        belongs_to_suite = name == task.name and task.task in manifest.tasks
-        if not (is_named_after_task and belongs_to_suite):
-            raise _misplaced_error(
-                f"names an AMLB task {name!r}, which belongs to none of its tasks"
-            )
-    paths = list(manifest.files)
-    for task in manifest.amlb_tasks.values():
-        paths += [*task.train, *task.test, *task.provenance]
-    for path in paths:
-        if not is_inside(path):
-            raise _misplaced_error(
-                f"names {path!r}, which is not a path inside the suite"
-            )
-
-
-def _misplaced_error(fault: str) -> SuiteError:
-    return SuiteError(
-        f"The manifest {fault}; nothing of the suite was read or written",
-        "the suite was tampered with: get it again from where it was made",
-    )
-
-
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises
     ------
     SuiteError
-        The file is missing, damaged, of a newer tool, or names what is not inside the suite.
+        See :func:`amlb_ext.suite.read_record.read_sealed_manifest`.
     """
-    try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        if entry["format"] not in _READABLE_FORMATS:
-            raise SuiteError(
-                f"{path} has format {entry['format']}, this version of hardsynth reads {FORMAT}",
-                "install the version that wrote it, or generate the suite again",
-            )
-        manifest = Manifest.from_json(entry)
-        check_places(manifest)
-        return manifest
-    except OSError as error:
-        raise SuiteError(
-            f"cannot read {path}: {error.strerror}",
-            "name the directory of a finished suite",
-        ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # no key "format", no mapping at all, brackets without end: only a ValueError says in words
-        # what is at fault
-        fault = str(error)
-        if not isinstance(error, ValueError):
-            fault = f"{type(error).__name__}: {fault}"
-        raise SuiteError(
-            f"{path} is damaged: {fault}",
-            "run the command that generated the suite again, or hardsynth verify DIR --repair",
-        ) from None
+    return read_sealed_manifest(
+        path,
+        Manifest.from_json,
+        wanted=FORMAT,
+        remedy="run the command that generated the suite again, or hardsynth verify DIR --repair",
+    )

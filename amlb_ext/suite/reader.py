@@ -40,10 +40,7 @@ class SuiteFiles:
         problem = unfinished_error(layout)
         if problem is not None:
             raise problem
-        # names and links are checked before any path is made of them: a suite may be a stranger's
-        manifest = read_manifest(layout.manifest)
-        _check_links(layout, list(manifest.tasks))
-        return cls(layout, manifest)
+        return cls(layout, read_manifest(layout.manifest))
 
     @property
     def tasks(self) -> dict[str, TaskEntry]:
@@ -95,6 +92,12 @@ class SuiteFiles:
         task = self._task_with_fold(amlb_task, fold_index)
         train = self.layout.at(task.train[fold_index])
         test = self.layout.at(task.test[fold_index])
+        for path in (train, test):
+            if not path.is_file():
+                raise SuiteError(
+                    f"{self.layout.relative(path)} of the suite is missing",
+                    "hardsynth verify DIR --repair makes it again",
+                )
         return train, test
 
     def provenance(self, amlb_task: str, fold_index: int) -> pd.DataFrame:
@@ -135,24 +138,6 @@ class SuiteFiles:
                 f"use 0 to {len(task.folds) - 1}, as AMLB does",
             )
         return task
-
-
-def _check_links(layout: Layout, tasks: list[str]) -> None:
-    """Raise where a folder that is written to leads out of the suite."""
-    root = layout.root.resolve()
-    folders = [
-        layout.own,
-        layout.report_files,
-        layout.logs,
-        layout.publication("x").parent,
-    ]
-    folders += [layout.task_certificate(task).parent for task in tasks]
-    for folder in folders:
-        if folder.is_symlink() and not folder.resolve().is_relative_to(root):
-            raise SuiteError(
-                f"{folder} is a link that leads out of the suite; nothing was read or written",
-                "put the folder itself there",
-            )
 
 
 def unfinished_error(layout: Layout) -> SuiteError | None:

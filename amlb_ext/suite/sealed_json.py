@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from amlb_ext.core.json_values import to_json_values
 
 #: Key of the checksum.
 SEAL = "sha256"
-
-
-class SealedFile(NamedTuple):
-    """A sealed file as it was read.
-
-    Attributes
-    ----------
-    content : dict or None
-        Without the seal; None when the file is missing or damaged.
-    sealed : bool
-        Whether it carries a seal; one that an older version wrote does not.
-    """
-
-    content: dict[str, Any] | None
-    sealed: bool
 
 
 def json_text(entry: object) -> str:
@@ -70,36 +55,27 @@ def sealed_text(content: Mapping[str, Any]) -> str:
     return _text_of({**values, SEAL: seal})
 
 
-def open_sealed(path: Path, known: Collection[str]) -> SealedFile:
+def open_sealed(path: Path) -> dict[str, Any] | None:
     """Read a file that :func:`sealed_text` wrote.
 
-    The bytes must be those that the content gives, so a changed space counts too. A file without
-    a seal must be written the same way and hold ``known`` keys only: a seal whose own key was
-    damaged is no missing seal.
+    The bytes must be those that the content gives, so a changed space counts too.
 
     Parameters
     ----------
     path : Path
-    known : collection of str
-        Keys that a file without a seal may have.
 
     Returns
     -------
-    SealedFile
+    dict or None
+        Without the seal; None when the file is missing or damaged.
     """
     # brackets without end, as a stranger's file may have them, end in a RecursionError
     try:
         raw = path.read_bytes()
         content = json.loads(raw)
-    except (OSError, ValueError, RecursionError):
-        return SealedFile(None, False)
-    if not isinstance(content, dict):
-        return SealedFile(None, False)
-    # the bytes are made again from the content, so that no reordering or space is overlooked
-    sealed = content.pop(SEAL, None) is not None
-    if sealed:
-        is_whole = raw == sealed_text(content).encode()
-    else:
-        has_known_keys = set(content) <= set(known)
-        is_whole = has_known_keys and raw == json_text(content).encode()
-    return SealedFile(content if is_whole else None, sealed)
+        seal = content.pop(SEAL, None)
+        # the bytes are made again from the content, so that no reordering or space is overlooked
+        is_whole = seal is not None and raw == sealed_text(content).encode()
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return content if is_whole else None

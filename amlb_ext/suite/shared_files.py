@@ -5,7 +5,6 @@ All of it follows from the manifest's entries, so it can be written again withou
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -23,7 +22,7 @@ from amlb_ext.suite.layout import (
     files_below,
 )
 from amlb_ext.suite.manifest import AmlbTask, Pair
-from amlb_ext.suite.own_frameworks import read_own_entries, with_own_entries
+from amlb_ext.suite.own_entries import write_suite_part
 from amlb_ext.suite.twin import pair_entries
 
 #: Packaged integrations that a suite holds only where one of its frameworks runs a model of theirs.
@@ -90,17 +89,12 @@ def write_shared_files(
     }
     files = {}
     for path, content in contents.items():
-        text = yaml_text(content)
-        own_entries = read_own_entries(path) if path == layout.frameworks else ""
-        digest = write_text(path, with_own_entries(text, own_entries))
-        if own_entries:
-            # The manifest promises what hardsynth writes; the user's entries stay beside it.
-            digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-        files[layout.relative(path)] = digest
+        write = write_suite_part if path == layout.frameworks else write_text
+        files[layout.relative(path)] = write(path, yaml_text(content))
     if constraints is not None:
         # written as it is: the comments of the packaged file stay
         relative = layout.relative(layout.constraints)
-        files[relative] = write_text(layout.constraints, constraints)
+        files[relative] = write_suite_part(layout.constraints, constraints)
     return files | _copy_integrations(layout, _model_folders(integrations))
 
 

@@ -7,27 +7,34 @@ under a seal, with the sha256 of every file.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from amlb_ext.amlb.loader_rules import check_pair
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import sha256_file, write_file, write_text
+from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
-from amlb_ext.suite.layout import Layout, files_below, is_inside, is_note, is_plain_name
-from amlb_ext.suite.read_record import record_from_json
-from amlb_ext.suite.sealed_json import open_sealed, sealed_text
+from amlb_ext.suite.folder_faults import SuiteContents, folder_faults
+from amlb_ext.suite.layout import Layout, files_below
+from amlb_ext.suite.own_entries import write_suite_part
+from amlb_ext.suite.read_record import (
+    Count,
+    InnerPath,
+    PlainName,
+    Seed,
+    check_distinct,
+    read_sealed_manifest,
+    record_from_json,
+)
+from amlb_ext.suite.sealed_json import sealed_text
 
 FORMAT = 1
-#: Where AMLB puts environments and caches, which are no part of the folder.
-_BY_AMLB = (".setup", "__pycache__", "venv", "programs", "lib")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +51,19 @@ class FolderFold:
     train_rows, test_rows : int
     """
 
-    train: str
-    test: str
-    train_text: str = ""
-    test_text: str = ""
-    unlabelled: str = ""
-    train_rows: int
-    test_rows: int
+    train: InnerPath
+    test: InnerPath
+    train_text: InnerPath | Literal[""] = ""
+    test_text: InnerPath | Literal[""] = ""
+    unlabelled: InnerPath | Literal[""] = ""
+    train_rows: Count
+    test_rows: Count
+
+    @property
+    def files(self) -> list[str]:
+        """All that it has."""
+        side = (self.train_text, self.test_text, self.unlabelled)
+        return [self.train, self.test, *filter(None, side)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +73,7 @@ class FolderTask:
     The fields are those of :class:`amlb_ext.tasks.record.WeirdTask`.
     """
 
-    name: str
+    name: PlainName
     title: str
     statement: str
     target: str
@@ -70,7 +83,7 @@ class FolderTask:
     licence: str
     citation: str = ""
     stands_for: str = ""
-    row_shape: tuple[int, ...] = ()
+    row_shape: tuple[Count, ...] = ()
     group: str = ""
     folds: tuple[FolderFold, ...] = ()
 
@@ -96,14 +109,27 @@ class TaskFolder:
         The sha256 of every file, by relative path.
     """
 
-    name: str
+    name: PlainName
     version: str
-    seed: int
+    seed: Seed
     literal: bool
     salt: str
     tasks: tuple[FolderTask, ...]
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[InnerPath, str] = field(default_factory=dict)
     format: int = FORMAT
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> TaskFolder:
+        """Read a manifest; ``ValueError`` where it is damaged, or names what is not inside."""
+        folder = record_from_json(cls, entry)
+        check_distinct("tasks", [task.name for task in folder.tasks])
+        check_distinct("files", folder.files)
+        n_folds = {len(task.folds) for task in folder.tasks}
+        if len(n_folds) != 1 or 0 in n_folds:
+            raise ValueError(
+                "tasks: there are none, or they have other numbers of folds"
+            )
+        return folder
 
     @property
     def n_folds(self) -> int:
@@ -158,16 +184,14 @@ def finish_task_folder(
     """
     layout = Layout(root)
     written = dict(files)
-    configuration = amlb_configuration(seed, constraints=True)
-    definition = [_definition_entry(task) for task in tasks]
-    texts = {
-        layout.config: yaml_text(configuration),
-        layout.definition(name): yaml_text(definition),
+    for path, text in _shared_texts(layout, name=name, seed=seed, tasks=tasks).items():
+        written[layout.relative(path)] = write_text(path, text)
+    grown = {
         layout.frameworks: yaml_text(frameworks),
         layout.constraints: constraints_text(len(tasks[0].folds)),
     }
-    for path, text in texts.items():
-        written[layout.relative(path)] = write_text(path, text)
+    for path, text in grown.items():
+        written[layout.relative(path)] = write_suite_part(path, text)
     for module in named_integrations(frameworks):
         written |= copy_integration(layout, module)
     folder = TaskFolder(
@@ -181,6 +205,16 @@ def finish_task_folder(
     )
     write_text(folder_manifest(root), sealed_text(_to_json(folder)))
     return folder
+
+
+def _shared_texts(
+    layout: Layout, *, name: str, seed: int, tasks: Sequence[FolderTask]
+) -> dict[Path, str]:
+    """Return configuration and definition, which follow from the manifest."""
+    return {
+        layout.config: yaml_text(amlb_configuration(seed, constraints=True)),
+        layout.definition(name): yaml_text([_definition_entry(task) for task in tasks]),
+    }
 
 
 def constraints_text(folds: int) -> str:
@@ -219,16 +253,20 @@ def named_integrations(frameworks: Mapping[str, Any]) -> list[str]:
     return sorted(modules)
 
 
-def copy_integration(layout: Layout, module: str) -> dict[str, str]:
-    """Copy a packaged integration to ``extensions/``; return the sha256 of each copy."""
+def copy_integration(layout: Layout, module: str, name: str = "") -> dict[str, str]:
+    """Copy a packaged integration to ``extensions/``; return the sha256 of each copy.
+
+    Its folder there bears another name where it is a user's addition to a suite.
+    """
     source = asset_path("frameworks", module)
     written = {}
     for relative in files_below(source):
         steps = relative.split("/")
-        is_leftover = relative.endswith(".pyc") or any(s in _BY_AMLB for s in steps)
-        if is_leftover:
+        # what Python, or a set-up of it there, left beside the code
+        leftovers = {".setup", "__pycache__", "venv", "programs", "lib"}
+        if relative.endswith(".pyc") or leftovers & set(steps):
             continue
-        target = layout.extensions.joinpath(module, *steps)
+        target = layout.extensions.joinpath(name or module, *steps)
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         written[layout.relative(target)] = write_file(target, copy)
     return written
@@ -242,58 +280,39 @@ def read_task_folder(root: Path) -> TaskFolder:
     SuiteError
         It is missing, damaged, of a newer version, or names what is not inside the folder.
     """
-    path = folder_manifest(root)
-    try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        if entry["format"] != FORMAT:
-            raise SuiteError(
-                f"{path} has format {entry['format']}, this version reads {FORMAT}",
-                "install the version that wrote it, or write the tasks again",
-            )
-        folder = record_from_json(TaskFolder, entry)
-    except OSError as error:
-        raise SuiteError(
-            f"cannot read {path}: {error.strerror}",
-            "name a folder that hardsynth tasks wrote",
-        ) from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SuiteError(
-            f"{path} is damaged: {error}", "write the tasks again with hardsynth tasks"
-        ) from None
-    _check_places(folder)
-    return folder
+    return read_sealed_manifest(
+        folder_manifest(root),
+        TaskFolder.from_json,
+        wanted=FORMAT,
+        remedy="write the tasks again with hardsynth tasks",
+    )
 
 
 def verify_task_folder(root: Path) -> list[str]:
     """Return what is wrong with a folder of tasks, one sentence each; empty when it is whole.
 
-    Checks the seal of the manifest, the sha256 of every file, files that are missing or foreign,
-    and every pair of files against AMLB's loader rules.
+    Checks what every suite is held to, see :mod:`amlb_ext.suite.folder_faults`, and every pair of
+    files against AMLB's loader rules.
     """
-    path = folder_manifest(root)
-    layout = Layout(root)
-    opened = open_sealed(path, ())
-    if opened.content is None or not opened.sealed:
-        return [
-            f"{layout.relative(path)} was changed after it was written (its seal is broken)."
-        ]
     try:
         folder = read_task_folder(root)
     except SuiteError as error:
         return [str(error)]
-    sentences = []
-    present = set(files_below(root))
-    for relative, digest in folder.files.items():
-        if relative not in present:
-            sentences.append(f"{relative} is missing.")
-        elif sha256_file(layout.at(relative)) != digest:
-            sentences.append(f"{relative} was changed after it was written.")
-    for relative in sorted(present - set(folder.files) - {layout.relative(path)}):
-        steps = relative.split("/")
-        is_by_amlb = steps[0] == "extensions" and any(s in _BY_AMLB for s in steps)
-        is_by_report = relative.startswith("hardsynth/report")
-        if not (is_by_amlb or is_by_report or is_note(relative)):
-            sentences.append(f"{relative} is not part of the folder.")
+    layout = Layout(root)
+    own: set[str] = set()
+    for task in folder.tasks:
+        own.update(*(fold.files for fold in task.folds))
+    contents = SuiteContents(
+        layout=layout,
+        files=folder.files,
+        needed=frozenset(own),
+        belongs=own.__contains__,
+        texts=_shared_texts(
+            layout, name=folder.name, seed=folder.seed, tasks=folder.tasks
+        ),
+        unlisted=frozenset({layout.relative(folder_manifest(root))}),
+    )
+    sentences = [*folder_faults(contents)]
     for task in folder.tasks:
         for number, fold in enumerate(task.folds):
             pair = (layout.at(fold.train), layout.at(fold.test))
@@ -325,18 +344,3 @@ def _to_json(folder: TaskFolder) -> dict[str, Any]:
         folds = [dict(vars(fold)) for fold in task.folds]
         tasks.append({**vars(task), "type": task.type.value, "folds": folds})
     return {**vars(folder), "tasks": tasks, "tool": "hardsynth"}
-
-
-def _check_places(folder: TaskFolder) -> None:
-    names = [folder.name, *(task.name for task in folder.tasks)]
-    paths = list(folder.files)
-    for task in folder.tasks:
-        for fold in task.folds:
-            paths += [fold.train, fold.test]
-            side = [fold.train_text, fold.test_text, fold.unlabelled]
-            paths += [path for path in side if path]
-    if not all(is_plain_name(name) for name in names) or not all(map(is_inside, paths)):
-        raise SuiteError(
-            "the manifest names a task or a file outside of its folder; nothing was read",
-            "the folder was tampered with: get it again from where it was made",
-        )

@@ -12,7 +12,7 @@ from typing import Any
 
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.definition import benchmark_entries
-from amlb_ext.suite.manifest import AmlbTask, Pair
+from amlb_ext.suite.manifest import AmlbTask, Pair, PairTask
 
 #: Keys of a task that decide how AMLB runs it, in the order in which they are written.
 LIMITS = (
@@ -76,7 +76,7 @@ def make_pair(
     lacks_a_class : mapping of str to bool
         Whether a test file of the task lacks a class.
     """
-    tasks: dict[str, dict[str, Any]] = {}
+    tasks: dict[str, PairTask] = {}
     for task in amlb_tasks:
         if task.suffix or task.name not in original.entries:
             continue
@@ -84,11 +84,11 @@ def make_pair(
         # what the original leaves out, or states as null, AMLB's defaults decide for both
         limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
         is_undefined = bool(labels[task.name]) and lacks_a_class[task.name]
-        tasks[task.name] = {
-            "name": str(entry["name"]),
-            "limits": limits,
-            "metric": _twin_metrics(entry, task, is_undefined),
-        }
+        tasks[task.name] = PairTask(
+            name=str(entry["name"]),
+            limits=limits,
+            metric=_twin_metrics(entry, task, is_undefined),
+        )
     return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
 
 
@@ -121,7 +121,7 @@ def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     """Return, by task, what the twin is scored by where the original is scored by another."""
     changed = {}
     for task, entry in pair.tasks.items():
-        metrics = entry["metric"] or []
+        metrics = entry.metric or []
         if metrics != named_metrics(original.entries[task]):
             # AMLB optimises the first metric and reports it as the result
             changed[task] = metrics[0]
@@ -141,8 +141,8 @@ def pair_entries(
         if name not in pair.tasks:
             continue
         twin = pair.tasks[name]
-        original_name = twin["name"]
-        limits = twin["limits"]
+        original_name = twin.name
+        limits = twin.limits
         [plain] = benchmark_entries([task])
         description = f"hard rows of {original_name} of {pair.of}"
         folds_text = source_folds_text(task)
@@ -159,8 +159,8 @@ def pair_entries(
             if limit in limits:
                 entry[limit] = limits[limit]
         entry["dataset"] = plain["dataset"]
-        if twin["metric"] is not None:
-            entry["metric"] = list(twin["metric"])
+        if twin.metric is not None:
+            entry["metric"] = list(twin.metric)
         entries.append(entry)
     return entries
 

@@ -26,6 +26,7 @@ from amlb_ext.core.files import (
     write_text,
 )
 from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.places import check_no_links
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
@@ -125,6 +126,7 @@ def check_suite_root(layout: Layout) -> None:
         )
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
+    check_no_links(root)
     # any of these shows that the files are ours, so that they may be continued or replaced
     known = (layout.request, layout.manifest, layout.previous)
     is_our_suite = any(path.exists() for path in known)

@@ -29,6 +29,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.seen_rows import refuse_seen_test_rows
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.features import read_features
 from amlb_ext.suite import (
@@ -190,6 +191,8 @@ def _load_tasks(run: SwarmRun) -> tuple[list[Task], dict[str, str]]:
         # the random streams are keyed by the task, so the same split serves every objective
         split = split_task(task, SplitConfig(folds=run.folds), run.request.seed)
         chosen = select_columns(split, run.options, RequiredColumns())
+        if run.options.test_file:
+            refuse_seen_test_rows(chosen)
         tasks.append(chosen.renamed(name))
     own_names = [task.name for task in loaded]
     return tasks, dict(zip(names, own_names, strict=True))

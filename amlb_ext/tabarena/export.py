@@ -11,18 +11,22 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import sha256_file, write_file, write_text
 from amlb_ext.core.frames import with_columns
+from amlb_ext.core.places import check_no_links
 from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.layout import is_fresh
 
 #: Says of a folder that it was written here.
 INDEX = "tasks.json"
@@ -77,15 +81,18 @@ def export_for_tabarena(
     folder = Path(out) if out else Path(f"{root.name}_tabarena")
     suite_hash = sha256_file(suite.layout.manifest)
     _check_folder(folder, root, suite_hash)
-    (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    index: dict[str, Any] = {"suite": suite.manifest.name, "manifest": suite_hash}
+    index["tasks"] = []
+    # written first, so that the same command goes on where it stopped, and last, with the tasks
+    write_text(folder / INDEX, json.dumps(index, indent=2) + "\n")
     entries = []
     folds_of_task = groupby(read_suite_folds(suite), key=lambda fold: fold.task)
     for task, folds in folds_of_task:
         entries.append(_write_task(folder / "tasks", task, list(folds)))
     for name in _SCRIPTS:
-        shutil.copyfile(asset_path("resources", "tabarena", name), folder / name)
-    index = {"suite": suite.manifest.name, "manifest": suite_hash, "tasks": entries}
-    # written last: a folder without it is not taken for whole
+        script = asset_path("resources", "tabarena", name)
+        write_file(folder / name, partial(shutil.copyfile, script))
+    index["tasks"] = entries
     write_text(folder / INDEX, json.dumps(index, indent=2) + "\n")
     return TabArenaExport(
         out=folder, tasks={entry["name"]: entry["folds"] for entry in entries}
@@ -98,7 +105,12 @@ def _check_folder(folder: Path, root: Path, suite_hash: str) -> None:
         raise PublishError(
             f"{folder} is the suite itself", "give another folder with -o"
         )
-    if not folder.exists() or not any(folder.iterdir()):
+    # whatever else stands there, TabArena's environment among it, is not written to
+    for place in (folder / INDEX, folder / "tasks"):
+        if place.is_symlink():
+            raise PublishError(f"{place} is a link", "give a new folder with -o")
+    check_no_links(folder / "tasks")
+    if not folder.exists() or is_fresh(folder):
         return
     index = folder / INDEX
     try:
@@ -140,10 +152,10 @@ def _write_task(folder: Path, task: str, folds: list[SuiteFold]) -> dict:
         whole[first.target] = pd.Categorical(
             whole[first.target], categories=first.labels
         )
-    whole.to_parquet(folder / f"{task}.parquet", index=False)
-    pd.concat(rows, ignore_index=True).to_parquet(
-        folder / f"{task}.rows.parquet", index=False
-    )
+    roles = pd.concat(rows, ignore_index=True)
+    for name, table in ((task, whole), (f"{task}.rows", roles)):
+        write = partial(table.to_parquet, index=False)
+        write_file(folder / f"{name}.parquet", write)
     return {
         "name": task,
         "kind": first.kind,

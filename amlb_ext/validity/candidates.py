@@ -28,7 +28,7 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.rounds import affordable_rounds
+from amlb_ext.hardening.baseline.rounds import MOST_CLASSES, affordable_rounds
 from amlb_ext.models.registry import (
     ModelSpec,
     build_estimator,
@@ -38,6 +38,8 @@ from amlb_ext.models.registry import (
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
 QUICK_ROWS = 2000
+#: Candidates that grow a tree for each class and round.
+_BOOSTING = ("boosting", "boosting_slow")
 #: How the name of a candidate ends that joins the quick zoo with as many rows as F.
 ALL_ROWS = "_all_rows"
 #: What models of a family are called (a part of the class's name), and the candidate that joins
@@ -52,7 +54,7 @@ _JOINING = (
 _PRESENT = (
     (
         ("HistGradientBoosting", "GradientBoosting", "XGB", "LGBM", "CatBoost"),
-        ("boosting", "boosting_slow"),
+        _BOOSTING,
     ),
     (("Logistic", "Ridge", "Lasso", "LinearRegression", "ElasticNet"), ("linear",)),
     (("GaussianNB",), ("naive_bayes",)),
@@ -89,14 +91,21 @@ def candidate_zoo(
     kind : Kind
     size : {'quick', 'full'}
     n_classes : int
-        C: boosting has fewer rounds where there are many, see
-        :mod:`amlb_ext.hardening.baseline.rounds`.
+        C: boosting has fewer rounds where there are many, and is left out where there are very
+        many, see :mod:`amlb_ext.hardening.baseline.rounds`.
 
     Examples
     --------
     >>> len(candidate_zoo(Kind.BINARY)), candidate_zoo(Kind.REGRESSION)["linear"].path
     (12, 'sklearn.linear_model.Ridge')
     """
+    zoo = _all_candidates(kind, size, n_classes)
+    if n_classes > MOST_CLASSES:
+        return {name: spec for name, spec in zoo.items() if name not in _BOOSTING}
+    return zoo
+
+
+def _all_candidates(kind: Kind, size: Size, n_classes: int) -> dict[str, ModelSpec]:
     if size not in ("quick", "full"):
         raise ConfigError(f"no zoo of size {size!r}", "use quick or full")
     is_full = size == "full"
@@ -155,7 +164,8 @@ def candidates_beside(
     train_rows : int
         Rows that F saw.
     n_classes : int
-        C: of many, boosting has no more rounds than are worth their time, unless F has.
+        C: of many, boosting has no more rounds than are worth their time, and of very many it is
+        no candidate, unless F has more, or is boosting itself.
 
     Examples
     --------
@@ -165,22 +175,22 @@ def candidates_beside(
     >>> candidates_beside(None, Kind.BINARY)["boosting"].params["max_iter"]
     100
     """
-    specs = candidate_zoo(kind, size, n_classes=n_classes)
-    fast = specs["boosting"]
-    slow = specs["boosting_slow"]
-    # with fewer rounds than F a candidate would lose for want of time, not of skill
-    rounds = max(
-        affordable_rounds(STANDARD_ROUNDS, n_classes),
-        fast.params["max_iter"],
-        boosting_rounds(baseline, kind),
-    )
-    fast_params = {**fast.params, "max_iter": rounds, "max_leaf_nodes": STANDARD_LEAVES}
-    slow_params = {**slow.params, "max_iter": rounds}
-    beside = {
-        **specs,
-        "boosting": replace(fast, params=fast_params),
-        "boosting_slow": replace(slow, params=slow_params),
-    }
+    beside = candidate_zoo(kind, size, n_classes=n_classes)
+    specs = _all_candidates(kind, size, n_classes)
+    rounds_of_baseline = boosting_rounds(baseline, kind)
+    if "boosting" in beside or rounds_of_baseline:
+        fast, slow = specs["boosting"], specs["boosting_slow"]
+        # with fewer rounds than F a candidate would lose for want of time, not of skill
+        rounds = {
+            "max_iter": max(
+                affordable_rounds(STANDARD_ROUNDS, n_classes),
+                fast.params["max_iter"],
+                rounds_of_baseline,
+            )
+        }
+        leaves = {"max_leaf_nodes": STANDARD_LEAVES}
+        beside["boosting"] = replace(fast, params=fast.params | rounds | leaves)
+        beside["boosting_slow"] = replace(slow, params=slow.params | rounds)
     name = _joining_name(baseline)
     if baseline is not None and name and size == "quick" and train_rows > QUICK_ROWS:
         beside[name + ALL_ROWS] = _with_rounds_of(baseline, specs[name], kind)

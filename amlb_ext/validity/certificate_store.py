@@ -136,7 +136,7 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
         ``size``, ``refits``, ``seed``, ``candidates``, and ``unlabelled`` where a table of such
         rows was used: its sha256. None where neither of the two files can be read.
     """
-    content = open_certificate(layout, task).content
+    content = open_certificate(layout, task)
     try:
         # both files say it, so that either can be made again from the other
         if content is not None:
@@ -241,14 +241,12 @@ def _store_certificate(
 def _read_stored(suite: SuiteFiles, task: str, key: str) -> Certificate | None:
     """Return a stored certificate if its files are intact and its key is the one wanted."""
     opened = open_certificate(suite.layout, task)
-    if opened.content is None or not opened.sealed:
+    if opened is None or damaged_certificate(suite.layout, task):
         return None
-    if damaged_certificate(suite.layout, task):
-        return None
-    if opened.content.get("key") != key:
+    if opened.get("key") != key:
         return None
     try:
-        return Certificate.from_json(opened.content["certificate"])
+        return Certificate.from_json(opened["certificate"])
     # whatever is wrong with it, it can be measured again
     except (KeyError, SuiteError):
         return None

@@ -25,7 +25,6 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.oracle import LEAST_ROUNDS
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
@@ -203,8 +202,12 @@ def evaluate_task(
     notes = []
     if f_spec is None:
         notes.append(file_refits_note(rows, refits))
-    rounds = zoo["boosting"].params["max_iter"]
-    if not candidates and rounds < STANDARD_ROUNDS:
+    if not candidates and "boosting" not in zoo:
+        notes.append(
+            f"boosting is no candidate: of {len(rows.labels)} classes it is worse than a forest"
+        )
+    elif not candidates and zoo["boosting"].params["max_iter"] < STANDARD_ROUNDS:
+        rounds = zoo["boosting"].params["max_iter"]
         notes.append(
             f"boosting has {rounds} rounds, not {STANDARD_ROUNDS}: each is a tree for each of "
             f"{len(rows.labels)} classes"
@@ -583,9 +586,6 @@ class _FoldScorer:
         # the limits on labels were set with these judges, so they do not follow F's rounds
         zoo = candidate_zoo(rows.kind, request.size, n_classes=len(rows.labels))
         judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
-        # of very many classes boosting makes a mean of models worse, as in the oracle
-        if zoo["boosting"].params["max_iter"] < LEAST_ROUNDS:
-            del judges["boosting"]
         extra = {}
         for name, spec in judges.items():
             if request.specs.get(name) != spec:

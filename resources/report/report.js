@@ -1,4 +1,4 @@
-// The page works without this: scripts add interactive figures, a filter, a copy button.
+// The page works without this: scripts add a filter, a copy button and the words of the glossary.
 (() => {
   "use strict";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -119,131 +119,14 @@
     });
   }
 
-  // ---- still pictures that wait in <noscript>, because there are many
-  const unpack = figure => {
-    const packed = figure.querySelector("noscript");
-    if (packed) packed.parentElement.innerHTML = packed.textContent;
-  };
-
-  // ---- on paper everything is open; style shows the still pictures
+  // ---- on paper everything is open
   let folded = [];
   addEventListener("beforeprint", () => {
-    all("figure").forEach(unpack);
     folded = all("details:not([open])");
     for (const node of folded) node.open = true;
   });
   addEventListener("afterprint", () => {
     for (const node of folded) node.open = false;
     folded = [];
-  });
-
-  // ---- figures, each shown when it is first seen; interactive where the library is here
-  if (!("IntersectionObserver" in window)) {
-    all("figure").forEach(unpack);
-    return;
-  }
-  const library = document.getElementById("plotly");
-  const LIVE = 40; // pictures kept interactive at once
-  const live = new Set();
-  const seen = new Set();
-  const waiting = [];
-
-  const start = () => {
-    if (window.Plotly) return;
-    const script = document.createElement("script");
-    script.textContent = library.textContent;
-    document.head.append(script);
-  };
-
-  const painted = figure => {
-    const { data, layout } = JSON.parse(figure.querySelector("script").textContent);
-    const ink = colour("ink");
-    const grid = colour("grid");
-    for (const trace of data) {
-      const own = colour((trace.meta && trace.meta.role) || "ink");
-      trace.marker = { ...trace.marker, color: own };
-      trace.line = { ...trace.line, color: own };
-      for (const bar of ["error_x", "error_y"]) {
-        if (trace[bar]) trace[bar] = { ...trace[bar], color: own };
-      }
-      if (trace.fill) trace.fillcolor = `${own}40`;
-    }
-    for (const [name, axis] of Object.entries(layout)) {
-      if (!/^[xy]axis\d*$/.test(name)) continue;
-      Object.assign(axis, { gridcolor: grid, zerolinecolor: grid, linecolor: ink, tickcolor: ink });
-    }
-    for (const shape of layout.shapes || []) shape.line = { ...shape.line, color: ink };
-    Object.assign(layout, {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { ...layout.font, color: ink, family: getComputedStyle(document.body).fontFamily },
-      hoverlabel: { ...layout.hoverlabel, bgcolor: colour("hover"), font: { color: ink } },
-      autosize: true,
-    });
-    delete layout.width;
-    // a finger on a picture scrolls the page
-    if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
-    return [data, layout];
-  };
-  // no button that would send data away
-  const settings = {
-    displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
-    // each button is a stop on the way of who goes by keyboard: two for each chart are enough
-    modeBarButtons: [["toImage", "resetScale2d"]],
-  };
-
-  const draw = figure => {
-    if (!library || !figure.querySelector("script")) return unpack(figure);
-    if (live.has(figure)) return;
-    try {
-      start();
-      const [data, layout] = painted(figure);
-      const box = document.createElement("div");
-      box.className = "plot";
-      figure.classList.add("drawn");
-      figure.prepend(box);
-      live.add(figure);
-      Plotly.newPlot(box, data, layout, settings);
-    } catch (error) {
-      drop(figure);
-      console.error(error);
-    }
-  };
-
-  const drop = figure => {
-    const box = figure.querySelector(".plot");
-    if (box && window.Plotly) Plotly.purge(box);
-    if (box) box.remove();
-    figure.classList.remove("drawn");
-    unpack(figure);
-    live.delete(figure);
-  };
-
-  const next = () => {
-    const figure = waiting.shift();
-    if (figure && seen.has(figure)) draw(figure);
-    for (const old of live) {
-      if (live.size <= LIVE) break;
-      if (!seen.has(old)) drop(old);
-    }
-    if (waiting.length) setTimeout(next);
-  };
-
-  const observer = new IntersectionObserver(entries => {
-    for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) {
-        seen.delete(target);
-      } else {
-        seen.add(target);
-        if (waiting.push(target) === 1) setTimeout(next);
-      }
-    }
-  }, { rootMargin: "200px" });
-  for (const figure of all("figure")) observer.observe(figure);
-
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const figure of live) {
-      Plotly.react(figure.querySelector(".plot"), ...painted(figure), settings);
-    }
   });
 })();

@@ -248,8 +248,8 @@ def judge(contrasts, truth, share, draw):
             high = row.difference + shrink * (row.high - row.difference)
             record["covered"] = float(row.low <= known <= row.high)
             record["corrected"] = float(low <= known <= high)
-        claims_less = row.verdict in ("better", "larger")
-        claims_more = row.verdict in ("worse", "smaller")
+        claims_less = row.verdict in ("better", "larger gain")
+        claims_more = row.verdict in ("worse", "smaller gain")
         # where the collection has no region, no claim of it can be true
         is_wrong = (claims_less and not known < 0) or (claims_more and not known > 0)
         records.append(

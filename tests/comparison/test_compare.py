@@ -57,7 +57,7 @@ def test_the_better_model_is_better_overall_and_more_so_where_f_fails(answered):
     verdicts = result.table.loc["boosting"]
     assert verdicts["overall"] == "better"
     assert verdicts["where_f_fails"] == "better"
-    assert verdicts["concentrated"] == "larger"
+    assert verdicts["concentrated"] == "larger gain"
     assert verdicts["where_f_fails_change"] < verdicts["overall_change"] < 0
     same = result.table.loc["F again"]
     assert same["overall"] == "undecided"

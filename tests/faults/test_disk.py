@@ -4,6 +4,8 @@ import errno
 import os
 import shutil
 import subprocess
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,12 @@ from amlb_ext.core.files import (
     write_text,
 )
 from amlb_ext.core.parquet import write_parquet
+from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.suite import Layout, verify_suite
 from amlb_ext.suite.layout import is_fresh
+from amlb_ext.tabarena.export import export_for_tabarena
+from amlb_ext.tasks import TASKS
+from amlb_ext.tasks.drop4 import draw_games
 
 # the suite that all is compared with was made with these
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -200,3 +206,64 @@ def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
     assert not staging.exists()
     assert verify_suite(tmp_path)[0].startswith(str(tmp_path))
+
+
+def write_weird(out):
+    task = replace(TASKS["drop4_winners"], draw=partial(draw_games, rows=60))
+    write_weird_tasks(out, WeirdRequest(tasks=[task], folds=2))
+
+
+def fill(folder, free):
+    """Leave so many pages of a disk."""
+    free_pages = os.statvfs(folder).f_bavail - free
+    (folder / "ballast").write_bytes(b"\0" * (free_pages * PAGE))
+
+
+@pytest.mark.parametrize("free", [0, 2, 5, 8])
+@pytest.mark.parametrize("writer", ["weird", "tabarena"])
+def test_a_folder_that_did_not_fit_is_written_by_the_same_command(
+    disk, whole, writer, free
+):
+    folder = disk("size=32m")
+    out = folder / "out"
+    write = write_weird
+    if writer == "tabarena":
+        write = partial(export_for_tabarena, whole)
+    fill(folder, free)
+    with pytest.raises(SuiteError, match="No space left on device"):
+        write(out)
+    (folder / "ballast").unlink()
+    write(out)
+    wanted = contents(out)
+    shutil.rmtree(out)
+    write(out)
+    assert contents(out) == wanted
+    assert not any("started" in name or "part" in name for name in wanted)
+
+
+def test_folders_that_cannot_be_written_are_one_line(disk, whole, tmp_path, capsys):
+    folder = disk("size=32m")
+    suite = shutil.copytree(whole, folder / "hard")
+    write_weird(folder / "weird")
+    export_for_tabarena(whole, folder / "tabarena")
+    before = contents(folder)
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    export = ["export", str(suite)]
+    to_amlb = ["--base-url", "https://e.org/x", "-o"]
+    for words in (
+        ["tasks", "weird", "-o", str(folder / "weird"), "--folds", "1"],
+        ["tasks", "weird", "-o", str(folder / "new"), "--folds", "1"],
+        [*export, "--for", "tabarena", "-o", str(folder / "tabarena")],
+        [*export, "--for", "tabarena", "-o", str(folder / "new")],
+        [*export, *to_amlb, str(folder / "new")],
+        ["report", str(suite)],
+        ["install", str(suite), "--userdir", str(folder / "user")],
+        ["run", "flaml", "-u", str(suite), "-r", str(folder / "r"), "--amlb", "no"],
+        ["difficulty", str(suite), "-o", str(folder / "d.parquet")],
+        ["score", str(suite), "-r", str(folder / "s"), "-j", "1"],
+    ):
+        assert main([*words, "-q"]) in (1, 2), words
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == 1, (words, said)
+        assert said[0].startswith("hardsynth: error: "), words
+    assert contents(folder) == before

@@ -22,7 +22,8 @@ from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.stored_certificates import read_certificates
-from amlb_ext.forecasting.suite_files import ForecastSuite, manifest_path
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
@@ -130,7 +131,7 @@ def test_a_spike_behind_a_sources_own_cutoff_is_in_no_made_past(
 def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
     assert verify_forecasts(suite) == []
     loaded = ForecastSuite.load(suite)
-    manifest = loaded.tables[0].entry["made"]
+    manifest = loaded.tables[0].entry.made
     (task,) = [task for task in loaded.tasks if task.kind == "ga"]
     assert task.name == "toy_ga"
     written = pd.read_csv(suite / task.path)
@@ -223,7 +224,10 @@ def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):
         return {"Right": right, "Drops": "it predicts 3 of 9 series"}
 
     scores = score_made_windows(loaded, loaded.tables[0], read_answers)
-    (row,) = scores.to_dict("records")
+    row, dropped = scores.to_dict("records")
+    # nothing is said of some of the windows, but that they are not all
+    assert dropped["use"] == "it predicts 3 of 9 series"
+    assert np.isnan(dropped["mase"])
     written = made_csv(suite).groupby("item_id").tail(6)["target"]
     assert asked["toy_ga"].future.ravel() == pytest.approx(written.to_numpy())
     assert (row["task"], row["framework"], row["mase"]) == ("toy_ga", "Right", 0)
@@ -330,7 +334,7 @@ def test_series_of_zeros_take_part_in_nothing_and_are_counted(few, tmp_path, cap
     assert "few_ga: describe" in printed
     assert verify_forecasts(out) == []
     loaded = ForecastSuite.load(out)
-    names = {entry["series"] for entry in loaded.tables[0].entry["left_out"]}
+    names = {entry.series for entry in loaded.tables[0].entry.left_out}
     assert names == {"stable_001", "unstable_003"}
     rows = pd.read_parquet(out / "hardsynth" / "made.parquet")
     assert not set(rows["series_name"]) & names

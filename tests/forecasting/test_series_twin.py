@@ -11,7 +11,8 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.forecasting.series_twin import make_pair
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTask
+from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.forecasting.suite_verify import (
     repair_forecasts,
     runnable_definition,
@@ -128,8 +129,8 @@ def test_series_drawn_by_their_chance_of_failure_come_first():
         for kind in kinds
     ]
     pair = make_pair(Original("mine", {"a": {"name": "A"}}), {"a": tasks})
-    (entry,) = pair["tasks"]
-    assert (entry["name"], entry["task"]) == ("A", "a_region")
+    (entry,) = pair.tasks
+    assert (entry.name, entry.task) == ("A", "a_region")
 
 
 def test_two_tasks_of_one_name_are_refused():

@@ -14,7 +14,7 @@ from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import make_measure, missing_measure
 
 FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
-PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation", "group 1")
+PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation")
 KINDS = ("binary", "multiclass", "regression")
 REASONS = {
     "rank": "Models may be ranked on synthetic rows. Where the agreement of the real rows they "
@@ -153,7 +153,6 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
         pairs=_pairs(rng, name, frameworks) if results else empty,
         scores=_scores(rng, name, kind, frameworks) if results else empty,
         slices=_slices(rng, name) if position % 2 == 0 else empty,
-        clusters=_clusters(rng, name) if position % 2 == 0 else empty,
         charts=charts if results else charts[:2],
         notes=("Folds are those of AMLB.",),
     )
@@ -360,21 +359,6 @@ def _slices(rng, name):
     return pd.DataFrame(rows)
 
 
-def _clusters(rng, name):
-    return pd.DataFrame(
-        {
-            "task": name,
-            "group": [1, 2],
-            "about": [f"{name} high, duration low", "campaign high"],
-            "bad": [120, 83],
-            "share": [0.59, 0.41],
-            "ga": [600, 415],
-            "synthetic": [1180, 820],
-            "loss_f": [0.61, np.nan],
-        }
-    )
-
-
 def _forest(key, title, rng, frameworks):
     d, half = (
         rng.normal(-0.1, 0.1, len(frameworks)),
@@ -441,7 +425,6 @@ def _charts(rng, key, n, frameworks):
             "",
             "",
             cloud,
-            bare=True,
             square=True,
         ),
         Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),

@@ -42,19 +42,6 @@ def lighten(patch, *, boosting=True):
     _lighten_candidates(patch, boosting=boosting)
 
 
-def lighten_report(patch):
-    """Let a report draw its maps in fewer steps, and hold groups against fewer random sets.
-
-    For tests of what a report says and where it stands; maps and groups have tests of their own.
-    """
-    # here, since few tests need a report and its pictures
-    from amlb_ext.report import clusters, feature_space
-
-    tsne = _with_settings(feature_space.TSNE, {"max_iter": 250})
-    patch.setattr(feature_space, "TSNE", tsne)
-    patch.setattr(clusters, "REFERENCES", 3)
-
-
 def _lighten_candidates(patch, *, boosting=True):
     known = candidates.EstimatorBaseline
 

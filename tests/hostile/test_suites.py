@@ -186,10 +186,7 @@ def test_verify_calls_foreign_frameworks_and_files_damage(suite):
     (suite / "joblib" / "output.pkl").write_bytes(b"x")
     (suite / "notes.txt").write_text("a note")
     found = verify_suite(suite)
-    assert (
-        "frameworks.yaml: Mine is run by 'evil', not by extensions.HardsynthSklearn."
-        in found
-    )
+    assert any("Mine is run by 'evil'" in line for line in found)
     assert any("HardsynthCandidate has 'setup_cmd'" in line for line in found)
     assert any("'../../x', which is not a plain name" in line for line in found)
     assert "extensions/setup.py is not part of the suite." in found
@@ -202,8 +199,8 @@ def test_verify_says_which_code_is_not_ours(suite):
     code = suite / "extensions" / "HardsynthSklearn" / "exec.py"
     code.write_text(code.read_text() + "\nimport os\n")
     reseal(suite, lambda entry: None)
-    (said,) = verify_suite(suite)
-    assert said.startswith("warning: extensions/HardsynthSklearn/exec.py is other code")
+    (said,) = problems(suite)
+    assert said.startswith("extensions/HardsynthSklearn/exec.py is other code")
 
 
 def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
@@ -483,7 +480,7 @@ def test_names_of_definitions_and_pairs(suite):
     ):
         shutil.copy(Layout(suite).manifest, suite.parent / "kept.json")
         reseal(suite, change)
-        with pytest.raises(SuiteError, match="The manifest names"):
+        with pytest.raises(SuiteError, match=r"is damaged: .* nothing of it was used"):
             SuiteFiles.load(suite)
         shutil.copy(suite.parent / "kept.json", Layout(suite).manifest)
 
@@ -493,9 +490,9 @@ def test_a_record_of_a_fold_stays_inside(suite):
     entry = json.loads(path.read_text())
     assert FoldRecord.from_json(entry).task == "t"
     for change, fault in (
-        ({"task": "../x"}, "cannot be the name of a task"),
+        ({"task": "../x"}, "not a plain name"),
         ({"fold": "../x"}, "fold: Input should be a valid integer"),
-        ({"files": {"../x": "0"}}, "not in the suite"),
+        ({"files": {"../x": "0"}}, "not a path inside the suite"),
         ({"parts": {"": {"train": "a.csv"}}}, "parts..test: Field required"),
     ):
         with pytest.raises(ValueError, match=fault):
@@ -519,5 +516,5 @@ def test_a_folder_that_is_a_link_elsewhere(suite, tmp_path, capsys):
     (suite / "hardsynth" / "t").symlink_to(away)
     before = tree(tmp_path)
     assert main(["certify", str(suite), "-j", "1", "-q"]) == 2
-    assert "a link that leads out of the suite" in capsys.readouterr().err
+    assert "hardsynth/t in " in capsys.readouterr().err
     assert tree(tmp_path) == before

@@ -441,3 +441,12 @@ def test_files_that_share_an_id_are_joined_by_it(ids, message):
     else:
         joined = join_by_shared_columns(given, rows, "p.csv")
         assert joined["prediction"].tolist() == [1, 2, 3]
+
+
+def test_dates_that_came_as_text_are_named_where_the_model_stops():
+    def by_month(rows):
+        return F.predict_proba(X) if rows["when"].dt.month.any() else None
+
+    table = X.assign(when="2024-03-01")
+    with pytest.raises(HardsynthError, match="when came as text: Parquet"):
+        hs.failures(by_month, table, Y)

@@ -187,15 +187,15 @@ def test_a_suite_of_generate_takes_coders(tmp_path, capsys):
     add = ["tasks", "coders", "-o", suite, "--model", "a/b"]
     assert main([*add, "--coder-params", "submissions=2"]) == 0
     frameworks = yaml.safe_load((tmp_path / "s" / "frameworks.yaml").read_text())
-    assert frameworks["LLMCoder_a_b"]["params"] == {"model": "a/b", "submissions": 2}
-    assert (tmp_path / "s" / "extensions" / "LLMCoder" / "answers.py").is_file()
+    assert frameworks["Coder_a_b"]["params"] == {"model": "a/b", "submissions": 2}
+    assert (tmp_path / "s" / "extensions" / "Coder" / "answers.py").is_file()
     # once more changes nothing
     before = (tmp_path / "s" / "frameworks.yaml").read_bytes()
     assert main(add) == 0
     assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
     capsys.readouterr()
     assert main(["verify", suite]) == 0
-    assert "LLMCoder_a_b" in capsys.readouterr().out
+    assert "Coder_a_b" in capsys.readouterr().out
     # and what is no suite is left alone
     assert main(["tasks", "coders", "-o", str(tmp_path / "none"), "--model", "m"]) == 2
     assert main(["tasks", "coders", "-o", suite]) == 2

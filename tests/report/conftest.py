@@ -15,6 +15,7 @@ from small_models import lighten
 
 from amlb_ext.cli import main
 from amlb_ext.runner import score_suite
+from amlb_ext.suite.sealed_json import sealed_text
 
 #: One task of each kind; everything chosen to be quick.
 SOURCES = ("bundled/toy", "bundled/wine", "bundled/titanic")
@@ -130,5 +131,7 @@ def small(copied) -> Scored:
         for name, task in manifest["amlb_tasks"].items()
         if task["task"] == "toy"
     }
-    path.write_text(json.dumps(manifest))
+    manifest["order"] = ["toy"]
+    del manifest["sha256"]
+    path.write_text(sealed_text(manifest))
     return copied

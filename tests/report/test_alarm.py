@@ -1,13 +1,10 @@
 """An F that AMLB ran and that is not the F of the suite is told of before anything else."""
 
 import numpy as np
-import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.cli.display import report_summary
 from amlb_ext.report import build_report, report_text, write_report
-
-pytestmark = pytest.mark.usefixtures("light_report")
 
 BASELINE = "HardsynthBaseline"
 
@@ -42,7 +39,7 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
     text = " ".join(report_text(report).split())
     assert "ALARM: on 2 of 3" in text
     assert "hardsynth score DIR fits F here" in text
-    path = write_report(built, tmp_path, interactive=False)
+    path = write_report(built, tmp_path)
     said = " ".join(report_summary(report, path).split())
     assert said.startswith("ALARM: on 2 of 3 tasks")
     assert "ignore its contrasts" in said

@@ -7,7 +7,6 @@ import pytest
 from amlb_ext.core.task import Kind
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
-from amlb_ext.report.ranks import mean_losses
 from amlb_ext.runner import read_jobs
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
@@ -317,14 +316,13 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
     }
     assert weighted == {"all": True, "light": False, "heavy": True}
     told, plain = row(found, "light"), row(found, "light", "all rows")
-    assert told["verdict"] == "no claim"
-    assert "worth only 3" in told["reason"]
+    # half of the folds tell nothing in any case
+    assert told["verdict"] == plain["verdict"] == "incomplete"
     assert plain["effective_size"] == plain["rows"] == told["rows"] == N // 2
     assert found.is_weighted
     assert found.weighting.startswith(
         "Real rows are weighted by P(F fails | x), worth 24"
     )
-    assert "Not so for light: on the folds that were run" in found.weighting
     pairs = found.pairs.set_index(["framework", "other"])
     assert pairs["weighted"].astype(bool).to_dict() == {
         ("all", "heavy"): True,
@@ -332,17 +330,6 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_weights():
         ("heavy", "light"): False,
     }
     assert pairs.loc[("heavy", "light"), "rows"] == 0
-
-
-def test_the_ranks_decide_on_the_rows_that_all_have():
-    planted = region_in_one_fold()
-    losses = pd.DataFrame({"a": planted.like_f() ** 2, "b": planted.like_f() ** 2})
-    losses.loc[planted.full.rows["fold"] == 3, "b"] = np.nan
-    w, f = planted.full.rows["weight"].to_numpy(), planted.f**2
-    both = mean_losses(losses, f, w, losses.notna(), np.arange(N))
-    assert both["a"] == pytest.approx(losses["a"][N // 2 :].mean())
-    alone = mean_losses(losses[["a"]], f, w, losses[["a"]].notna(), np.arange(N))
-    assert alone["a"] == pytest.approx(np.average(losses["a"], weights=w))
 
 
 @pytest.mark.parametrize("value", [np.nan, 0.0])
@@ -377,11 +364,19 @@ def test_a_framework_with_a_failed_fold_gets_no_verdict():
     assert pairs.loc[("other", "whole"), "verdict"] == "worse"
 
 
-def test_a_fold_that_was_never_asked_for_is_told_but_takes_nothing_back():
-    planted = Planted().add("half", 0.5)
+def test_a_fold_that_was_never_run_takes_every_verdict_back():
+    planted = Planted().add("half", 0.5).add("row", 0.5).add("whole", 0.5)
     planted.full.f["half"][planted.full.rows["fold"] == 7] = np.nan
-    told = row(planted.compare(), "half")
-    assert (told["verdict"], told["folds"]) == ("better", "1/2")
+    planted.full.f["row"][0] = np.nan
+    found = planted.compare()
+    for name, folds in (("half", "1/2"), ("row", "2/2")):
+        for where in ("all rows", "region"):
+            told = row(found, name, where)
+            assert (told["verdict"], told["folds"]) == ("incomplete", folds)
+            assert "rows have no prediction" in told["reason"]
+    assert row(found, "whole")["verdict"] == "better"
+    verdicts = found.pairs.set_index(["framework", "other"])["verdict"]
+    assert set(verdicts) == {"incomplete"}
 
 
 def test_the_null_stands_beside():
@@ -586,7 +581,10 @@ def test_whether_the_gain_is_larger_is_asked_where_something_was_claimed():
     planted = Planted().add("there", 0.5).add("everywhere", 0.7, 0.7).add("twin")
     table = planted.compare().contrasts
     asked = table[table["where"] == "region minus all rows"].set_index("framework")
-    assert asked["verdict"].to_dict() == {"there": "larger", "everywhere": "larger"}
+    assert asked["verdict"].to_dict() == {
+        "there": "larger gain",
+        "everywhere": "undecided",
+    }
     assert asked.loc["there", "high"] < 0
     told = row(planted.compare(), "there", "region minus all rows")
     gain = [row(planted.compare(), "there", w)["difference"] for w in WHERE_NAMES]

@@ -2,11 +2,7 @@
 
 import json
 
-import pytest
-
 from amlb_ext.cli import main
-
-pytestmark = pytest.mark.usefixtures("light_report")
 
 
 def test_a_suite_is_gated_by_its_report(scored, capsys):

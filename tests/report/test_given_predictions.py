@@ -15,8 +15,6 @@ from amlb_ext.report.given_predictions import read_given_predictions
 from amlb_ext.runner import read_predictions
 from amlb_ext.suite import SuiteFiles
 
-pytestmark = pytest.mark.usefixtures("light_report")
-
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "predictions.md"
 CANDIDATE = "HardsynthCandidate"
 TASKS = ("toy_full", "wine_full", "titanic_full")

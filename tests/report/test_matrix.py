@@ -66,7 +66,8 @@ def test_marks_tell_what_counting_all_comparisons_leaves(matrix):
 def test_one_sentence_for_each_framework_names_its_tasks_once(matrix):
     headline, *sentences = verdict_sentences(matrix)
     assert headline == (
-        "F is beaten on 2 of 4 tasks (digits, titanic); on titanic only if looked at alone."
+        "F is beaten on 2 of 4 tasks: digits (by a, −62 %) and titanic (by a, −10 %); on titanic "
+        "only if looked at alone."
     )
     assert set(sentences) == {
         "a: better on digits (−62 %, safe after counting all comparisons) and titanic (−10 %, "
@@ -78,7 +79,7 @@ def test_one_sentence_for_each_framework_names_its_tasks_once(matrix):
 def test_a_single_task_is_named_and_not_counted():
     for answer, headline in (
         (UNDECIDED, "No framework is shown to beat F on wine."),
-        ((-0.5, 1e-9, "better"), "F is beaten on wine."),
+        ((-0.5, 1e-9, "better"), "F is beaten on wine (by a, −50 %)."),
         ((-0.5, np.nan, "incomplete"), "No comparison with F could be judged."),
     ):
         only = [task("wine", a=(answer, WITHHELD))]

@@ -20,7 +20,7 @@ from amlb_ext.cli.main import build_parser
 from amlb_ext.core import config
 
 # what is written and said matters here, not how good the models are
-pytestmark = pytest.mark.usefixtures("light_models", "light_report")
+pytestmark = pytest.mark.usefixtures("light_models")
 
 QUICK = ["--composition", "weighted", "--times", "1", "--copies", "1"]
 

@@ -37,6 +37,7 @@ from amlb_ext.runner.install.config_edit import (
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import SuiteFiles, verify_suite
+from amlb_ext.suite.sealed_json import sealed_text
 
 FAST = [
     "--baseline",
@@ -417,7 +418,9 @@ def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
     assert install(suite, user).action == "updated"  # what was damaged stands again
     assert "t_test_0" in definition.read_text()
     manifest = suite / "hardsynth" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
+    entry = json.loads(manifest.read_text())
+    del entry["sha256"]
+    manifest.write_text(sealed_text({**entry, "seed": 2}))
     assert install(suite, user).action == "updated"
     moved = suite.rename(tmp_path / "moved")
     change = install(moved, user)

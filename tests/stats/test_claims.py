@@ -55,10 +55,10 @@ def test_each_question_has_its_own_answer():
     )
     assert found["there", REGION] == "better"
     assert found["there", OVERALL] == "worse"
-    assert found["there", CONCENTRATED] == "larger"
+    assert found["there", CONCENTRATED] == "opposite"
     assert found["elsewhere", OVERALL] == "better"
     assert found["elsewhere", REGION] == "undecided"
-    assert found["elsewhere", CONCENTRATED] == "smaller"
+    assert found["elsewhere", CONCENTRATED] == "smaller gain"
     assert found["twin", OVERALL] == found["twin", REGION] == "undecided"
     assert ("twin", CONCENTRATED) not in found
 

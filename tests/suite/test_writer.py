@@ -346,11 +346,11 @@ DAMAGE = {
     "unreadable": (lambda s: s.provenance("toy", 0).write_text("?"), "cannot be read"),
     "definition": (
         lambda s: s.definition("hardsynth").write_text("---\n- name: other\n"),
-        "other stands only in benchmarks/hardsynth.yaml",
+        "benchmarks/hardsynth.yaml was changed",
     ),
     "entry": (
         lambda s: s.definition("hardsynth").write_text("---\n- name: toy\n"),
-        "differ in the task toy",
+        "benchmarks/hardsynth.yaml was changed",
     ),
     "json": (lambda s: s.manifest.write_text("{"), "is damaged"),
     "format": (

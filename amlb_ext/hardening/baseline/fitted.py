@@ -29,6 +29,7 @@ from amlb_ext.models.files import (
     load_fitted_model,
 )
 from amlb_ext.models.given_table import GivenTable
+from amlb_ext.models.invariants import check_answers
 from amlb_ext.models.labels import Labels
 from amlb_ext.models.predictions import read_predictions
 from amlb_ext.models.registry import resolve_model
@@ -170,6 +171,7 @@ class FittedBaseline(Baseline):
         frame = self._source_frame(Z)
         answers = self.answer_frame(frame)
         check_probabilities_given(answers, self.name)
+        self._check_answers(answers, y)
         f = answers.f
         self.decided_ = answers.decided
         if answers.decided is not None:
@@ -196,6 +198,17 @@ class FittedBaseline(Baseline):
             return f, []
         fits: list[Baseline] = [*twins]
         return f, fits
+
+    def _check_answers(self, answers: Answers, y: np.ndarray) -> None:
+        """Hold what a suite is about to say of F against what F said."""
+        if self.target.n_classes:
+            given = np.asarray(self.target.labels, dtype=object)[y.astype(int)]
+            check_answers(answers, y, given, self.name)
+            return
+        own_unit = answers.f * self.target.span + self.target.low
+        given = y * self.target.span + self.target.low
+        in_unit = Answers(f=own_unit, raw=answers.raw)
+        check_answers(in_unit, given, given, self.name)
 
     def _source_frame(self, Z: np.ndarray) -> pd.DataFrame:
         return to_source_frame(

@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.own_entries import read_own_entries
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -65,6 +67,50 @@ class Upload:
     name: str
     members: tuple[Member, ...]
     is_archive: bool
+
+
+def suite_member(
+    layout: Layout, files: Mapping[str, str], file: str, name: str = ""
+) -> Member:
+    """Return a file of a suite of any kind, which its manifest lists.
+
+    Parameters
+    ----------
+    layout : Layout
+    files : mapping of str to str
+        The sha256 of every file, as the manifest has it.
+    file : str
+        Relative to the suite's root.
+    name : str, optional
+        In the archive; that of the file when omitted.
+
+    Raises
+    ------
+    SuiteError
+        It is not in the manifest, not there, or holds entries of the user's own.
+    """
+    if file not in files:
+        raise damaged_manifest(f"{file!r} is not among the suite's files")
+    path = layout.at(file)
+    if not path.is_file():
+        raise SuiteError(
+            f"{file} of the suite is missing",
+            "hardsynth verify tells what differs; the command that made the suite writes it again",
+        )
+    if path in (layout.frameworks, layout.constraints) and read_own_entries(path):
+        raise SuiteError(
+            f"{file} holds entries of your own, which are no part of the suite",
+            "take them out of the file before the export, and put them back after it",
+        )
+    return Member(name=name or path.name, file=file, path=path, sha256=files[file])
+
+
+def damaged_manifest(problem: str) -> SuiteError:
+    """Return the error for a manifest that does not describe its suite."""
+    return SuiteError(
+        f"the manifest is damaged: {problem}",
+        "run the command that generated the suite again",
+    )
 
 
 def plan_archive(stem: str, members: Sequence[Member]) -> Upload:

@@ -16,22 +16,22 @@ from typing import Any
 
 import yaml
 
-from amlb_ext.core.errors import PublishError, SuiteError, suggest_nearest
+from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
     changed_error,
+    damaged_manifest,
     plan_archive,
     plan_copy,
+    suite_member,
 )
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import ExportFolder
 from amlb_ext.publish.export.write import Export, write_export
 from amlb_ext.suite import AmlbTask, Layout, SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
-from amlb_ext.suite.manifest import open_manifest
-from amlb_ext.suite.own_frameworks import read_own_entries
 
 #: How the data are packed: an archive per AMLB task, or every file as it is.
 FORMS = ("archives", "files")
@@ -83,13 +83,11 @@ def export_suite(
         raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
     suite = SuiteFiles.load(directory)
     root = suite.layout.root
-    if open_manifest(suite.layout.manifest).content is None:
-        raise _damaged_manifest("it was changed after it was written")
     out = Path(out) if out else Path(f"{root.resolve().name}_export")
     folder = ExportFolder.of(out, root)
     for name in (*suite.amlb_tasks, *suite.definitions):
         if not _NAME.fullmatch(name):
-            raise _damaged_manifest(f"{name!r} cannot name a task or a definition")
+            raise damaged_manifest(f"{name!r} cannot name a task or a definition")
 
     # everything is planned before the first byte is written
     by_task: dict[str, list[Upload]] = {}
@@ -139,7 +137,7 @@ def _plan_uploads(suite: SuiteFiles, task: AmlbTask, form: str) -> list[Upload]:
         for file in (*task.train, *task.test):
             member = _suite_member(suite, file)
             if not _NAME.fullmatch(member.name.removesuffix(".csv")):
-                raise _damaged_manifest(f"{file!r} is not a data file of a suite")
+                raise damaged_manifest(f"{file!r} is not a data file of a suite")
             copies.append(plan_copy(member))
         return copies
     # named by the task, whatever task the files belong to, and numbered as AMLB numbers folds
@@ -152,36 +150,7 @@ def _plan_uploads(suite: SuiteFiles, task: AmlbTask, form: str) -> list[Upload]:
 
 
 def _suite_member(suite: SuiteFiles, file: str, name: str = "") -> Member:
-    """Return a file of the suite, which the manifest lists and which stands inside."""
-    root = suite.layout.root
-    if file not in suite.manifest.files:
-        raise _damaged_manifest(f"{file!r} is not among the suite's files")
-    path = suite.layout.at(file)
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise _damaged_manifest(f"{file!r} is not inside the suite")
-    if not path.is_file():
-        raise SuiteError(
-            f"{file} of the suite is missing",
-            "hardsynth verify tells what differs; the command that made the suite writes it again",
-        )
-    if path == suite.layout.frameworks and read_own_entries(path):
-        raise SuiteError(
-            f"{file} holds frameworks of your own, which are no part of the suite",
-            "take them out of the file before the export, and put them back after it",
-        )
-    return Member(
-        name=name or Path(file).name,
-        file=file,
-        path=path,
-        sha256=suite.manifest.files[file],
-    )
-
-
-def _damaged_manifest(problem: str) -> SuiteError:
-    return SuiteError(
-        f"the manifest is damaged: {problem}",
-        "run the command that generated the suite again",
-    )
+    return suite_member(suite.layout, suite.manifest.files, file, name)
 
 
 def _all_members(suite: SuiteFiles) -> Iterator[Member]:
@@ -235,7 +204,7 @@ def _definition_texts(
                 entries.append({**entry, "dataset": dataset})
         # whatever a definition that somebody else wrote may lack
         except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError):
-            raise _damaged_manifest(
+            raise damaged_manifest(
                 f"its definition {name} is not one of AMLB's"
             ) from None
         contents[place] = entries
@@ -250,7 +219,7 @@ def _task_names(suite: SuiteFiles, definition: str) -> dict[str, str]:
     # the twin's entries have the names of the original's
     task_of = {}
     for task, entry in pair.tasks.items():
-        task_of[entry["name"]] = task
+        task_of[entry.name] = task
     return task_of
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.errors import PublishError
+from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.files import remove_temporary_files, sha256_file, write_text
-from amlb_ext.suite.layout import is_fresh, is_plain_name
+from amlb_ext.core.places import check_no_links, is_inside, is_plain_name
+from amlb_ext.suite.definition import amlb_configuration, yaml_text
+from amlb_ext.suite.folder_faults import SuiteContents, folder_faults
+from amlb_ext.suite.layout import Layout, is_fresh
 from amlb_ext.suite.sealed_json import json_text
 
 #: Folder of the files to upload.
@@ -52,6 +55,7 @@ class ExportFolder:
             raise PublishError(
                 f"one of {root} and the suite {suite} is inside the other", remedy
             )
+        check_no_links(root)
         if not root.exists() or (root.is_dir() and is_fresh(root)):
             return cls(root)
         if not root.is_dir():
@@ -135,10 +139,8 @@ def _recorded_files(root: Path) -> dict[str, str] | None:
         if entry["tool"] != "hardsynth export" or entry["format"] != FORMAT:
             return None
         # files that it names may be removed, so none may stand outside
-        export_path = root.resolve()
         for name, digest in files.items():
-            path = (root / name).resolve()
-            if not isinstance(digest, str) or not path.is_relative_to(export_path):
+            if not isinstance(digest, str) or not is_inside(name):
                 return None
         return dict(files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -159,3 +161,34 @@ def exported_suite_name(root: Path) -> str:
         return name if is_plain_name(name) else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
+
+
+def verify_export(root: Path) -> list[str]:
+    """Return what is wrong with an export: its files, its settings, foreign code.
+
+    Raises
+    ------
+    SuiteError
+        Its record cannot be used.
+    """
+    check_no_links(root)
+    layout = Layout(root)
+    files = _recorded_files(root)
+    try:
+        about = json.loads((root / RECORD).read_text(encoding="utf-8"))
+        seed = int(about["suite"]["seed"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        files = None
+    if files is None:
+        raise SuiteError(f"{root / RECORD} is damaged", "export the suite again")
+    has_constraints = layout.relative(layout.constraints) in files
+    configuration = amlb_configuration(seed, constraints=has_constraints, data=False)
+    contents = SuiteContents(
+        layout=layout,
+        files=files,
+        needed=frozenset(),
+        belongs=lambda name: name.startswith((f"{UPLOAD}/", "benchmarks/")),
+        texts={layout.config: yaml_text(configuration)},
+        unlisted=frozenset({RECORD}),
+    )
+    return [*folder_faults(contents)]

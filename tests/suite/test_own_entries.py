@@ -13,7 +13,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.publish.export import export_suite
 from amlb_ext.runner.score import _framework_params
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
-from amlb_ext.suite.own_frameworks import split_own_entries
+from amlb_ext.suite.own_entries import split_own_entries
 from amlb_ext.suite.shared_files import write_shared_files
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
@@ -122,7 +122,7 @@ def test_score_knows_what_its_integration_runs(suite):
 
 
 def test_an_export_does_not_publish_them(suite, tmp_path):
-    with pytest.raises(SuiteError, match="frameworks of your own"):
+    with pytest.raises(SuiteError, match="entries of your own"):
         export_suite(suite, "https://x.example/a", out=tmp_path / "out")
 
 

@@ -1,23 +1,22 @@
-"""Entries of the user's own in a suite's ``frameworks.yaml``, beside those that hardsynth writes.
+"""Entries of the user's own in a suite's ``frameworks.yaml`` and ``constraints.yaml``.
 
-AMLB reads the frameworks of a suite from one file, which is where a user adds a framework. The
-manifest promises the part that hardsynth wrote; a repair or another generation makes that part
-again, and the user's entries stay, letter by letter.
+AMLB reads the frameworks and the constraints of a suite from one file each, which is where a user
+adds one. The manifest promises the part that hardsynth wrote; a repair or another generation makes
+that part again, and the user's entries stay, letter by letter.
 """
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from amlb_ext.core.files import sha256_file
+from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.yaml_reader import Loader
 
-#: Begins the names of the entries that hardsynth writes.
-RESERVED_PREFIX = "Hardsynth"
+#: What the names of the entries that hardsynth writes begin with.
+_RESERVED_PREFIXES = ("Hardsynth", "LLMCoder_", "hardsynth", "weirdml")
 
 
 def is_own_entry(name: str) -> bool:
@@ -28,11 +27,11 @@ def is_own_entry(name: str) -> bool:
     >>> is_own_entry("my_forest"), is_own_entry("HardsynthNull")
     (True, False)
     """
-    return not name.startswith(RESERVED_PREFIX)
+    return not name.startswith(_RESERVED_PREFIXES)
 
 
 def split_own_entries(text: str) -> tuple[str, str]:
-    """Return the part of ``frameworks.yaml`` that hardsynth wrote, and the user's entries.
+    """Return the part of a file that hardsynth wrote, and the user's entries.
 
     Comments and empty lines before an entry go with it.
 
@@ -76,11 +75,19 @@ def read_own_entries(path: Path) -> str:
     return own_part
 
 
-def with_own_entries(suite_part: str, own_part: str) -> str:
-    """Return the text of a file with the user's entries behind those of the suite."""
-    if suite_part and not suite_part.endswith("\n"):
-        suite_part += "\n"
-    return suite_part + own_part
+def write_suite_part(path: Path, text: str) -> str:
+    """Write the part that hardsynth writes, and leave the user's entries behind it.
+
+    Returns
+    -------
+    str
+        The sha256 of that part, which is what a manifest promises.
+    """
+    own_part = read_own_entries(path)
+    if own_part and not text.endswith("\n"):
+        text += "\n"
+    write_text(path, text + own_part)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def is_suite_part_whole(path: Path, digest: str) -> bool:
@@ -96,22 +103,6 @@ def is_suite_part_whole(path: Path, digest: str) -> bool:
         return True
     suite_part, _ = split_own_entries(_read_text(path))
     return hashlib.sha256(suite_part.encode("utf-8")).hexdigest() == digest
-
-
-def own_modules(entries: dict[str, dict[str, Any]]) -> set[str]:
-    """Return the folders of ``extensions/`` that hold the code of the user's entries.
-
-    Examples
-    --------
-    >>> own_modules({"mine": {"module": "extensions.Mine"}, "fast": {"extends": "flaml"}})
-    {'Mine'}
-    """
-    folders = set()
-    for name, entry in entries.items():
-        package, _, folder = str(entry.get("module", "")).partition(".")
-        if is_own_entry(name) and package == "extensions" and folder:
-            folders.add(folder.split(".")[0])
-    return folders
 
 
 def _entry_lines(text: str) -> list[tuple[int, str]]:

@@ -1,0 +1,334 @@
+"""What every kind of suite is held to: its own files as they were written, and no code but ours.
+
+AMLB imports what stands in ``extensions/`` and does what ``frameworks.yaml`` and ``config.yaml``
+say. A seal only tells that a manifest is the one that was sealed, by whom nobody knows. So code and
+settings are right not because a manifest lists them but because they are what this version of
+hardsynth writes there; what a user may add, a framework or a constraint, is told apart and named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amlb_ext.core.assets import asset_path
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.estimators import find_unlisted
+from amlb_ext.core.files import TEMPORARY_SUFFIX, sha256_file
+from amlb_ext.core.places import is_plain_name
+from amlb_ext.core.yaml_reader import read_yaml
+from amlb_ext.suite.layout import (
+    INTEGRATION,
+    Layout,
+    files_below,
+    is_note,
+    is_written_later,
+)
+from amlb_ext.suite.own_entries import is_own_entry, is_suite_part_whole
+
+#: Begins sentences that tell of something odd but harmless.
+WARNING = "warning: "
+#: What a sentence says of a file whose bytes are not those that were recorded.
+CHANGED = "was changed after it was written"
+
+#: What a suite states of a framework. AMLB knows more keys, such as ``setup_cmd``, which it runs.
+_FRAMEWORK_KEYS = {"module", "version", "description", "project", "params", "extends"}
+#: Keys that AMLB hands to a shell, or that let it run elsewhere.
+_SHELL_KEYS = frozenset({"setup_cmd", "setup_script", "setup_args", "setup_env"})
+#: A version, which AMLB hands to a shell, too.
+_VERSION = re.compile(r"[\w.+#/@~=-]{0,100}")
+#: What AMLB knows of a constraint, all of it numbers but two words.
+_CONSTRAINT_KEYS = {
+    "folds",
+    "max_runtime_seconds",
+    "cores",
+    "max_mem_size_mb",
+    "min_vol_size_mb",
+    "ec2_instance_type",
+    "ec2_volume_type",
+}
+#: What Python, or the set-up of a framework, puts beside the code of an integration.
+_BY_SET_UP = re.compile(
+    r"(extensions/([^/]+)/(?:.*/)?(?:__pycache__|\.setup|venv|lib|programs))/.+"
+)
+#: Code in ``extensions/`` that does not stand in the packaged folder of integrations.
+_CODE_ELSEWHERE = {
+    "extensions/HardsynthForecast/local_methods.py": Path(__file__).parents[1]
+    / "forecasting"
+    / "local_methods.py"
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteContents:
+    """What stands in a suite, whatever kind it is of.
+
+    Attributes
+    ----------
+    layout : Layout
+    files : mapping of str to str
+        The sha256 of each file, as the manifest has it.
+    needed : frozenset of str
+        Files that the manifest must list.
+    belongs : callable
+        Whether a data file or a record of that path is one of the suite's.
+    texts : mapping of Path to str
+        Files that must be what follows from the manifest: configuration, definitions.
+    unlisted : frozenset of str
+        Files that have no checksum, the manifest among them.
+    baseline : str
+        Class of F, where the suite names one of the user's own.
+    """
+
+    layout: Layout
+    files: Mapping[str, str]
+    needed: frozenset[str]
+    belongs: Callable[[str], bool]
+    texts: Mapping[Path, str]
+    unlisted: frozenset[str]
+    baseline: str = ""
+    frameworks: dict[str, dict[str, Any]] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frameworks", _read_entries(self.layout.frameworks))
+
+    @property
+    def own_modules(self) -> set[str]:
+        """The folders of ``extensions/`` that hold the code of the user's frameworks."""
+        folders = set()
+        for name, entry in (self.frameworks or {}).items():
+            package, _, folder = str(entry.get("module", "")).partition(".")
+            folder = folder.split(".")[0]
+            if is_own_entry(name) and package == "extensions" and is_plain_name(folder):
+                folders.add(folder)
+        return folders - _packaged_modules()
+
+
+def folder_faults(contents: SuiteContents) -> Iterator[str]:
+    """Yield one sentence for each file that is missing, changed or foreign, and for foreign code.
+
+    Those that begin with :data:`WARNING` are harmless, or the user's own.
+    """
+    damaged = damaged_files(contents.layout, contents.files)
+    yield from damaged.values()
+    for relative in sorted(contents.needed - set(contents.files)):
+        yield f"{relative} has no checksum in the manifest."
+    yield from _strange_entries(contents)
+    yield from _foreign_files(contents)
+    for path, text in contents.texts.items():
+        relative = contents.layout.relative(path)
+        if relative not in damaged and not _has_text(path, text):
+            yield f"{relative} is not what the manifest describes."
+    yield from _framework_faults(contents)
+    yield from _constraint_faults(contents.layout)
+
+
+def damaged_files(layout: Layout, files: Mapping[str, str]) -> dict[str, str]:
+    """Return one sentence for each file of a manifest that is missing or changed, by its path."""
+    present = set(files_below(layout.root))
+    sentences = {}
+    for relative, digest in sorted(files.items()):
+        path = layout.at(relative)
+        # entries of the user's own may stand behind those of the suite
+        may_grow = path in (layout.frameworks, layout.constraints)
+        is_whole = is_suite_part_whole if may_grow else _has_sha256
+        if relative not in present:
+            sentences[relative] = f"{relative} is missing."
+        elif not is_whole(path, digest):
+            sentences[relative] = f"{relative} {CHANGED} (its sha256 differs)."
+    return sentences
+
+
+def _has_sha256(path: Path, digest: str) -> bool:
+    return sha256_file(path) == digest
+
+
+def _strange_entries(contents: SuiteContents) -> Iterator[str]:
+    """Yield the files that the manifest lists and no suite has, and code that is not ours."""
+    layout = contents.layout
+    shared = {
+        layout.relative(path)
+        for path in (layout.config, layout.frameworks, layout.constraints)
+    }
+    shared |= {layout.relative(path) for path in contents.texts}
+    for relative, digest in sorted(contents.files.items()):
+        if relative.startswith("extensions/"):
+            # a text for readers is no code
+            if not relative.endswith(".md") and digest != _packaged_sha256(relative):
+                yield (
+                    f"{relative} is other code than that of this version of hardsynth, and AMLB "
+                    "would run it: read it, or make the suite again."
+                )
+        elif relative not in shared and not contents.belongs(relative):
+            yield f"{relative} stands in the manifest, and is no file of a suite."
+
+
+def _packaged_sha256(relative: str) -> str:
+    """Return the sha256 of the code that this version would put there; empty for none."""
+    try:
+        path = _CODE_ELSEWHERE.get(relative) or asset_path(
+            "frameworks", *relative.split("/")[1:]
+        )
+        return sha256_file(path)
+    except OSError:
+        return ""
+
+
+def _packaged_modules() -> set[str]:
+    try:
+        return {path.name for path in asset_path("frameworks").iterdir()}
+    except OSError:
+        return set()
+
+
+def _foreign_files(contents: SuiteContents) -> Iterator[str]:
+    """Yield the files that are no part of the suite; folders that AMLB filled once each."""
+    made = set()
+    known = contents.unlisted | set(contents.files)
+    known |= {contents.layout.relative(path) for path in contents.texts}
+    own_modules = contents.own_modules
+    for relative in sorted(set(files_below(contents.layout.root)) - known):
+        if is_written_later(relative):
+            continue
+        steps = relative.split("/")
+        module = steps[1] if steps[0] == "extensions" and len(steps) > 2 else ""
+        by_set_up = _BY_SET_UP.fullmatch(relative)
+        # AMLB notes beside any framework that it is set up; nothing is run from there
+        is_harmless = steps[-2:-1] in (["__pycache__"], [".setup"])
+        has_set_up = f"extensions/{module}/setup.sh" in contents.files
+        is_own = module in own_modules
+        if by_set_up and (is_harmless or has_set_up or is_own):
+            made.add(by_set_up[1])
+        elif is_own:
+            yield (
+                f"{WARNING}{relative} belongs to a framework of the user's own; read it where the "
+                "suite is not yours."
+            )
+        else:
+            # a run that was killed may leave its temporary files; the next one sweeps them
+            is_text = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
+            prefix = WARNING if is_text else ""
+            yield f"{prefix}{relative} is not part of the suite."
+    for folder in sorted(made):
+        yield (
+            f"{WARNING}{folder} was made beside the code that it belongs to, by Python or a "
+            "set-up; remove it where the suite is not yours."
+        )
+
+
+def _has_text(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode("utf-8")
+    except OSError:
+        return False
+
+
+def _read_entries(path: Path) -> dict[str, dict[str, Any]] | None:
+    """Return the entries of a YAML file by name; None where it cannot be read."""
+    # read with limits: the file may be anybody's
+    entries: dict[str, dict[str, Any]] = {}
+    try:
+        content = read_yaml(path, SuiteError) or {}
+        for name, entry in content.items():
+            entries[str(name)] = dict(entry)
+    except (OSError, ValueError, TypeError, AttributeError, SuiteError):
+        return None
+    return entries
+
+
+def _framework_faults(contents: SuiteContents) -> Iterator[str]:
+    """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
+    where = contents.layout.relative(contents.layout.frameworks)
+    if not contents.layout.frameworks.is_file():
+        return
+    if contents.frameworks is None:
+        yield f"{where} cannot be read."
+        return
+    ours = {f"extensions.{name}" for name in _packaged_modules()}
+    for name, entry in sorted(contents.frameworks.items()):
+        module, parent = entry.get("module"), entry.get("extends")
+        if not is_plain_name(name):
+            yield f"{where} names the framework {name!r}, which is not a plain name."
+        if not _VERSION.fullmatch(str(entry.get("version", ""))):
+            yield f"{where}: {name} has a version that runs a command of a shell."
+        for key in sorted(_SHELL_KEYS & set(entry)):
+            # whose entry it is nobody can tell, so what runs a shell is damage in any
+            yield f"{where}: {name} has {key!r}, which runs a command of a shell."
+        if is_own_entry(name):
+            yield (
+                f"{WARNING}{where}: {name} is an entry of the user's own; AMLB runs it, so read it "
+                "where the suite is not yours."
+            )
+            if module not in ours and not _is_run_by_amlb_or_suite(entry):
+                yield (
+                    f"{where}: {name} is run by {module!r}, which is no module of AMLB or of the "
+                    "suite's own."
+                )
+        else:
+            # AMLB's own frameworks may be built upon, the user's may not pass for ours
+            is_on_amlb = module is None and parent and parent not in contents.frameworks
+            if module not in ours and not is_on_amlb:
+                yield f"{where}: {name} is run by {module or parent!r}, not by hardsynth."
+            for key in sorted(set(entry) - _FRAMEWORK_KEYS - _SHELL_KEYS):
+                yield f"{where}: {name} has {key!r}, which no framework of a suite has."
+        if module == INTEGRATION:
+            yield from _unlisted_models(where, name, entry, contents.baseline)
+        elif isinstance(params := entry.get("params"), dict) and "python" in params:
+            yield (
+                f"{WARNING}{where}: {name} runs programs by {params['python']!r}; look at it where "
+                "the suite is not yours."
+            )
+
+
+def _is_run_by_amlb_or_suite(entry: Mapping[str, Any]) -> bool:
+    """Whether a framework is AMLB's own, builds on one, or has its code in ``extensions/``."""
+    module = str(entry.get("module") or "")
+    package, _, rest = module.partition(".")
+    if package == "extensions":
+        # what passes for a part of our code would be imported with it
+        return rest.split(".")[0] not in _packaged_modules()
+    return package == "frameworks" or (not module and bool(entry.get("extends")))
+
+
+def _unlisted_models(
+    where: str, name: str, entry: Mapping[str, Any], baseline: str
+) -> Iterator[str]:
+    """Yield the models of a framework that are not on the list of what a suite may name."""
+    params = entry.get("params")
+    if not isinstance(params, dict):
+        return
+    for kind in ("classifier", "regressor"):
+        path = str(params.get(kind) or "")
+        model_params = params.get(f"{kind}_params") or {}
+        fault = find_unlisted(path, model_params) if path else ""
+        if not fault:
+            continue
+        # harmless where the suite was made with a baseline of the user's own; ":" parts it from
+        # its parameters
+        prefix = WARNING if path == baseline.partition(":")[0] else ""
+        yield (
+            f"{prefix}{where}: {name} names {fault}, which is not on the list of what a suite may "
+            "name; hardsynth score and certify run it only with --trust-suite."
+        )
+
+
+def _constraint_faults(layout: Layout) -> Iterator[str]:
+    """Yield what no constraint of AMLB has; constraints of the user's own may be added."""
+    where = layout.relative(layout.constraints)
+    if not layout.constraints.is_file():
+        return
+    entries = _read_entries(layout.constraints)
+    if entries is None:
+        yield f"{where} cannot be read."
+        return
+    for name, entry in sorted(entries.items()):
+        if not is_plain_name(name):
+            yield f"{where} names the constraint {name!r}, which is not a plain name."
+        for key, value in sorted(entry.items(), key=lambda pair: str(pair[0])):
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            is_word = str(key).startswith("ec2_") and is_plain_name(value)
+            if key not in _CONSTRAINT_KEYS or not (is_number or is_word):
+                yield f"{where}: {name} has {key!r}: {value!r}, which no constraint of AMLB has."

@@ -1,0 +1,129 @@
+"""A run that is stopped leaves no process, and the same command goes on where it was stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from amlb_ext.core.errors import RunError
+from amlb_ext.runner.checkout import Checkout
+from amlb_ext.runner.run import run_benchmark
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from amlb_ext.runner.checkout import Checkout
+from amlb_ext.runner.run import run_benchmark
+root, user, out = map(Path, sys.argv[1:])
+run_benchmark("Fw", "three", userdir=user, outdir=out, quiet=True,
+              amlb=Checkout(root, Path(sys.executable), "2.1.7"))
+"""
+
+
+@pytest.fixture
+def three(userdir: Path) -> Path:
+    """A user directory with a definition of three jobs, of which the third never ends."""
+    (userdir / "benchmarks" / "three.yaml").write_text(
+        "- {name: good one, folds: 1}\n- {name: slow, folds: 2}\n"
+    )
+    (userdir / "wait").touch()
+    return userdir
+
+
+def start_and_wait(fake: Checkout, user: Path, out: Path) -> subprocess.Popen[bytes]:
+    """Start a run, and return it when its third job has started a process of its own."""
+    command = [sys.executable, "-c", PROGRAM, str(fake.root), str(user), str(out)]
+    process = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (user / "child").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)  # its number is written
+    return process
+
+
+def is_gone(pid: int) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if not psutil.pid_exists(pid):
+            return True
+        if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_stopped_run_leaves_no_process_and_goes_on(
+    fake: Checkout, three: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "out"
+    process = start_and_wait(fake, three, out)
+    child = int((three / "child").read_text())
+    process.send_signal(number)
+    process.wait(timeout=60)
+    assert process.returncode != 0
+    assert is_gone(child)
+    (three / "wait").unlink()
+    asked = {"userdir": three, "outdir": out, "amlb": fake, "quiet": True}
+    outcome = run_benchmark("Fw", "three", **asked)
+    assert outcome.ok
+    assert len(outcome.rows) == 3
+    # only what had no score was run again
+    second = sorted(path for path in out.iterdir() if path.is_dir())[-1]
+    scores = (second / "scores" / "results.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in scores[1:]] == ["slow"]
+    assert outcome.summary().startswith("3 of 3 jobs scored")
+    # it came to its end: the same command begins anew
+    assert len(run_benchmark("Fw", "three", **asked).expected) == 3
+    third = sorted(path for path in out.iterdir() if path.is_dir())[-1]
+    assert len((third / "scores" / "results.csv").read_text().splitlines()) == 4
+
+
+def test_what_was_scored_of_another_definition_does_not_count(
+    fake: Checkout, three: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    process = start_and_wait(fake, three, out)
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+    (three / "wait").unlink()
+    (three / "benchmarks" / "three.yaml").write_text(
+        "- {name: good one, folds: 2}\n- {name: slow, folds: 2}\n"
+    )
+    run_benchmark("Fw", "three", userdir=three, outdir=out, amlb=fake, quiet=True)
+    second = sorted(path for path in out.iterdir() if path.is_dir())[-1]
+    assert len((second / "scores" / "results.csv").read_text().splitlines()) == 5
+
+
+def test_a_run_that_is_going_on_is_not_gone_on_with(
+    fake: Checkout, three: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    process = start_and_wait(fake, three, out)
+    asked = {"userdir": three, "outdir": out, "amlb": fake, "quiet": True}
+    try:
+        with pytest.raises(RunError, match="the same run is going on in"):
+            run_benchmark("Fw", "three", **asked)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def test_amlbs_own_resume_is_refused(
+    fake: Checkout, userdir: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match="--resume needs"):
+        run_benchmark(
+            "Fw",
+            "fine",
+            userdir=userdir,
+            outdir=tmp_path,
+            amlb=fake,
+            extra=["--resume"],
+        )
