@@ -44,7 +44,8 @@ def test_real_games_take_the_place_of_the_stand_in(few_games, tmp_path, capsys):
     file = write_games(tmp_path / "games.pgn", 9)
     words = ["tasks", "weird", "-o", str(tmp_path / "w"), "--folds", "1"]
     words += ["--data", f"chess_winners={file}", "--task", "chess_winners"]
-    words += ["--licence", "CC0", "--model", "m", "--coder-params", "max_cost=2"]
+    words += ["--licence", "CC0", "--salt", ""]
+    words += ["--model", "m", "--coder-params", "max_cost=2"]
     assert (
         main([*words, "--coder-params", "price={input: 1.0e-6, output: 4.0e-6}"]) == 0
     )
