@@ -21,6 +21,7 @@ from amlb_ext.cli.flags import (
     is_quiet,
     named_predictions,
 )
+from amlb_ext.cli.terminal import write_commands
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_predictions_file, check_suite_folder
 
@@ -152,7 +153,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         stream = sys.stderr if arguments.json else sys.stdout
-        print(*github_annotations(gate), sep="\n", file=stream)
+        write_commands(stream, github_annotations(gate))
     return EXIT_STATUS[gate.outcome]
 
 

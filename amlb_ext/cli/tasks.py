@@ -27,7 +27,9 @@ def add_parser(commands: Any) -> None:
         "WeirdML. Works offline. Some data are substitutes; --data replaces them by your own.",
     )
     parser.add_argument(
-        "collection", choices=("weird",), help="which collection of tasks: weird"
+        "collection",
+        choices=("weird", "coders"),
+        help="weird: the tasks; coders: add the frameworks of --model to the suite -o DIR",
     )
     parser.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="folder to write to"
@@ -52,6 +54,13 @@ def add_parser(commands: Any) -> None:
         help="use the same data in all folds, as WeirdML does; only the frameworks vary",
     )
     parser.add_argument(
+        "--salt",
+        metavar="TEXT",
+        help="enters the draws beside the seed, to make the same data elsewhere (default: a secret "
+        "text, kept in hardsynth/tasks.json: from the seed alone a program could draw the test "
+        "rows again)",
+    )
+    parser.add_argument(
         "--data",
         action="append",
         default=[],
@@ -70,7 +79,8 @@ def add_parser(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="write this task only; repeat the flag for several (default: all six)",
+        help="write this task only, or one of your own, MODULE:FUNCTION; repeat the flag for "
+        "several (default: all six)",
     )
     parser.add_argument(
         "--model",
@@ -94,9 +104,20 @@ def add_parser(commands: Any) -> None:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Write the tasks; see :func:`amlb_ext.pipeline.weird.write_weird_tasks`."""
-    from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
+    from amlb_ext.pipeline.weird import WeirdRequest, add_coders, write_weird_tasks
     from amlb_ext.tasks import select_tasks, with_data_files
 
+    if arguments.collection == "coders":
+        params = _read_coder_params(arguments)
+        coders = add_coders(Path(arguments.out), tuple(arguments.model), params)
+        if arguments.json:
+            print_json({"out": arguments.out, "frameworks": coders})
+        elif not is_quiet(arguments):
+            for name in coders:
+                print(
+                    f"run: hardsynth run {shlex.quote(name)} -u {shlex.quote(arguments.out)}"
+                )
+        return 0
     files = dict(_read_data_flag(word) for word in arguments.data)
     tasks = with_data_files(files, licence=arguments.licence)
     request = WeirdRequest(
@@ -104,6 +125,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         folds=arguments.folds,
         seed=arguments.seed,
         literal=arguments.literal,
+        salt=arguments.salt,
         models=tuple(arguments.model),
         coder_params=_read_coder_params(arguments),
     )

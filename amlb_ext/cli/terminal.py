@@ -90,6 +90,16 @@ class _Output(_Stream):
             self._stream.flush()
 
 
+def write_commands(stream: Any, lines: Sequence[str]) -> None:
+    """Write lines that are meant as commands to the service that reads the output.
+
+    Everything else that is written to standard output is kept from being one.
+    """
+    plain = getattr(stream, "_stream", stream)
+    stream.flush()
+    plain.write("".join(f"{line}\n" for line in lines))
+
+
 class _Messages(_Stream):
     """Standard error: a failure to write is ignored."""
 

@@ -80,7 +80,7 @@ def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
         return f"the parameters of {path}, {params!r},"
     for key, value in params.items():
         if is_xgboost:
-            is_allowed = _is_number(value) or _is_xgboost_word(key, value)
+            is_allowed = _is_number(value) or is_xgboost_word(key, value)
         else:
             is_allowed = _is_listed_value(sklearn_class, key, value)
         if not is_allowed:
@@ -153,7 +153,8 @@ def is_estimator(value: Any) -> bool:
     )
 
 
-def _is_xgboost_word(key: Any, value: Any) -> bool:
+def is_xgboost_word(key: Any, value: Any) -> bool:
+    """Whether a parameter of XGBoost may be this word."""
     if not isinstance(value, str) or key not in _XGBOOST_WORDS:
         return False
     return re.fullmatch(r"[a-z0-9_:-]{1,40}", value) is not None
@@ -165,7 +166,7 @@ def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
     if key not in constraints:
         return False
     if isinstance(value, str):
-        return value in _list_words(constraints[key])
+        return value in declared_words(sklearn_class, key)
     if isinstance(value, list | tuple):
         return all(map(_is_number, value))
     if isinstance(value, Mapping):
@@ -175,8 +176,16 @@ def _is_listed_value(sklearn_class: Any, key: Any, value: Any) -> bool:
     return _is_number(value)
 
 
-def _list_words(constraint: Any) -> set[Any]:
-    """Return the words that a parameter may be; scikit-learn keeps them as StrOptions."""
+def declared_words(estimator: type, key: str) -> set[Any]:
+    """Return the words that a parameter may be; scikit-learn keeps them as StrOptions.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVR
+    >>> sorted(declared_words(SVR, "gamma"))
+    ['auto', 'scale']
+    """
+    constraint = getattr(estimator, "_parameter_constraints", {}).get(key)
     words: set[Any] = set()
     # Otherwise it is the text "no_validation".
     if isinstance(constraint, list):

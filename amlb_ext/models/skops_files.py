@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from amlb_ext.core.errors import ModelError
+from amlb_ext.models.skops_parameters import check_parameters
 from amlb_ext.models.skops_trees import check_trees
 from amlb_ext.models.skops_types import (
     Name,
@@ -172,6 +173,7 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
         # from the copy, not the path: the file may have been exchanged since it was looked through
         copy.seek(0)
         model = skops.io.load(copy, trusted=names_of(contents.types))
+    check_parameters(model, path.name)
     check_trees(model, path.name)
     return model
 

@@ -5,6 +5,7 @@ Everything here looks at a loaded model, before any row is predicted with it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ def check_trees(model: Any, name: str) -> None:
     ModelError
     """
     checks = {"Tree": _is_sound_tree, "TreePredictor": _is_sound_predictor}
-    for part in _inner_objects(model):
+    for part in inner_objects(model):
         # by name, since the classes are private to scikit-learn
         is_sound = checks.get(type(part).__name__)
         if is_sound is not None and not is_sound(part):
@@ -36,7 +37,7 @@ def check_trees(model: Any, name: str) -> None:
             )
 
 
-def _inner_objects(model: Any) -> Iterator[Any]:
+def inner_objects(model: Any) -> Iterator[Any]:
     """Yield every object inside a model once."""
     seen: set[int] = set()
     waiting = [model]
@@ -45,7 +46,8 @@ def _inner_objects(model: Any) -> Iterator[Any]:
         # by identity: parts may be equal, and arrays cannot be hashed
         if id(part) in seen:
             continue
-        if isinstance(part, _PLAIN_VALUES):
+        # a function is one of the list, whatever hangs on it
+        if isinstance(part, _PLAIN_VALUES) or inspect.isroutine(part):
             continue
         seen.add(id(part))
         yield part

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
 from amlb_ext.core.files import (
@@ -19,13 +22,17 @@ from amlb_ext.core.files import (
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
+from amlb_ext.core.yaml_reader import Loader
+from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, is_fresh
 from amlb_ext.suite.task_folder import (
     FolderFold,
     FolderTask,
     TaskFolder,
+    copy_integration,
     finish_task_folder,
     is_task_folder,
+    read_task_folder,
 )
 from amlb_ext.tasks import WeirdTask, draw_fold
 from amlb_ext.tasks.record import TARGET
@@ -36,6 +43,7 @@ NAME = "weird"
 #: writes these into its results.
 CODER_PARAMS = (
     "preset",
+    "feedback",
     "looks",
     "submissions",
     "iteration_seconds",
@@ -65,6 +73,8 @@ class WeirdRequest:
     seed : int
     literal : bool
         The same draw in every fold.
+    salt : str, optional
+        Enters the draws beside the seed; by default that of the folder, or a new secret one.
     models : sequence of str
         Language models to write a framework ``LLMCoder_...`` for.
     coder_params : mapping
@@ -75,6 +85,7 @@ class WeirdRequest:
     folds: int = 2
     seed: int = 0
     literal: bool = False
+    salt: str | None = None
     models: Sequence[str] = ()
     coder_params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -86,7 +97,8 @@ def write_weird_tasks(
 ) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
-    The same request gives the same bytes; a folder of another request is replaced file by file.
+    The same request into the same folder, or with the same salt, gives the same bytes; a folder of
+    another request is replaced file by file.
 
     Parameters
     ----------
@@ -115,6 +127,12 @@ def write_weird_tasks(
                 f"{out} holds something else",
                 "name an empty folder, or remove it first",
             )
+        salt = request.salt
+        if salt is None:
+            # kept in the manifest, which no program of a coding model can read
+            is_there = is_task_folder(out)
+            salt = read_task_folder(out).salt if is_there else secrets.token_hex(16)
+        request = replace(request, salt=salt)
         # what an interrupted run left is known by this, and written again
         write_text(layout.started, "")
         files: dict[str, str] = {}
@@ -133,6 +151,7 @@ def write_weird_tasks(
             version=__version__,
             seed=request.seed,
             literal=request.literal,
+            salt=salt,
             tasks=tasks,
             frameworks=weird_frameworks(request.models, request.coder_params),
             files=files,
@@ -140,6 +159,42 @@ def write_weird_tasks(
         remove_temporary_files(out)
         remove_file(layout.started)
     return folder
+
+
+def add_coders(
+    root: Path, models: Sequence[str], coder_params: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Add coders to the frameworks of a suite; return their names.
+
+    They are the user's entries there: repairs leave them, and ``verify`` says that they are.
+
+    Raises
+    ------
+    ConfigError, SuiteError
+    """
+    if not models:
+        raise ConfigError("no model is named", "--model NAME, as the endpoint does")
+    layout = Layout(root)
+    if is_task_folder(root) or not layout.manifest.is_file():
+        raise SuiteError(
+            f"{root} is no suite of hardsynth generate",
+            "write coders of weird tasks with hardsynth tasks weird --model NAME -o DIR",
+        )
+    frameworks = weird_frameworks(models, coder_params)
+    # under names that a repair knows as the user's
+    coders = {
+        name.removeprefix("LLM"): {**entry, "module": "extensions.Coder"}
+        for name, entry in frameworks.items()
+        if name.startswith("LLMCoder_")
+    }
+    text = layout.frameworks.read_text(encoding="utf-8")
+    present = yaml.load(text, Loader=Loader) or {}
+    new = {name: entry for name, entry in coders.items() if name not in present}
+    if new:
+        own_part = yaml_text(new).removeprefix("---\n")
+        write_text(layout.frameworks, f"{text.rstrip()}\n{own_part}")
+    copy_integration(layout, "LLMCoder", "Coder")
+    return list(coders)
 
 
 def check_coder_params(params: Mapping[str, Any]) -> None:
@@ -157,6 +212,20 @@ def check_coder_params(params: Mapping[str, Any]) -> None:
                     "set HARDSYNTH_LLM_URL and HARDSYNTH_LLM_KEY in the environment"
                 )
             raise ConfigError(f"--coder-params has no parameter {key!r}", remedy)
+    prices = params.get("price") or {}
+    amounts = dict(prices) if isinstance(prices, Mapping) else {"price": prices}
+    for name, value in {**amounts, "max_cost": params.get("max_cost", 0)}.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and math.isfinite(value) and value >= 0):
+            raise ConfigError(
+                f"--coder-params {name} is {value!r}",
+                "write a number from 0, such as 2.5",
+            )
+    if params.get("feedback", "holdout") not in ("holdout", "test"):
+        raise ConfigError(
+            f"--coder-params feedback is {params['feedback']!r}",
+            "choose holdout, or test, which tells the accuracy on the test rows as WeirdML does",
+        )
 
 
 def weird_frameworks(
@@ -191,7 +260,13 @@ def _write_fold(
     layout: Layout, task: WeirdTask, fold: int, request: WeirdRequest
 ) -> tuple[FolderFold, dict[str, str]]:
     """Write one fold; return its files, and the sha256 of each."""
-    draw = draw_fold(task, fold, seed=request.seed, literal=request.literal)
+    draw = draw_fold(
+        task,
+        fold,
+        seed=request.seed,
+        literal=request.literal,
+        salt=request.salt or "",
+    )
     train = layout.train(task.name, fold)
     test = layout.test(task.name, fold)
     files = {

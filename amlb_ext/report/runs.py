@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import (
+    format_count,
     format_decimals,
     format_number,
     format_percent,
@@ -59,6 +60,10 @@ class CoderRun:
     cost, spent : float, optional
         None where unknown.
     sandbox : str
+    is_broken : bool
+        The endpoint ended it before all submissions.
+    is_literal : bool
+        The model was told its accuracy on the test rows.
     """
 
     framework: str
@@ -71,11 +76,16 @@ class CoderRun:
     cost: float | None
     spent: float | None
     sandbox: str
+    is_broken: bool = False
+    is_literal: bool = False
 
     @property
     def is_models_own(self) -> bool:
-        """Whether the outcome is the model's: it answered, and its programs were run."""
-        return bool(self.reasons) and not all(r in NOT_THE_MODELS for r in self.reasons)
+        """Whether the outcome is the model's: it answered to the end, and its programs were run."""
+        has_run = bool(self.reasons) and not all(
+            r in NOT_THE_MODELS for r in self.reasons
+        )
+        return has_run and not self.is_broken
 
     def max_at(self, k: int) -> float:
         """The best accuracy on the test rows of the first ``k`` submissions."""
@@ -97,6 +107,9 @@ class RunReport:
     scores : DataFrame
         A line for each task and framework: runs, mean and interval over runs, sd, best, jobs
         without a score; for coders max@5 on test, failure rate, cost and spent as well.
+    headline : DataFrame
+        A line for each framework: tasks, mean accuracy over them; for coders the mean of max@5 on
+        test and the failure rate over the tasks as well.
     failures : DataFrame
         A line for each task, coder and reason: submissions, share.
     curve : DataFrame
@@ -110,6 +123,7 @@ class RunReport:
     titles: dict[str, str]
     level: float
     scores: pd.DataFrame
+    headline: pd.DataFrame
     failures: pd.DataFrame
     curve: pd.DataFrame
     runs: pd.DataFrame
@@ -163,6 +177,7 @@ def build_run_report(
         titles={task.name: task.title for task in folder.tasks},
         level=level,
         scores=scores,
+        headline=_headline(scores),
         failures=_failure_table(runs),
         curve=_curve_table(runs),
         runs=_run_table(runs, jobs),
@@ -194,7 +209,7 @@ def run_report_text(report: RunReport) -> str:
                 *([format_number(cost) for cost in costs] or ["", ""]),
             ]
         rows.append(row)
-    parts = [text_table(headers, rows)]
+    parts = [_headline_text(report.headline, has_coders), text_table(headers, rows)]
     if has_coders:
         parts.append(
             "selected: accuracy of what held-out training rows chose, AMLB's result.\n"
@@ -206,6 +221,21 @@ def run_report_text(report: RunReport) -> str:
         parts.append(_wide_table(report.failures, "reason", "share", "failed because"))
     parts += report.notes
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _headline_text(headline: pd.DataFrame, has_coders: bool) -> str:
+    headers = ["over the tasks", "tasks", "selected"]
+    if has_coders:
+        headers += ["max@5 on test", "failed"]
+    rows = []
+    for line in headline.to_dict("records"):
+        row = [line["framework"], int(line["tasks"]), line["mean"]]
+        if has_coders:
+            share = line["failure_rate"]
+            row.append(format_decimals(line["max_on_test"], missing=""))
+            row.append("" if pd.isna(share) else format_percent(share))
+        rows.append(row)
+    return text_table(headers, rows)
 
 
 def _score_table(
@@ -238,6 +268,18 @@ def _score_table(
     table["order"] = table["task"].map(order)
     table = table.sort_values(["order", "mean"], ascending=[True, False])
     return table.drop(columns="order").reset_index(drop=True)
+
+
+def _headline(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return WeirdML's headline figures: means over the tasks, each task as much as another."""
+    columns = {
+        "tasks": ("mean", "count"),
+        "mean": ("mean", "mean"),
+        "max_on_test": ("max_on_test", "mean"),
+        "failure_rate": ("failure_rate", "mean"),
+    }
+    table = scores.groupby("framework", sort=False).agg(**columns)
+    return table.sort_values("mean", ascending=False).reset_index()
 
 
 def _mean_over_runs(values: np.ndarray, level: float) -> dict[str, Any]:
@@ -296,7 +338,8 @@ def _total(values: Sequence[float | None]) -> float:
 
 def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     lines = []
-    for (framework, task), group in _by_task(runs).items():
+    own = [run for run in runs if not run.is_broken]
+    for (framework, task), group in _by_task(own).items():
         counts = Counter(reason for run in group for reason in run.reasons)
         total = sum(counts[reason] for reason in counts if reason not in NOT_THE_MODELS)
         for reason, count in sorted(counts.items()):
@@ -329,7 +372,7 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
                 "framework": run.framework,
                 "fold": run.fold,
                 "selected": results.get((run.framework, run.task, run.fold), np.nan),
-                "max_on_test": run.max_at(run.wanted),
+                "max_on_test": run.max_at(run.wanted) if run.is_models_own else np.nan,
                 "failed": sum(reason != "" for reason in _counted(run)),
                 "submissions": len(run.reasons),
                 "cost": run.cost,
@@ -379,6 +422,18 @@ def _notes(
         names = ", ".join(task.name for task in stand_ins)
         notes.append(
             f"Made or embedded data, not WeirdML's, so its numbers are not comparable: {names}."
+        )
+    literal = sorted({run.framework for run in runs if run.is_literal})
+    if literal:
+        notes.append(
+            "Told the accuracy on the test rows, as WeirdML does, so that these select the "
+            f"submission: not comparable with others: {', '.join(literal)}."
+        )
+    broken = sum(run.is_broken for run in runs)
+    if broken:
+        notes.append(
+            f"{format_count(broken, 'run')} ended before all submissions because the endpoint "
+            "gave no answer; unscored, they count neither for the model nor against it."
         )
     if any(run.sandbox == "none" for run in runs):
         notes.append("Some programs were run without confinement (sandbox: none).")
@@ -459,6 +514,8 @@ def _read_coder_run(
             cost=_number_or_none(entry["cost"]),
             spent=_number_or_none(entry["spent"]),
             sandbox=str(entry["sandbox"]),
+            is_broken=bool(entry.get("is_broken")),
+            is_literal=entry.get("feedback") == "test",
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"cannot read {path}: {error}", "run that fold again") from None

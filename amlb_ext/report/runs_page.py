@@ -29,6 +29,7 @@ from amlb_ext.suite.sealed_json import json_text
 
 #: What each table of a report holds, by the name of its file; the page lists them.
 TABLES = {
+    "headline": "means over the tasks",
     "scores": "every task and framework",
     "failures": "why submissions failed",
     "curve": "mean of the best of the first k submissions",

@@ -32,6 +32,9 @@ from amlb_ext.core.task import Kind
 
 #: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
 CLIP = 1e-3
+#: A larger one would clip what models say, not only what they should never say: with .9 all that is
+#: left of the loss is the clip.
+MAX_CLIP = 0.05
 
 Needs = Literal["codes", "probabilities", "numbers"]
 #: What a loss takes for predictions: their dimensions, and the same in words.
@@ -121,7 +124,7 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     Parameters
     ----------
     eps : float
-        Between 0 and 1, both excluded.
+        Above 0, at most ``MAX_CLIP``.
 
     Raises
     ------
@@ -133,9 +136,10 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     >>> log_loss(0.01)(np.array([0]), np.array([[0.0, 1.0]])).round(3).tolist()  # -ln .01
     [4.605]
     """
-    if not 0 < eps < 1:
+    if not 0 < eps <= MAX_CLIP:
         raise ConfigError(
-            f"log loss clipped at {eps}", "give a probability between 0 and 1"
+            f"log loss clipped at {eps}",
+            f"give a small probability above 0, at most {MAX_CLIP}",
         )
 
     def clipped_log_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -102,6 +102,8 @@ class TaskFolder:
         Of the data and of AMLB's runs.
     literal : bool
         All folds have the same data.
+    salt : str
+        What entered the draws beside the seed: a secret, since how they are drawn is public.
     tasks : tuple of FolderTask
     files : dict of str to str
         The sha256 of every file, by relative path.
@@ -111,6 +113,7 @@ class TaskFolder:
     version: str
     seed: Seed
     literal: bool
+    salt: str
     tasks: tuple[FolderTask, ...]
     files: dict[InnerPath, str] = field(default_factory=dict)
     format: int = FORMAT
@@ -151,6 +154,7 @@ def finish_task_folder(
     version: str,
     seed: int,
     literal: bool,
+    salt: str,
     tasks: Sequence[FolderTask],
     frameworks: Mapping[str, Any],
     files: Mapping[str, str],
@@ -165,6 +169,7 @@ def finish_task_folder(
     version : str
     seed : int
     literal : bool
+    salt : str
     tasks : sequence of FolderTask
         Whose data files stand.
     frameworks : mapping
@@ -194,6 +199,7 @@ def finish_task_folder(
         version=version,
         seed=seed,
         literal=literal,
+        salt=salt,
         tasks=tuple(tasks),
         files=dict(sorted(written.items())),
     )
@@ -247,8 +253,11 @@ def named_integrations(frameworks: Mapping[str, Any]) -> list[str]:
     return sorted(modules)
 
 
-def copy_integration(layout: Layout, module: str) -> dict[str, str]:
-    """Copy a packaged integration to ``extensions/``; return the sha256 of each copy."""
+def copy_integration(layout: Layout, module: str, name: str = "") -> dict[str, str]:
+    """Copy a packaged integration to ``extensions/``; return the sha256 of each copy.
+
+    Its folder there bears another name where it is a user's addition to a suite.
+    """
     source = asset_path("frameworks", module)
     written = {}
     for relative in files_below(source):
@@ -257,7 +266,7 @@ def copy_integration(layout: Layout, module: str) -> dict[str, str]:
         leftovers = {".setup", "__pycache__", "venv", "programs", "lib"}
         if relative.endswith(".pyc") or leftovers & set(steps):
             continue
-        target = layout.extensions.joinpath(module, *steps)
+        target = layout.extensions.joinpath(name or module, *steps)
         copy = partial(shutil.copyfile, source.joinpath(*steps))
         written[layout.relative(target)] = write_file(target, copy)
     return written

@@ -217,8 +217,8 @@ def _entries(path: Path) -> Iterator[tuple[dict[str, str], str]]:
 
 def _open_text(path: Path) -> io.TextIOWrapper:
     if path.suffix != ".zst":
-        return path.open(encoding="utf-8", errors="replace")
+        return path.open(encoding="utf-8-sig", errors="replace")
     import pyarrow as pa
 
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    return io.TextIOWrapper(io.BufferedReader(stream), "utf-8", errors="replace")
+    return io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", errors="replace")

@@ -72,8 +72,8 @@ def rows_of_images(
 
 def draw_easy(rng: np.random.Generator) -> Draw:
     """Return 1,200 and 300 images of handwritten digits, enlarged and shifted."""
-    images = _large_digits(rng)
-    return _draw_of_images(images[:1200], images[1200:1500], rng)
+    images = _large_digits(1500, rng)
+    return _draw_of_images(images[:1200], images[1200:], rng)
 
 
 def draw_hard(rng: np.random.Generator, *, images: int = 1000) -> Draw:
@@ -139,26 +139,75 @@ def _draw_of_images(
 
 
 @cache
-def _digit_pictures() -> np.ndarray:
-    """Return scikit-learn's digits at 22 × 22, ``(1797, 22, 22)`` in [0, 1]."""
-    from scipy.ndimage import zoom
+def _small_digits() -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Return scikit-learn's digits, ``(1797, 8, 8)`` in [0, 1], and the rows of each digit."""
     from sklearn.datasets import load_digits
 
-    small = load_digits().images / 16.0
-    large = zoom(small, (1, 22 / 8, 22 / 8), order=3)
-    # Cubic interpolation rings in black areas, and a forest would read the place of a patch from
-    # values of 0 and 1 of 255: accuracy .99. Cut off and quantised, it is .73.
-    return np.where(large < 0.12, 0.0, np.round(large.clip(0, 1) * 16) / 16)
+    digits = load_digits()
+    rows = tuple(np.flatnonzero(digits.target == digit) for digit in range(10))
+    return digits.images / 16.0, rows
 
 
-def _large_digits(rng: np.random.Generator) -> np.ndarray:
-    pictures = _digit_pictures()
-    pictures = pictures[rng.permutation(len(pictures))]
-    images = np.zeros((len(pictures), SIDE, SIDE), dtype=np.uint8)
-    for row, (top, left) in enumerate(rng.integers(0, 6, (len(pictures), 2))):
-        picture = np.round(pictures[row] * 255)
-        images[row, top : top + 22, left : left + 22] = picture
+def _large_digits(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return ``n`` images of digits, at most 1,797, that stand in no collection.
+
+    Each is a mixture of two of scikit-learn's digits of one kind, bent: whoever has the originals
+    cannot look up which one it was, nor where its patches belong.
+    """
+    small, rows_of_digit = _small_digits()
+    images = np.zeros((n, SIDE, SIDE), dtype=np.uint8)
+    order = rng.permutation(len(small))[:n]
+    kinds = np.zeros(len(small), dtype=int)
+    for digit, rows in enumerate(rows_of_digit):
+        kinds[rows] = digit
+    for place, row in enumerate(order):
+        other = rng.choice(rows_of_digit[kinds[row]])
+        share = rng.uniform(0.35, 0.65)
+        mixed = share * small[row] + (1 - share) * small[other]
+        picture = _bent(mixed[:, :, None], rng, size=22, span=8.0)[:, :, 0]
+        # as dark and as bright as one digit alone
+        picture = np.clip((picture - 0.2) / 0.5, 0, 1)
+        # In steps, and black where it is nearly so: a forest would read the place of a patch
+        # from values of 0 and 1 of 255.
+        picture = np.where(picture < 0.12, 0.0, np.round(picture * 16) / 16)
+        top, left = rng.integers(0, 6, 2)
+        images[place, top : top + 22, left : left + 22] = np.round(picture * 255)
     return images
+
+
+def _bent(
+    picture: np.ndarray, rng: np.random.Generator, *, size: int, span: float
+) -> np.ndarray:
+    """Return a picture turned, stretched and bent a little, ``(size, size, channels)``.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (height, width, channels)
+    rng : Generator
+    size : int
+        Side of the outcome, in its own pixels.
+    span : float
+        The same side in pixels of ``picture``, whose middle stays the middle.
+    """
+    from scipy.ndimage import map_coordinates, zoom
+
+    # of the outcome's pixels, in units of its side, from its middle
+    steps = (np.arange(size) + 0.5) / size - 0.5
+    grid = np.stack(np.meshgrid(steps, steps, indexing="ij")).reshape(2, -1)
+    angle = rng.uniform(-0.2, 0.2)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    stretch = np.diag(rng.uniform(0.95, 1.1, 2))
+    slant = np.array([[1.0, 0.0], [rng.uniform(-0.15, 0.15), 1.0]])
+    waves = zoom(
+        rng.normal(scale=0.03, size=(2, 4, 4)), (1, size / 4, size / 4), order=3
+    )
+    middle = (np.array(picture.shape[:2])[:, None] - 1) / 2
+    places = span * (turn @ stretch @ slant @ grid + waves.reshape(2, -1)) + middle
+    channels = [
+        map_coordinates(picture[:, :, channel], places, order=1)
+        for channel in range(picture.shape[2])
+    ]
+    return np.stack(channels, axis=-1).reshape(size, size, -1)
 
 
 @cache
@@ -169,7 +218,7 @@ def _photographs() -> tuple[np.ndarray, ...]:
 
 
 def _photo_crops(n: int, rng: np.random.Generator, *, is_train: bool) -> np.ndarray:
-    """Return 27 × 27 crops of 64 × 64 views of the photographs, ``(n, 27, 27, 3)``."""
+    """Return 27 × 27 views of the photographs, ``(n, 27, 27, 3)``, bent and in other colours."""
     photographs = _photographs()
     crops = []
     for _ in range(n):
@@ -177,13 +226,26 @@ def _photo_crops(n: int, rng: np.random.Generator, *, is_train: bool) -> np.ndar
         middle = photograph.shape[1] // 2
         half = photograph[:, :middle] if is_train else photograph[:, middle:]
         zoom = int(rng.integers(1, 4))
-        side = 64 * zoom
+        # room for what is turned and bent
+        side = 40 * zoom
         top = int(rng.integers(half.shape[0] - side + 1))
         left = int(rng.integers(half.shape[1] - side + 1))
         view = half[top : top + side, left : left + side].astype(float)
-        view = view.reshape(64, zoom, 64, zoom, 3).mean(axis=(1, 3))
-        crops.append(_crop(np.round(view).astype(np.uint8), rng))
+        view = view.reshape(40, zoom, 40, zoom, 3).mean(axis=(1, 3)) / 255
+        # lying on any side, mirrored or not
+        view = np.rot90(view, int(rng.integers(4)))
+        view = view[:, ::-1] if rng.random() < 0.5 else view
+        view = _bent(view, rng, size=SIDE, span=float(SIDE))
+        crops.append(np.round(_recoloured(view, rng) * 255).astype(np.uint8))
     return np.stack(crops)
+
+
+def _recoloured(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a picture in [0, 1] with its channels mixed, inverted at times, and brightened."""
+    mixed = np.clip(view, 0, 1) @ rng.dirichlet(np.full(3, 0.5), size=3).T
+    if rng.random() < 0.5:
+        mixed = 1 - mixed
+    return mixed ** rng.uniform(0.6, 1.6)
 
 
 def _crop(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:

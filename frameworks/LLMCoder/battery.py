@@ -9,6 +9,7 @@ that stops everything does not pass.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import os
 import shutil
@@ -16,10 +17,10 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from .confine import CALLS, MACHINES, REFUSED
 from .sandbox import (
     FIRST_UID,
     UIDS,
@@ -38,12 +39,17 @@ PATIENT = dataclasses.replace(LIMITS, seconds=30.0)
 #: What only a limit ends.
 ENDLESS = ("endless loop", "sleep", "output without end")
 #: What waits, for a limit or for a while. These start first, so that the others run meanwhile.
-WAITING = (*ENDLESS, "outlives the run", "many files", "many empty files")
+WAITING = (
+    *ENDLESS, "outlives the run", "many files", "many empty files", "memory of many processes",
+    "unlinked files", "long paths", "a folder without rights",
+)
 #: Attacks at a time.
 WORKERS = 6
 SECRET = "SECRET-OF-THE-TEST"
 KEY = "KEY-OF-THE-TEST"
 
+#: System calls by number, which Python has no name for.
+CALL = "import ctypes, os\ncall = ctypes.CDLL(None, use_errno=True).syscall\n"
 #: Name: the program. Printing GOT means that the attack succeeded.
 PROGRAMS = {
     "good": (
@@ -99,6 +105,85 @@ PROGRAMS = {
         "for i in range(20000): open('f%d' % i, 'wb').close()\n"
         "import time; time.sleep(1); print('GOT')\n"
     ),
+    "memory of many processes": (
+        "import os, time\n"
+        "children = []\n"
+        "for _ in range(8):\n"
+        "    child = os.fork()\n"
+        "    if not child: b = bytearray(os.urandom(1 << 10) * (200 << 10)); time.sleep(2); os._exit(7)\n"
+        "    children.append(child)\n"
+        "if all(os.waitpid(child, 0)[1] == 7 << 8 for child in children): print('GOT')\n"
+    ),
+    "unlinked files": (
+        "import os, time\nkept = []\n"
+        "for i in range(8):\n"
+        "    kept.append(open('u%d' % i, 'wb')); os.remove('u%d' % i)\n"
+        "    kept[-1].write(b'0' * (8 << 20)); kept[-1].flush()\n"
+        "time.sleep(1); print('GOT')\n"
+    ),
+    "long paths": (
+        "import os, time\n"
+        "for _ in range(30): os.mkdir('d' * 200); os.chdir('d' * 200)\n"
+        "for i in range(4): open('f%d' % i, 'wb').write(b'0' * (8 << 20))\n"
+        "time.sleep(1); print('GOT')\n"
+    ),
+    "a folder without rights": (
+        "import os, time\n"
+        "os.mkdir('closed', 0o300)\n"
+        "for i in range(4): open('closed/f%d' % i, 'wb').write(b'0' * (8 << 20))\n"
+        "time.sleep(1); print('GOT')\n"
+    ),
+    "allocated space": (
+        CALL + "f = os.open('big', os.O_RDWR | os.O_CREAT)\n"
+        "call({fallocate}, f, 1, 0, 1 << 30)\n"
+        "if os.stat('big').st_blocks > 1 << 20: print('GOT')\n"
+    ),
+    "memory as a file": (
+        "import os\n"
+        "for folder in ('/dev/shm', '/', '/dev', '/run', '/var/tmp'):\n"
+        "    names = [os.path.join(folder, 'coder-%d' % i) for i in range(10)]\n"
+        "    try:\n"
+        "        for name in names: open(name, 'wb').write(b'0' * (8 << 20))\n"
+        "        print('GOT')\n"
+        "    except OSError: pass\n"
+        "    for name in names:\n"
+        "        try: os.remove(name)\n"
+        "        except OSError: pass\n"
+    ),
+    "queues, semaphores and shared memory": (
+        CALL + "key = {ipc_key}\n"
+        "for what in ({msgget}, {semget}, {shmget}):\n"
+        "    made = call(what, key, *((1,) if what != {msgget} else ()), 0o1666)\n"
+        "    if made >= 0: print('made', made)\n"
+    ),
+    "keys of the session": (
+        CALL + "for ring in (-3, -4, -5):\n"
+        "    if call({keyctl}, 11, ring, 0, 0) > 0: print('GOT')\n"
+    ),
+    "modes and times of files outside": (
+        "import os\n"
+        "for change in (lambda p: os.chmod(p, 0o640), lambda p: os.utime(p, (1, 1)),\n"
+        "               lambda p: os.setxattr(p, 'user.coder', b'x')):\n"
+        "    try: change('{secret}')\n"
+        "    except OSError: pass\n"
+    ),
+    "scheduling of another process": (
+        "import os\n"
+        "for change in (lambda: os.setpriority(0, {victim}, 19),\n"
+        "               lambda: os.sched_setaffinity({victim}, [0]),\n"
+        "               lambda: os.sched_setscheduler({victim}, 3, os.sched_param(0))):\n"
+        "    try: change()\n"
+        "    except OSError: pass\n"
+    ),
+    "watch a folder outside": (
+        CALL + "f = call({inotify_init1}, 0)\n"
+        "if f >= 0 and call({inotify_add_watch}, f, b'{outside}', 0xFFF) >= 0: print('GOT')\n"
+    ),
+    "data sets of packages": (
+        "for path in {data_files}:\n"
+        "    try: print('GOT', open(path, 'rb').read(1))\n"
+        "    except OSError: pass\n"
+    ),
     "outlives the run": (
         "import os, time\n"
         "if os.fork() == 0:\n"
@@ -127,7 +212,8 @@ class Target:
         unix = os.path.join(self.folder, "socket")
         self.unix = self._socket(socket.AF_UNIX, socket.SOCK_STREAM, unix)
         os.chmod(unix, 0o777)
-        self.lock = threading.Lock()
+        self.ipc_key = 0x68730000 + os.getpid() % 0xFFFF
+        self.about = self.metadata()
 
     def _socket(self, family, kind, address):
         bound = socket.socket(family, kind)
@@ -137,9 +223,15 @@ class Target:
         bound.settimeout(0.01)
         return bound
 
-    def facts(self, victim):
+    def facts(self, victim, hidden):
         """Return what the programs are told."""
+        place = MACHINES.get(os.uname().machine, (0, 0))[1]
+        calls = {name: numbers[place] for name, numbers in {**REFUSED, **CALLS}.items()}
+        files = [os.path.join(folder, name) for folder in hidden for name in os.listdir(folder)]
         return {
+            **calls,
+            "ipc_key": self.ipc_key,
+            "data_files": [path for path in files if os.path.isfile(path)][:200],
             "secret": self.secret,
             "outside": self.folder,
             "key": KEY,
@@ -148,6 +240,31 @@ class Target:
             "udp": self.udp.getsockname()[1],
             "unix": self.unix.getsockname(),
         }
+
+    def metadata(self):
+        """Return what a program must not change of the file outside."""
+        about = os.stat(self.secret)
+        try:
+            names = os.listxattr(self.secret)
+        except OSError:
+            names = []
+        return about.st_mode, about.st_mtime, names
+
+    def left_in_kernel(self):
+        """Return the queues, semaphores and shared memory that a program has left, and remove them.
+
+        They bear the number that the programs were told.
+        """
+        libc = ctypes.CDLL(None, use_errno=True)
+        found = [
+            (libc.msgctl, (libc.msgget(self.ipc_key, 0), 0, None)),
+            (libc.semctl, (libc.semget(self.ipc_key, 0, 0), 0, 0)),
+            (libc.shmctl, (libc.shmget(self.ipc_key, 0, 0), 0, None)),
+        ]
+        left = [(remove, words) for remove, words in found if words[0] >= 0]
+        for remove, words in left:
+            remove(*words)
+        return len(left)
 
     def was_reached(self, bound):
         """Whether something came in at a socket."""
@@ -167,6 +284,12 @@ class Target:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def scheduling(pid):
+    """Return how a process is scheduled."""
+    affinity = os.sched_getaffinity(pid)
+    return os.getpriority(os.PRIO_PROCESS, pid), affinity, os.sched_getscheduler(pid)
+
+
 def attack(sandbox, name, target):
     """Run one attack; return why it counts as succeeded, nothing where it was stopped."""
     user = {}
@@ -175,9 +298,10 @@ def attack(sandbox, name, target):
         uid = FIRST_UID + os.getpid() % UIDS
         user = {"preexec_fn": lambda: (os.setgid(uid), os.setuid(uid))}
     victim = subprocess.Popen(["/bin/sleep", "90"], env={"SECRET": KEY}, **user)
+    usual = scheduling(victim.pid)
     # in two halves: the line that failed stands in the traceback
     program = PROGRAMS[name].replace("'GOT'", "'G' 'OT'")
-    for fact, value in target.facts(victim.pid).items():
+    for fact, value in target.facts(victim.pid, sandbox.hidden).items():
         program = program.replace("{%s}" % fact, str(value))
     work = new_work_folder(program)
     try:
@@ -200,6 +324,12 @@ def attack(sandbox, name, target):
                 return "succeeded" if read_result(work, "predictions.txt", 100) else ""
             except ValueError:
                 return ""
+        if name == "queues, semaphores and shared memory":
+            return "succeeded" if target.left_in_kernel() else ""
+        if name == "modes and times of files outside":
+            return "succeeded" if target.metadata() != target.about else ""
+        if name == "scheduling of another process":
+            return "succeeded" if scheduling(victim.pid) != usual else ""
         if name in ("kill another process", "limits of another process"):
             time.sleep(0.02)
             return "succeeded" if victim.poll() is not None else ""

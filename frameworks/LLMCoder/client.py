@@ -6,17 +6,21 @@ Address and key come from the environment and go into no file, log or result.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import http.client
 import json
+import math
 import os
 import re
+import socket
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional
+
+from .answers import Answer, parse_reply, read_answer
 
 #: First those of this project, then those that other programs use.
 URL_VARIABLES = ("HARDSYNTH_LLM_URL", "OPENAI_BASE_URL")
@@ -28,6 +32,13 @@ MAX_ANSWER = 8 << 20
 #: Where a price is known and the server does not count, this many bytes are taken for a token,
 #: so that a limit on the cost still ends the run.
 BYTES_OF_TOKEN = 3
+#: Tokens of an answer that never came, where no setting limits them.
+TOKENS_OF_ANSWER = 2000
+#: How servers say that they know no message of the role ``system``.
+_NO_SYSTEM = re.compile(
+    r"system[^.]{0,40}(role|message|prompt)|role[^.]{0,40}system|roles must alternate",
+    re.IGNORECASE,
+)
 _SECRETS = re.compile(r"sk-[A-Za-z0-9_\-]{8,}|(?<=Bearer )\S+", re.IGNORECASE)
 
 
@@ -37,27 +48,6 @@ class LLMError(RuntimeError):
 
 class BudgetError(LLMError):
     """The next request could cost more than is allowed; it was not sent."""
-
-
-@dataclasses.dataclass
-class Answer:
-    """What the model said.
-
-    Attributes
-    ----------
-    text : str
-    is_refusal : bool
-        The endpoint held the answer back.
-    tokens_in, tokens_out : int or None
-        None where the server did not count.
-    is_cached : bool
-    """
-
-    text: str
-    is_refusal: bool = False
-    tokens_in: Optional[int] = None
-    tokens_out: Optional[int] = None
-    is_cached: bool = False
 
 
 #: What this process has spent, over all its jobs: AMLB runs all folds in one.
@@ -74,7 +64,8 @@ class Client:
         Sent with every request, e.g. ``temperature``; nothing by default, since models differ in
         what they take.
     price : dict
-        ``input`` and ``output``, of one token; empty where unknown.
+        ``input`` and ``output``, of one token, and ``cached``, of one of the input that the
+        endpoint had from an earlier request (by default as ``input``); empty where unknown.
     max_cost : float, optional
         Of this job, and of all jobs of this process; in the price's unit.
     cache : str
@@ -91,9 +82,10 @@ class Client:
     cost : float or None
         What the answers are worth, cached ones too; None where a price or a count is unknown.
     spent : float or None
-        The part that was sent today.
-    sent, cached : int
-        Requests that were sent, retries included; answers that came from the cache.
+        The part that was sent today, and requests that an endpoint bills though no answer came.
+    sent, cached, lost : int
+        Requests that were sent, retries included; answers that came from the cache; requests whose
+        answer was cut, was none, or came too late: their price is estimated.
     cache_problem : str
         Why answers could not be kept, so that a repetition will ask again; empty otherwise.
     """
@@ -118,13 +110,19 @@ class Client:
         self.tries = tries
         self.request_seconds = request_seconds
         self.wait_seconds = wait_seconds
-        self._url = _first(environ, URL_VARIABLES).rstrip("/")
+        self._url = _first(environ, URL_VARIABLES).strip()
         self._key = _first(environ, KEY_VARIABLES)
         self.cost: Optional[float] = 0.0
         self.spent: Optional[float] = 0.0
         self._charged = 0.0
-        self.sent = self.cached = 0
+        self.sent = self.cached = self.lost = 0
         self.cache_problem = ""
+        self._takes_system = True
+        figures = {f"price {name}": value for name, value in self.price.items()}
+        for name, value in {**figures, "max_cost": max_cost}.items():
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if value is not None and not (is_number and math.isfinite(value) and value >= 0):
+                raise LLMError(f"{name} is {value!r}; write a number from 0, such as 2.5")
         if max_cost is not None and not {"input", "output"} <= set(self.price):
             raise LLMError(
                 "max_cost needs a price; write params price: {input: 1.0e-6, output: 4.0e-6}, of "
@@ -133,7 +131,7 @@ class Client:
 
     def redact(self, text: str) -> str:
         """Return a text without the key, the address, and what looks like a key."""
-        for secret in (self._key, self._url):
+        for secret in (self._key, self._url, urllib.parse.urlsplit(self._url).netloc):
             if secret:
                 text = text.replace(secret, "***")
         return _SECRETS.sub("***", text)
@@ -160,7 +158,6 @@ class Client:
         content = _read_json(path)
         is_cached = content is not None
         if content is None:
-            self._check_budget(messages)
             content = self._send(messages, seconds)
             try:
                 _write_json(path, content)
@@ -169,7 +166,7 @@ class Client:
                 self.cache_problem = f"{error.strerror or error}: {self.cache}"
         else:
             self.cached += 1
-        answer = _read_answer(content)
+        answer = read_answer(content)
         answer.is_cached = is_cached
         self._count(answer, messages)
         return answer
@@ -178,8 +175,7 @@ class Client:
         if self.max_cost is None:
             return
         # the question is known before it is asked; the answer is not
-        size = sum(len(m["content"].encode()) for m in messages)
-        least = size / BYTES_OF_TOKEN * self.price["input"]
+        least = _tokens_of(messages) * self.price["input"]
         for spent, whose in ((self._charged, "job"), (_SPENT["process"], "process")):
             if self.max_cost <= 0 or spent + least > self.max_cost:
                 raise BudgetError(
@@ -190,19 +186,37 @@ class Client:
     def _count(self, answer: Answer, messages: List[Dict[str, str]]) -> None:
         amount = None
         if self.price and answer.tokens_in is not None and answer.tokens_out is not None:
-            amount = answer.tokens_in * self.price.get("input", 0.0)
-            amount += answer.tokens_out * self.price.get("output", 0.0)
+            amount = self._priced(answer.tokens_in, answer.tokens_out, answer.tokens_cached)
         # unknown is not nothing: one unknown part makes the sum unknown
         self.cost = None if amount is None or self.cost is None else self.cost + amount
         if answer.is_cached:
             return
         self.spent = None if amount is None or self.spent is None else self.spent + amount
         if amount is None and self.price:
-            size = sum(len(m["content"].encode()) for m in messages)
-            amount = size / BYTES_OF_TOKEN * self.price.get("input", 0.0)
-            amount += len(answer.text.encode()) / BYTES_OF_TOKEN * self.price.get("output", 0.0)
-        self._charged += amount or 0.0
-        _SPENT["process"] += amount or 0.0
+            size = len(answer.text.encode()) / BYTES_OF_TOKEN
+            amount = self._priced(_tokens_of(messages), size)
+        self._charge(amount or 0.0)
+
+    def _count_lost(self, messages: List[Dict[str, str]]) -> None:
+        """Count a request without a usable answer as the endpoint will: as if it had come."""
+        self.lost += 1
+        if not self.price:
+            self.spent = None
+            return
+        limits = [self.settings.get(key) for key in ("max_completion_tokens", "max_tokens")]
+        known = [limit for limit in limits if isinstance(limit, int)]
+        amount = self._priced(_tokens_of(messages), known[0] if known else TOKENS_OF_ANSWER)
+        self.spent = None if self.spent is None else self.spent + amount
+        self._charge(amount)
+
+    def _priced(self, tokens_in: float, tokens_out: float, cached: float = 0) -> float:
+        asked = self.price.get("input", 0.0)
+        amount = (tokens_in - cached) * asked + cached * self.price.get("cached", asked)
+        return amount + tokens_out * self.price.get("output", 0.0)
+
+    def _charge(self, amount: float) -> None:
+        self._charged += amount
+        _SPENT["process"] += amount
 
     def _send(self, messages: List[Dict[str, str]], seconds: float) -> Dict[str, Any]:
         if not self._url:
@@ -214,45 +228,100 @@ class Client:
             raise LLMError(
                 f"no key: set {KEY_VARIABLES[0]}; for an endpoint without keys any text does"
             )
-        body = {"model": self.model, "messages": messages, **self.settings}
+        addresses = request_addresses(self._url)
         deadline = time.monotonic() + seconds
         last = ""
-        for number in range(self.tries):
+        sent = number = 0
+        while number < self.tries:
             left = min(self.request_seconds, deadline - time.monotonic())
             if left <= 0:
                 break
+            self._check_budget(messages)
             self.sent += 1
+            sent += 1
             wait = self.wait_seconds * 2**number
+            number += 1
             try:
-                content = _in_time(left, lambda: self._post(body, left))
-                _read_answer(content)
+                content = _in_time(left, lambda: self._post(addresses[0], messages, left))
+                read_answer(content)
                 return content
             except urllib.error.HTTPError as error:
                 with error:
-                    said = error.read(500).decode("utf-8", "replace")
-                last = f"HTTP {error.code} {said}"
+                    said = error.read(2000).decode("utf-8", "replace")
+                last = f"HTTP {error.code} {said[:500]}"
+                if error.code in (404, 405) and len(addresses) > 1:
+                    del addresses[0]
+                    number -= 1
+                    continue
+                if self._takes_system and error.code in (400, 422, 500) and _NO_SYSTEM.search(said):
+                    self._takes_system = False
+                    number -= 1
+                    continue
                 if error.code not in RETRIED:
                     raise LLMError(self.redact(f"the endpoint refused: {last}")) from None
                 wait = _retry_after(error.headers.get("Retry-After"), wait)
+            except urllib.error.URLError as error:
+                # it was not reached
+                last = f"{type(error).__name__}: {error}"
+            except (TimeoutError, socket.timeout):
+                # it was asked, and works on the answer: asking again would be paid for twice
+                self._count_lost(messages)
+                raise LLMError(f"no answer within {left:.3g} s; it was asked once") from None
             except (OSError, ValueError, http.client.HTTPException) as error:
+                self._count_lost(messages)
                 last = f"{type(error).__name__}: {error}"
             time.sleep(max(0.0, min(wait, 60.0, deadline - time.monotonic())))
-        raise LLMError(self.redact(f"no answer after {self.sent} requests; the last: {last}"))
+        raise LLMError(self.redact(f"no answer after {sent} requests; the last: {last}"))
 
-    def _post(self, body: Dict[str, Any], seconds: float) -> Dict[str, Any]:
-        request = urllib.request.Request(
-            self._url + "/chat/completions",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
-        )
-        with _OPENER.open(request, timeout=min(seconds, 120.0)) as reply:
+    def _post(self, address: str, messages: List[Dict[str, str]], seconds: float) -> Any:
+        if not self._takes_system:
+            rules, task, *others = messages
+            merged = {"role": "user", "content": f"{rules['content']}\n\n{task['content']}"}
+            messages = [merged, *others]
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
+        if _is_azure(address):
+            headers = {"Content-Type": "application/json", "api-key": self._key}
+        body = {"model": self.model, "messages": messages, **self.settings}
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+        with _OPENER.open(request, timeout=seconds) as reply:
             raw = reply.read(MAX_ANSWER + 1)
         if len(raw) > MAX_ANSWER:
             raise ValueError(f"the answer is longer than {MAX_ANSWER >> 20} MiB")
-        try:
-            return json.loads(raw)
-        except ValueError:
-            raise ValueError(f"the answer is no JSON: {raw[:100]!r}") from None
+        return parse_reply(raw, MAX_ANSWER)
+
+
+def request_addresses(url: str) -> List[str]:
+    """Return where requests may go, the likeliest first; each further one after a 404.
+
+    Examples
+    --------
+    >>> request_addresses("http://h:8000/v1/")
+    ['http://h:8000/v1/chat/completions']
+    >>> request_addresses("https://h/openai/deployments/m?api-version=1")[0]
+    'https://h/openai/deployments/m/chat/completions?api-version=1'
+    >>> request_addresses("http://h:8000")
+    ['http://h:8000/v1/chat/completions', 'http://h:8000/chat/completions']
+    """
+    parts = urllib.parse.urlsplit(url)
+    path = parts.path.rstrip("/")
+    if path.endswith("/chat/completions"):
+        paths = [path]
+    elif not path:
+        paths = ["/v1/chat/completions", "/chat/completions"]
+    else:
+        paths = [path + "/chat/completions"]
+        if not re.search(r"/v\d", path):
+            paths.append(path + "/v1/chat/completions")
+    return [urllib.parse.urlunsplit(parts._replace(path=p, fragment="")) for p in paths]
+
+
+def _is_azure(address: str) -> bool:
+    parts = urllib.parse.urlsplit(address)
+    return (parts.hostname or "").endswith(".azure.com") or "api-version=" in parts.query
+
+
+def _tokens_of(messages: List[Dict[str, str]]) -> float:
+    return sum(len(m["content"].encode()) for m in messages) / BYTES_OF_TOKEN
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -286,27 +355,6 @@ def _in_time(seconds: float, call: Any) -> Any:
     return value
 
 
-def _read_answer(content: Any) -> Answer:
-    """Return the answer in a reply; ``ValueError`` where it has another form."""
-    try:
-        choice = content["choices"][0]
-        message = choice["message"]
-        text = message.get("content") or ""
-        if not isinstance(text, str):
-            # a list of parts, as some servers give it
-            text = "".join(part.get("text", "") for part in text)
-        is_refusal = bool(message.get("refusal")) or (
-            choice.get("finish_reason") == "content_filter"
-        )
-        usage = content.get("usage") or {}
-        counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
-        tokens = [c if isinstance(c, int) and c >= 0 else None for c in counts]
-    except (KeyError, IndexError, TypeError, AttributeError):
-        shown = json.dumps(content)[:100]
-        raise ValueError(f"the answer has no choices[0].message: {shown}") from None
-    return Answer(text, is_refusal, tokens[0], tokens[1])
-
-
 def _retry_after(header: Optional[str], otherwise: float) -> float:
     try:
         return max(0.0, float(header or otherwise))
@@ -325,7 +373,7 @@ def _read_json(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
-        _read_answer(content)
+        read_answer(content)
         return content
     except (OSError, ValueError):
         return None

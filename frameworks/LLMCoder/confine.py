@@ -25,31 +25,53 @@ PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER = 
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 MIN_ABI = 3
 #: Rights on files: execute, read, list; and, beside a folder, what a plain file may have.
-READ = (1 << 0) | (1 << 2) | (1 << 3)
+LIST = 1 << 3
+READ = (1 << 0) | (1 << 2) | LIST
 FILE_RIGHTS = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14)
-#: System calls by machine: the number of the architecture, then each call.
-CALLS = {
-    "x86_64": {
-        "arch": 0xC000003E, "socket": 41, "ptrace": 101, "process_vm_readv": 310,
-        "process_vm_writev": 311, "shmget": 29, "keyctl": 250, "add_key": 248,
-        "request_key": 249, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
-        "unshare": 272, "setns": 308, "memfd_create": 319, "mq_open": 240, "prlimit64": 302,
-        "clone": 56, "kill": 62, "tkill": 200, "rt_sigqueueinfo": 129, "mount": 165,
-    },
-    "aarch64": {
-        "arch": 0xC00000B7, "socket": 198, "ptrace": 117, "process_vm_readv": 270,
-        "process_vm_writev": 271, "shmget": 194, "keyctl": 219, "add_key": 217,
-        "request_key": 218, "bpf": 280, "perf_event_open": 241, "userfaultfd": 282,
-        "unshare": 97, "setns": 268, "memfd_create": 279, "mq_open": 180, "prlimit64": 261,
-        "clone": 220, "kill": 129, "tkill": 130, "rt_sigqueueinfo": 138, "mount": 40,
-    },
+#: System calls that reach outside, by name: their numbers on x86_64 and on aarch64, -1 where there
+#: is none. Sockets of any kind, tracing, namespaces, memory that no limit counts, keys, what
+#: outlives a run in the kernel, and notices of what others do.
+REFUSED = {
+    "socket": (41, 198), "ptrace": (101, 117), "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271), "keyctl": (250, 219), "add_key": (248, 217),
+    "request_key": (249, 218), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282), "unshare": (272, 97), "setns": (308, 268),
+    "memfd_create": (319, 279), "mount": (165, 40), "migrate_pages": (256, 238),
+    "move_pages": (279, 239), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "pidfd_getfd": (438, 438), "memfd_secret": (447, 447),
+    "shmget": (29, 194), "shmctl": (31, 195), "shmat": (30, 196), "shmdt": (67, 197),
+    "semget": (64, 190), "semctl": (66, 191), "semop": (65, 193), "semtimedop": (220, 192),
+    "msgget": (68, 186), "msgctl": (71, 187), "msgrcv": (70, 188), "msgsnd": (69, 189),
+    "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "inotify_init": (253, -1), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27),
+    "fanotify_init": (300, 262),
 }
-#: The same on both machines: io_uring, pidfd_getfd, memfd_secret, pidfd_send_signal.
-URING = (425, 426, 427)
-PIDFD_GETFD, MEMFD_SECRET, PIDFD_SEND_SIGNAL, CLONE3 = 438, 447, 424, 435
-EACCES, ENOSYS = 13, 38
+#: The same where Landlock does not hold signals.
+SIGNALS = {
+    "kill": (62, 129), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
+    "pidfd_send_signal": (424, 424),
+}
+#: Answered with success and not done: modes, owners, times and attributes of files, which Landlock
+#: does not know, and how others are scheduled. Programs set them in passing, as shutil.copy does.
+IGNORED = {
+    "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, -1), "fchown": (93, 55), "lchown": (94, -1), "fchownat": (260, 54),
+    "utime": (132, -1), "utimes": (235, -1), "futimesat": (261, -1), "utimensat": (280, 88),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "fremovexattr": (199, 16),
+    "setxattrat": (463, 463), "removexattrat": (466, 466), "file_setattr": (469, 469),
+    "setpriority": (141, 140), "sched_setparam": (142, 118), "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
+}
+#: Looked at or answered in a way of their own.
+CALLS = {"clone": (56, 220), "clone3": (435, 435), "prlimit64": (302, 261), "fallocate": (285, 47)}
+#: The number of the architecture, and the place in the pairs above.
+MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+EACCES, ENOSYS, EOPNOTSUPP = 13, 38, 95
 CLONE_NEWUSER = 0x10000000
 OUTPUT_KEPT = 4000
+#: What a command inherits of bwrap's tier: where bwrap says that it started, and its filter.
+TELL, FILTER = 10, 11
 #: What reads /proc twenty times a second sees what grows.
 POLL_SECONDS = 0.05
 
@@ -74,7 +96,7 @@ def supervise(spec):
     """Run the command; return why it was ended, its exit status, seconds, memory, output."""
     limits = spec["limits"]
     started = time.monotonic()
-    output, pid = start_child(spec)
+    output, told, pid = start_child(spec)
     os.set_blocking(output, False)
     head, tail, size = b"", b"", 0
     reason, status, usage = "", None, None
@@ -101,7 +123,12 @@ def supervise(spec):
             status, usage = code, used
     remove_container(spec)
     kill_descendants()
-    # what still stands in the pipe
+    # what still stands in the pipes
+    os.set_blocking(told, False)
+    try:
+        start = os.read(told, 1 << 16).decode("utf-8", "replace")
+    except OSError:
+        start = ""
     try:
         block = os.read(output, 1 << 16)
         size += len(block)
@@ -115,49 +142,143 @@ def supervise(spec):
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     if not reason and code == -signal.SIGXCPU:
         reason = "timeout"
+    text = head.decode("utf-8", "replace")
+    if spec["tier"] == "bwrap" and start[:1] in ("", "{"):
+        # it says "exit-code" of what it has started, and nobody else can
+        failed = text if code > 0 and not reason and '"exit-code"' not in start else ""
+    else:
+        failed = start
     return {
         "reason": reason,
+        "failed": failed,
         "code": code,
         "seconds": time.monotonic() - started,
         # of a container it is its client's
         "memory_mb": 0 if spec["remove"] else usage.ru_maxrss // 1024,
-        "output": head.decode("utf-8", "replace"),
+        "output": text,
         "tail": tail.decode("utf-8", "replace"),
         "output_bytes": size,
     }
 
 
 def exceeded(spec, limits, started, output_bytes):
-    """Return the limit that the command exceeds: ``timeout``, ``output``, ``disk``; or nothing."""
+    """Return the limit that the run exceeds: ``timeout``, ``output``, ``disk``, ``memory``."""
     if time.monotonic() - started > limits["seconds"]:
         return "timeout"
     if output_bytes > limits["output_mb"] << 20:
         return "output"
-    files, size = folder_size(spec["work"])
+    files, size = folder_size(spec["work"], limits["files"])
     if size > limits["work_mb"] << 20 or files > limits["files"]:
         return "disk"
+    if spec["remove"]:
+        # a container holds its memory itself, and its processes are not below this one
+        return ""
+    processes = descendants()
+    if size + unlinked_size(processes) > limits["work_mb"] << 20:
+        return "disk"
+    if memory_of(processes) > limits["memory_mb"] << 20:
+        return "memory"
     return ""
 
 
-def folder_size(folder):
-    """Return the number of files and the bytes on disk below a folder; links are not followed."""
+def folder_size(folder, most_files):
+    """Return the number of files and the bytes on disk below a folder; links are not followed.
+
+    What cannot be looked at, a path that is too long or a folder without rights, counts as more
+    files than any limit allows.
+    """
     files = size = 0
     stack = [folder]
-    while stack:
+    while stack and files <= most_files:
+        place = stack.pop()
         try:
-            entries = list(os.scandir(stack.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            files += 1
             try:
+                entries = list(os.scandir(place))
+            except PermissionError:
+                os.chmod(place, 0o700)
+                entries = list(os.scandir(place))
+            for entry in entries:
+                files += 1
                 if entry.is_dir(follow_symlinks=False):
                     stack.append(entry.path)
                 else:
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
-            except OSError:
-                pass
+        except (FileNotFoundError, NotADirectoryError):
+            # gone meanwhile
+            continue
+        except OSError:
+            return most_files + 1, size
     return files, size
+
+
+def descendants():
+    """Return the ids of all processes of the run: orphans come to this process, a subreaper."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name) as file:
+                    parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    found = {os.getpid()}
+    grows = True
+    while grows:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        grows = bool(more)
+        found |= more
+    return sorted(found - {os.getpid()})
+
+
+def memory_of(processes):
+    """Return the bytes of memory of all processes together, shared pages counted once."""
+    resident = sum(read_kilobytes(process, "status", "VmRSS:") for process in processes)
+    if len(processes) < 2:
+        return resident << 10
+    # what a fork shares with its parent stands in both; the exact count costs more
+    shares = [read_kilobytes(process, "smaps_rollup", "Pss:") for process in processes]
+    return (sum(shares) or resident) << 10
+
+
+def read_kilobytes(process, name, key):
+    """Return a figure out of a file of /proc; 0 where it cannot be read."""
+    try:
+        with open("/proc/%d/%s" % (process, name)) as file:
+            return next((int(line.split()[1]) for line in file if line.startswith(key)), 0)
+    except OSError:
+        return 0
+
+
+def unlinked_size(processes):
+    """Return the bytes of files that have lost their names and are still open or mapped."""
+    sizes = {}
+    for process in processes:
+        try:
+            handles = os.listdir("/proc/%d/fd" % process)
+        except OSError:
+            continue
+        for handle in handles:
+            path = "/proc/%d/fd/%s" % (process, handle)
+            try:
+                if os.readlink(path).endswith(" (deleted)"):
+                    about = os.stat(path)
+                    sizes[about.st_dev, about.st_ino] = about.st_blocks * 512
+            except OSError:
+                continue
+    # closed again, but mapped
+    for process in processes:
+        try:
+            with open("/proc/%d/maps" % process) as file:
+                lines = [line.split(None, 5) for line in file if line.endswith(" (deleted)\n")]
+        except OSError:
+            continue
+        for span, _, _, device, inode, _ in lines:
+            first, last = (int(end, 16) for end in span.split("-"))
+            major, minor = (int(part, 16) for part in device.split(":"))
+            key = os.makedev(major, minor), int(inode)
+            sizes.setdefault(key, 0)
+            sizes[key] = max(sizes[key], last - first)
+    return sum(sizes.values())
 
 
 def remove_container(spec):
@@ -183,21 +304,15 @@ def remove_container(spec):
 def kill_descendants():
     """Kill all children until none is left; orphans come to this process, a subreaper."""
     deadline = time.monotonic() + 5
-    me = str(os.getpid())
     while time.monotonic() < deadline:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return
-        for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
+        for process in descendants():
             try:
-                with open("/proc/%s/stat" % name) as file:
-                    parent = file.read().rsplit(")", 1)[1].split()[1]
-                if parent == me:
-                    os.kill(int(name), signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
             except OSError:
                 continue
         time.sleep(0.005)
@@ -207,25 +322,49 @@ def kill_descendants():
 
 
 def start_child(spec):
-    """Fork, confine the child and run the command; return the read end of its output, its pid."""
+    """Fork, confine the child and run the command.
+
+    Returns
+    -------
+    output, told : int
+        Read ends of what the command prints, and of what only those say who start it.
+    pid : int
+    """
     read_end, write_end = os.pipe()
+    told, tell = os.pipe()
     pid = os.fork()
     if pid:
         os.close(write_end)
-        return read_end, pid
+        os.close(tell)
+        return read_end, told, pid
     try:
         os.close(read_end)
+        os.close(told)
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(write_end, 1)
         os.dup2(write_end, 2)
+        is_bwrap = spec["tier"] == "bwrap"
+        if is_bwrap:
+            load_filter()
+        # what the command inherits beside its output: bwrap says there whether it could start
+        os.dup2(tell, TELL, inheritable=is_bwrap)
         confine(spec)
         os.chdir(spec["folder"])
         os.execve(spec["command"][0], spec["command"], spec["env"])
     except BaseException as error:
-        os.write(1, ("confinement failed: %s: %s" % (type(error).__name__, error)).encode())
+        # not on the output, where a program could say the same
+        os.write(TELL, ("%s: %s" % (type(error).__name__, error)).encode())
         os._exit(126)
+
+
+def load_filter():
+    """Leave the filter of system calls where bwrap looks for it."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, call_filter(holds_signals=True))
+    os.close(write_end)
+    os.dup2(read_end, FILTER, inheritable=True)
 
 
 def confine(spec):
@@ -237,7 +376,7 @@ def confine(spec):
     builtin = spec["tier"] == "builtin"
     if spec["uid"]:
         open_private_folders(spec["readable"] + spec["writable"])
-    ruleset = make_ruleset(spec["readable"], spec["writable"]) if builtin else None
+    ruleset = make_ruleset(spec["readable"], spec["writable"], spec["hidden"]) if builtin else None
     limits = spec["limits"]
     uid = spec["uid"]
     if uid:
@@ -260,13 +399,22 @@ def confine(spec):
         resource.setrlimit(name, (value, value))
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
-    os.closerange(3, ruleset or 3)
+    close_all_but(TELL, FILTER, ruleset)
     if ruleset is not None:
         if libc.syscall(LANDLOCK_RESTRICT, ruleset, 0):
             raise OSError(ctypes.get_errno(), "landlock_restrict_self")
         os.close(ruleset)
         filter_calls()
-    os.closerange(3, 256)
+
+
+def close_all_but(*kept):
+    """Close what this process has open beside its output."""
+    for handle in range(3, 256):
+        if handle not in kept:
+            try:
+                os.close(handle)
+            except OSError:
+                pass
 
 
 def open_private_folders(paths):
@@ -350,7 +498,7 @@ class PathRule(ctypes.Structure):
     _fields_ = [("access", ctypes.c_uint64), ("fd", ctypes.c_int32)]
 
 
-def make_ruleset(readable, writable):
+def make_ruleset(readable, writable, hidden):
     """Return a Landlock ruleset: read below these paths, write below those, and nothing else."""
     abi = landlock_abi()
     if abi < MIN_ABI:
@@ -362,46 +510,57 @@ def make_ruleset(readable, writable):
     ruleset = libc.syscall(LANDLOCK_CREATE, ctypes.byref(attr), size, 0)
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
-    for paths, rights in ((readable, READ), (writable, fs)):
-        for path in paths:
-            if not os.path.exists(path):
-                continue
-            handle = os.open(path, os.O_PATH)
-            allowed = rights if os.path.isdir(path) else rights & FILE_RIGHTS
-            rule = PathRule(allowed, handle)
-            if libc.syscall(LANDLOCK_ADD, ruleset, 1, ctypes.byref(rule), 0):
-                raise OSError(ctypes.get_errno(), path)
-            os.close(handle)
+    rules = [(path, fs) for path in writable]
+    for path in sorted(set(map(os.path.realpath, readable))):
+        rules += readable_parts(path, hidden)
+    for path, rights in rules:
+        if not os.path.exists(path):
+            continue
+        handle = os.open(path, os.O_PATH)
+        allowed = rights if os.path.isdir(path) else rights & FILE_RIGHTS
+        rule = PathRule(allowed, handle)
+        if libc.syscall(LANDLOCK_ADD, ruleset, 1, ctypes.byref(rule), 0):
+            raise OSError(ctypes.get_errno(), path)
+        os.close(handle)
     return ruleset
 
 
-def filter_calls():
-    """Refuse system calls that reach outside: sockets of any kind, tracing, namespaces, memory
-    that no limit counts, and signals where Landlock does not hold them."""
-    calls = CALLS.get(os.uname().machine)
-    if calls is None:
+def readable_parts(path, hidden):
+    """Return rules that open a path without what is hidden below: a rule cannot take away again."""
+    below = [folder for folder in hidden if (folder + "/").startswith(path + "/")]
+    if path in below:
+        return []
+    if not below:
+        return [(path, READ)]
+    rules = [(path, LIST)]
+    for entry in os.scandir(path):
+        # a link stands for another path, which is opened or hidden itself
+        if not entry.is_symlink():
+            rules += readable_parts(entry.path, below)
+    return rules
+
+
+def call_filter(holds_signals):
+    """Return a seccomp filter as bytes, eight for each line."""
+    if os.uname().machine not in MACHINES:
         raise OSError("no filter for the machine %s" % os.uname().machine)
-    refused = [
-        calls[name]
-        for name in (
-            "socket", "ptrace", "process_vm_readv", "process_vm_writev", "shmget", "keyctl",
-            "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "unshare", "setns",
-            "memfd_create", "mq_open", "mount",
-        )
-    ]
-    refused += [*URING, PIDFD_GETFD, MEMFD_SECRET]
-    if landlock_abi() < 6:
-        refused += [calls["kill"], calls["tkill"], calls["rt_sigqueueinfo"], PIDFD_SEND_SIGNAL]
+    arch, place = MACHINES[os.uname().machine]
+    calls = {name: numbers[place] for name, numbers in CALLS.items()}
+    refused = dict(REFUSED) if holds_signals else {**REFUSED, **SIGNALS}
     load, equal, above, both, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    deny, allow, kill = 0x00050000 | EACCES, 0x7FFF0000, 0x80000000
+    answer, allow, kill = 0x00050000, 0x7FFF0000, 0x80000000
+    deny = answer | EACCES
     program = [
-        (load, 0, 0, 4), (equal, 1, 0, calls["arch"]), (give, 0, 0, kill),
+        (load, 0, 0, 4), (equal, 1, 0, arch), (give, 0, 0, kill),
         (load, 0, 0, 0), (above, 0, 1, 0x40000000), (give, 0, 0, deny),
     ]
-    for number in refused:
-        program += [(equal, 0, 1, number), (give, 0, 0, deny)]
-    # glibc falls back to clone, whose flags can be looked at
-    program += [(equal, 0, 1, CLONE3), (give, 0, 0, 0x00050000 | ENOSYS)]
+    for table, outcome in ((refused, deny), (IGNORED, answer)):
+        for numbers in table.values():
+            if numbers[place] >= 0:
+                program += [(equal, 0, 1, numbers[place]), (give, 0, 0, outcome)]
+    # glibc falls back to clone, whose flags can be looked at, and to writing zeros
+    program += [(equal, 0, 1, calls["clone3"]), (give, 0, 0, answer | ENOSYS)]
+    program += [(equal, 0, 1, calls["fallocate"]), (give, 0, 0, answer | EOPNOTSUPP)]
     program += [
         (equal, 0, 4, calls["clone"]),
         (load, 0, 0, 16), (both, 0, 1, CLONE_NEWUSER), (give, 0, 0, deny), (give, 0, 0, allow),
@@ -412,13 +571,18 @@ def filter_calls():
         (load, 0, 0, 16), (equal, 1, 0, 0), (give, 0, 0, deny), (give, 0, 0, allow),
     ]
     program += [(give, 0, 0, allow)]
-    code = b"".join(struct.pack("HBBI", *line) for line in program)
+    return b"".join(struct.pack("HBBI", *line) for line in program)
+
+
+def filter_calls():
+    """Put this process under the filter."""
+    code = call_filter(holds_signals=landlock_abi() >= 6)
     buffer = ctypes.create_string_buffer(code)
 
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
 
-    whole = Program(len(program), ctypes.cast(buffer, ctypes.c_void_p))
+    whole = Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(whole), 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp")
 

@@ -53,7 +53,7 @@ def missing_container(tier):
     return lines[-1] if lines else f"{tier} cannot make an image"
 
 
-def container_command(tier, work, inside, data, readable, env, limits, uid):
+def container_command(tier, work, inside, data, readable, hidden, env, limits, uid):
     """Return the command that runs a program in a container, and the one that removes it.
 
     Parameters
@@ -65,6 +65,8 @@ def container_command(tier, work, inside, data, readable, env, limits, uid):
         A folder of the data, to read.
     readable : sequence of str
         What the program may read beside it.
+    hidden : sequence of str
+        What it may not read of that.
     env : dict
         Of the program.
     limits : Limits
@@ -100,6 +102,9 @@ def container_command(tier, work, inside, data, readable, env, limits, uid):
     command += ["--tmpfs", "/tmp:size=64m"]
     for path in _without_nested(readable):
         command += ["--mount", f"type=bind,source={os.path.realpath(path)},target={path},readonly"]
+    for path in hidden:
+        command += ["--mount", f"type=tmpfs,destination={path},tmpfs-size=4096"]
+    command += ["--shm-size", "64m"]
     command += ["--mount", f"type=bind,source={work},target={inside}"]
     if data:
         command += ["--mount", f"type=bind,source={data},target={inside}/data,readonly"]
@@ -111,9 +116,12 @@ def container_command(tier, work, inside, data, readable, env, limits, uid):
     return command, [program, "rm", "--force", name]
 
 
-def container_reason(code, output):
-    """Return why a container ended, nothing where its program ended by itself."""
-    if code in (125, 126, 127) and output.startswith(("docker: ", "Error: ")):
+def container_reason(code):
+    """Return why a container ended, nothing where its program ended by itself.
+
+    ``harness`` where it may not have started: a program may end with the same status.
+    """
+    if code in (125, 126, 127):
         return "harness"
     if code == 128 + 9:
         # of the memory's limit: nobody else kills in there

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 PARAMS = {
     "model", "submissions", "iteration_seconds", "memory_mb", "work_mb", "settings", "price",
-    "max_cost", "sandbox", "python", "tries", "request_seconds", "looks", "preset",
+    "max_cost", "sandbox", "python", "tries", "request_seconds", "looks", "preset", "feedback",
 }
 #: Preset: how many looks a run has.
 LOOKS = {"honest": 0, "agentic": 2}
@@ -49,9 +49,11 @@ def run(dataset, config):
             f"the environment of the model's programs is missing ({python}); run AMLB with -s force"
         )
     sandbox, tests = choose_sandbox(params.get("sandbox", "auto"), python)
+    sandbox.check_closed([os.path.dirname(dataset.test.path), config.output_dir])
     data = read_fold(dataset, config)
     settings = Settings(
         submissions=int(params.get("submissions", 5)),
+        feedback=params.get("feedback", "holdout"),
         looks=int(params.get("looks", LOOKS[params.get("preset", "honest")])),
         iteration_seconds=float(params.get("iteration_seconds", 600)),
         memory_mb=int(params.get("memory_mb", 4096)),
@@ -71,6 +73,7 @@ def run(dataset, config):
             run_key=run_key,
             seconds=config.max_runtime_seconds,
             packages=_packages(),
+            test_accuracy=test_accuracy(dataset, data.labels, settings.feedback),
         )
     folder = os.path.join(config.output_dir, "llm", config.name, str(config.fold))
     keep(result, folder, client, data, config, sandbox, tests, params)
@@ -81,9 +84,11 @@ def run(dataset, config):
     log.info("LLMCoder: %s, confined by %s", _told(result, client), sandbox.tier)
     chosen = result.predicted
     if chosen is None:
-        if reasons and all(reason not in NOT_THE_MODELS for reason in reasons):
+        is_models = reasons and all(reason not in NOT_THE_MODELS for reason in reasons)
+        if is_models and not result.is_broken:
             raise RuntimeError(f"no valid predictions in {_told(result, client)}")
-        raise RuntimeError(f"harness: {result.ended_by or ', '.join(reasons)}")
+        whose = "endpoint" if result.is_broken else "harness"
+        raise RuntimeError(f"{whose}: {result.ended_by or ', '.join(reasons)}")
     save_predictions(
         dataset=dataset,
         output_file=config.output_predictions_file,
@@ -107,9 +112,19 @@ def read_params(params):
         raise ValueError(f"unknown parameter {unknown[0]!r}; known: {', '.join(sorted(PARAMS))}")
     if given.get("preset", "honest") not in LOOKS:
         raise ValueError(f"preset is {given['preset']!r}; choose {' or '.join(LOOKS)}")
+    if given.get("feedback", "holdout") not in ("holdout", "test"):
+        raise ValueError(f"feedback is {given['feedback']!r}; choose holdout, or test as WeirdML has it")
     if not given.get("model"):
         raise ValueError("no model: write params model: NAME, as the endpoint calls it")
     return given
+
+
+def test_accuracy(dataset, labels, feedback):
+    """Return the function that judges by the test rows; nothing unless that is asked for."""
+    if feedback != "test":
+        return None
+    truth = dataset.test.y.iloc[:, 0].astype(str).to_numpy()
+    return lambda codes: float((np.array(labels, dtype=object)[codes] == truth).mean())
 
 
 def read_fold(dataset, config):
@@ -151,9 +166,12 @@ def keep(result, folder, client, data, config, sandbox, tests, params):
         "selected": None if result.selected is None else result.selected.number,
         "final": result.final is not None,
         "ended_by": result.ended_by,
+        "is_broken": result.is_broken,
+        "feedback": params.get("feedback", "holdout"),
         "cost": client.cost,
         "spent": client.spent,
         "requests": client.sent,
+        "lost": client.lost,
         "cached": client.cached,
     }
     _write(os.path.join(folder, "run.json"), json.dumps(entry, indent=1, sort_keys=True) + "\n")

@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import shutil
 import tempfile
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
-from .client import Client, LLMError
+from .answers import Answer, extract_code, is_refusal
+from .client import BudgetError, Client, LLMError
 from .fold_data import FoldData, plan_final, plan_rounds, write_round
 from .sandbox import Limits, Sandbox, new_work_folder, read_result, remove_work_folder
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 #: Larger scripts could hold weights that were trained elsewhere.
 MAX_SCRIPT, MAX_LINES = 64 << 10, 1000
-_BLOCK = re.compile(r"```[ \t]*([A-Za-z0-9]*)[ \t]*\r?\n(.*?)```", re.DOTALL)
 #: Where only labels were predicted, what the other classes share. Log loss then says little.
 SPREAD = 0.02
 #: Share of a run's time until the last submission; the rest is for the final program.
 FOR_SUBMISSIONS = 0.75
+#: What the model is told of the rows that judge it.
+_ROWS = {"holdout": "held-out", "test": "test"}
 #: Reasons that say nothing of the model.
 NOT_THE_MODELS = ("harness", "llm")
 
@@ -50,8 +51,10 @@ class Submission:
         From 1.
     reason : str
         Why it failed: ``no code``, ``error``, ``timeout``, ``memory``, ``output``, ``disk``,
-        ``no predictions``, ``bad predictions``, ``refused``, ``llm`` or ``harness``; empty where
-        its predictions are valid.
+        ``no predictions``, ``bad predictions``, ``cut off``, ``refused``, ``llm`` or ``harness``;
+        empty where its predictions are valid.
+    is_cut : bool
+        The answer ended at the endpoint's limit of tokens.
     held_out : float or None
         Accuracy on the hidden rows; None where there are none, or no valid predictions.
     seconds : float
@@ -66,6 +69,7 @@ class Submission:
 
     number: int
     reason: str = ""
+    is_cut: bool = False
     held_out: Optional[float] = None
     seconds: float = 0.0
     memory_mb: int = 0
@@ -84,7 +88,8 @@ class Submission:
 
     def to_json(self) -> Dict[str, Any]:
         """Return the figures, without code, texts and predictions."""
-        kept = ("number", "reason", "held_out", "seconds", "memory_mb", "tokens_in", "tokens_out")
+        kept = ["number", "reason", "is_cut", "held_out", "seconds", "memory_mb"]
+        kept += ["tokens_in", "tokens_out"]
         entry = {name: getattr(self, name) for name in kept}
         entry["seconds"] = round(self.seconds, 3)
         return entry
@@ -104,6 +109,8 @@ class Run:
     messages : list of dict
     ended_by : str
         Why the run ended before all submissions; empty otherwise.
+    is_broken : bool
+        It was the endpoint that ended it: the run says nothing of the model.
     looks : list of Submission
         Programs that looked at the data before the first submission; nothing of them is judged.
     """
@@ -113,7 +120,14 @@ class Run:
     final: Optional[Submission]
     messages: List[Dict[str, str]]
     ended_by: str = ""
+    is_broken: bool = False
     looks: List[Submission] = dataclasses.field(default_factory=list)
+
+    def end(self, error: LLMError, client: Client) -> None:
+        """Note that no further answer came."""
+        self.ended_by = client.redact(str(error))
+        # a limit of the user's is no failure of the endpoint
+        self.is_broken = not isinstance(error, BudgetError)
 
     @property
     def predicted(self) -> Optional[Submission]:
@@ -130,6 +144,9 @@ class Settings:
     submissions : int
     looks : int
         Programs that may look at the data first, without a score.
+    feedback : {'holdout', 'test'}
+        What the model is told: its accuracy on hidden training rows; or, as WeirdML does, on the
+        test rows, by which the best submission is then selected.
     iteration_seconds : float
         At most, for one program.
     memory_mb, work_mb, cores : int
@@ -137,6 +154,7 @@ class Settings:
 
     submissions: int = 5
     looks: int = 0
+    feedback: str = "holdout"
     iteration_seconds: float = 600.0
     memory_mb: int = 4096
     work_mb: int = 512
@@ -159,6 +177,7 @@ def carry_out(
     run_key: List[Any],
     seconds: float,
     packages: str = "",
+    test_accuracy: Optional[Callable[[np.ndarray], float]] = None,
 ) -> Run:
     """Let the model solve a fold.
 
@@ -176,6 +195,8 @@ def carry_out(
         For the whole run. A quarter is kept for the final program.
     packages : str
         What the environment of the programs has, for the prompt.
+    test_accuracy : callable, optional
+        Of predictions of the test rows; for ``feedback: test`` alone.
 
     Returns
     -------
@@ -183,7 +204,8 @@ def carry_out(
     """
     clock = _Clock(seconds)
     rng = np.random.default_rng(seed)
-    rounds = plan_rounds(data, rng)
+    is_literal = settings.feedback == "test"
+    rounds = [plan_final(data, rng)] if is_literal else plan_rounds(data, rng)
     final_round = plan_final(data, rng)
     base = tempfile.mkdtemp(prefix="coder-data-")
     os.chmod(base, 0o755)
@@ -197,7 +219,7 @@ def carry_out(
         run = Run([], None, None, talk)
         _take_looks(run, judged[0][1], client, sandbox, settings, run_key, clock)
         if not run.ended_by:
-            _submit(run, data, judged, client, sandbox, settings, run_key, clock)
+            _submit(run, data, judged, client, sandbox, settings, run_key, clock, test_accuracy)
         run.selected = choose(run.submissions)
         # where nothing was hidden, the chosen program has seen all rows already
         has_hidden = len(rounds) > 1 or len(rounds[0].train) < len(data.train)
@@ -238,7 +260,7 @@ def _take_looks(
         try:
             _ask(look, client, run.messages, [*run_key, f"look {number}"], left)
         except LLMError as error:
-            run.ended_by = client.redact(str(error))
+            run.end(error, client)
             return
         look.code = extract_code(look.answer)
         if look.code.strip():
@@ -261,6 +283,7 @@ def _submit(
     settings: Settings,
     run_key: List[Any],
     clock: _Clock,
+    test_accuracy: Optional[Callable[[np.ndarray], float]],
 ) -> None:
     """Ask for submissions and judge each, until all are used up, time is, or no answer comes."""
     for number in range(1, settings.submissions + 1):
@@ -271,19 +294,23 @@ def _submit(
             return
         submission = Submission(number)
         try:
-            is_refusal = _ask(submission, client, run.messages, [*run_key, number], left)
+            answer = _ask(submission, client, run.messages, [*run_key, number], left)
         except LLMError as error:
-            run.ended_by = client.redact(str(error))
+            run.end(error, client)
             return
-        if is_refusal:
-            submission.reason = "refused"
-        else:
-            allowed = min(settings.iteration_seconds, max(left, 5.0)) / len(judged)
-            judge(submission, data, judged, sandbox, settings.limits(allowed))
+        allowed = min(settings.iteration_seconds, max(left, 5.0)) / len(judged)
+        judge(submission, data, judged, sandbox, settings.limits(allowed))
+        if submission.reason == "no code":
+            if answer.is_refusal or is_refusal(answer.text):
+                submission.reason = "refused"
+            elif answer.is_cut:
+                submission.reason = "cut off"
+        if settings.feedback == "test" and submission.is_valid:
+            submission.held_out = test_accuracy(submission.codes)
         run.submissions.append(submission)
         remaining = settings.submissions - number
         if remaining:
-            text = feedback(submission, data, remaining)
+            text = feedback(submission, settings.feedback, remaining)
             run.messages.append({"role": "user", "content": text})
 
 
@@ -293,13 +320,14 @@ def _ask(
     messages: List[Dict[str, str]],
     run_key: List[Any],
     left: float,
-) -> bool:
-    """Take the next answer into the talk; return whether it was held back."""
+) -> Answer:
+    """Take the next answer into the talk."""
     answer = client.ask(messages, run_key, max(left, 30.0))
-    submission.answer = answer.text
+    submission.answer, submission.is_cut = answer.text, answer.is_cut
     submission.tokens_in, submission.tokens_out = answer.tokens_in, answer.tokens_out
-    messages.append({"role": "assistant", "content": answer.text})
-    return answer.is_refusal and not answer.text
+    # some servers refuse a talk in which somebody said nothing
+    messages.append({"role": "assistant", "content": answer.text.strip() or "(no answer)"})
+    return answer
 
 
 def _run_on_all_rows(
@@ -335,18 +363,6 @@ def choose(submissions: List[Submission]) -> Optional[Submission]:
     return max(
         valid, key=lambda s: (-1.0 if s.held_out is None else s.held_out, s.number)
     )
-
-
-def extract_code(answer: str) -> str:
-    """Return the longest block between triple backticks; nothing where there is none.
-
-    Examples
-    --------
-    >>> extract_code("So:\\n```python\\nprint(1)\\n```")
-    'print(1)\\n'
-    """
-    blocks = [body for _, body in _BLOCK.findall(answer)]
-    return max(blocks, key=len) if blocks else ""
 
 
 def judge(
@@ -387,14 +403,14 @@ def run_program(
             if outcome.reason:
                 submission.codes = submission.probabilities = None
                 return
-            try:
-                codes, probabilities = read_predictions(work, len(chosen.asked), data.labels)
-            except PredictionError as error:
-                submission.reason = error.reason
-                submission.output += f"\n{error}"
-                submission.codes = submission.probabilities = None
-                return
+            codes, probabilities = read_predictions(work, len(chosen.asked), data.labels)
+        except PredictionError as error:
+            submission.reason = error.reason
+            submission.output += f"\n{error}"
+            submission.codes = submission.probabilities = None
+            return
         except OSError as error:
+            # before the program was started: what it leaves is a PredictionError
             _blame_harness(submission, error)
             return
         finally:
@@ -444,7 +460,7 @@ def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
     try:
         raw = read_result(work, "predictions.txt", 256 * n_rows + 1024)
         extra = read_result(work, "probabilities.csv", 64 * n_rows * len(labels) + 1024)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise PredictionError("bad predictions", str(error)) from None
     if raw is None:
         raise PredictionError("no predictions", "The script wrote no results/predictions.txt.")
@@ -454,19 +470,46 @@ def read_predictions(work: str, n_rows: int, labels: List[str]) -> Any:
         raise PredictionError(
             "bad predictions", f"There are {len(texts)} predictions, {n_rows} are wanted."
         )
-    known = {label: code for code, label in enumerate(labels)}
-    for code in range(len(labels)):
-        known.setdefault(str(code), code)
+    known = {str(code): code for code in range(len(labels))}
+    if not are_codes_only(labels):
+        known.update({label: code for code, label in enumerate(labels)})
     unknown = sorted({text for text in texts if text not in known})
     if unknown:
         shown = ", ".join(repr(text[:40]) for text in unknown[:5])
         raise PredictionError(
             "bad predictions",
-            f"{shown} are no labels; write one of {', '.join(labels)}, or its code from 0 to "
-            f"{len(labels) - 1}.",
+            f"{shown} are no labels; write {_written(labels)}: {_codes(labels)}.",
         )
     codes = np.array([known[text] for text in texts])
     return codes, _read_probabilities(extra, n_rows, len(labels))
+
+
+def are_codes_only(labels: List[str]) -> bool:
+    """Whether a label reads as a number, so that a label and a code could be taken for each other.
+
+    Examples
+    --------
+    >>> are_codes_only(["1", "2.0"]), are_codes_only(["False", "True"])
+    (True, False)
+    """
+    for label in labels:
+        try:
+            float(label)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+def _written(labels: List[str]) -> str:
+    """Return what stands for a label in the predictions, in words for the prompt."""
+    if are_codes_only(labels):
+        return "the code of one label (never the label, which is a number itself)"
+    return "one label, or its code"
+
+
+def _codes(labels: List[str]) -> str:
+    return ", ".join(f"{code} = {label}" for code, label in enumerate(labels))
 
 
 def with_probabilities(submission: Submission, n_labels: int) -> np.ndarray:
@@ -484,14 +527,15 @@ def opening(
     """Return the first two messages: the rules, and the task."""
     n = len(data.train)
     judged = "A fifth of" if len(rounds) == 1 else "Each of"
-    if len(rounds[0].train) == n:
+    if settings.feedback == "test":
+        how = "Your score is the accuracy on the test rows."
+    elif len(rounds[0].train) == n:
         how = "There are too few labelled rows for a score: you are told whether predictions serve."
     else:
         how = (
             f"{judged} the labelled rows were held out and stand among the rows of the test files; "
             "your score is the accuracy on them."
         )
-    labels = ", ".join(f"{code} = {label}" for code, label in enumerate(data.labels))
     statement = data.about.get("statement") or "A table: predict the label of each test row."
     looks = _prompt("looks.md").format(looks=settings.looks) + "\n" if settings.looks else ""
     system = _prompt("system.md").format(
@@ -502,23 +546,51 @@ def opening(
         packages=packages or "numpy, scipy, pandas, scikit-learn",
         cores=settings.cores,
         lines=MAX_LINES,
+        written=_written(data.labels),
     )
     task = _prompt("task.md").format(
-        statement=statement, files="\n".join(f"- {line}" for line in lines), labels=labels, how=how
+        statement=statement, files="\n".join(f"- {line}" for line in lines), labels=_codes(data.labels), how=how,
+        example=example(lines),
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": task}]
 
 
-def feedback(submission: Submission, data: FoldData, remaining: int) -> str:
+def example(lines: List[str]) -> str:
+    """Return a program that reads every file of a round, and writes predictions of nothing."""
+    read = []
+    for line in lines:
+        path = line.partition(":")[0]
+        name, ending = os.path.splitext(os.path.basename(path))
+        how = {
+            ".npy": f'np.load("{path}")',
+            ".csv": f'pd.read_csv("{path}")',
+            ".txt": f'open("{path}", encoding="utf-8").read().split("\\n")[:-1]',
+        }.get(ending)
+        if how:
+            read.append(f"{name} = {how}")
+    return "\n".join(
+        [
+            "import numpy as np",
+            "import pandas as pd",
+            *read,
+            "codes = np.zeros(len(test_features), dtype=int)  # your predictions",
+            'np.savetxt("results/predictions.txt", codes, fmt="%d")',
+        ]
+    )
+
+
+def feedback(submission: Submission, rows: str, remaining: int) -> str:
     """Return what the model is told of a submission."""
     if submission.is_valid and submission.held_out is None:
         verdict = "Your predictions are valid."
     elif submission.is_valid:
-        verdict = f"Your accuracy on the held-out rows: {submission.held_out:.4f}."
+        verdict = f"Your accuracy on the {_ROWS[rows]} rows: {submission.held_out:.4f}."
     elif submission.reason in NOT_THE_MODELS:
         verdict = "Your script could not be run, by no fault of yours."
     else:
         verdict = f"No valid predictions ({submission.reason}), which counts as accuracy 0."
+    if submission.is_cut:
+        verdict += " Your answer was cut off at the endpoint's limit of tokens: write less."
     return _prompt("feedback.md").format(
         output=submission.output or "(nothing)", verdict=verdict, remaining=remaining
     )

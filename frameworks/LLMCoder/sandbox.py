@@ -18,14 +18,18 @@ a program leaves behind. Started as root, programs run as an unprivileged user.
 from __future__ import annotations
 
 import dataclasses
+import glob
 import json
 import os
+import pwd
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 
+from .confine import FILTER, TELL
 from .containers import (
     CONTAINERS,
     client_environment,
@@ -38,6 +42,14 @@ TIERS = ("bwrap", "builtin", *CONTAINERS)
 #: What the dynamic loader and Python read, beside the environment itself.
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+#: Data sets of packages and of the system, which programs do not get to see.
+PACKAGE_PLACES = ("lib*/python3*/*-packages", "local/lib/python3*/*-packages", "Lib/site-packages")
+DATA_PLACES = ("lib*/R", "share/R", "share/dataset*", "*nltk_data", "share/*nltk_data")
+DATA_NAME = re.compile(r"(^|_)(data|datasets?|sample_?data)$")
+DATA_ENDINGS = (
+    ".csv", ".csv.gz", ".tsv", ".npy", ".npz", ".arff", ".arff.gz", ".parquet", ".feather", ".jpg",
+    ".jpeg", ".png", ".pkl", ".pkl.gz", ".mat", ".h5", ".rda", ".rds", ".xlsx",
+)
 #: The work folder as programs of bwrap see it, and as all outputs name it.
 INSIDE = "/coder"
 #: A range that systemd sets aside for short-lived users; each process of ours takes another.
@@ -109,12 +121,31 @@ class Sandbox:
     tier : {'bwrap', 'builtin', 'podman', 'docker', 'none'}
     python : str
         The interpreter that runs the programs; its environment is readable, nothing else.
+
+    Raises
+    ------
+    SandboxError
+        The interpreter does not start, or its environment holds the home or this folder.
     """
 
     def __init__(self, tier, python=sys.executable):
         self.tier = tier
-        self.python = os.path.abspath(python)
-        self.readable = environment_folders(self.python)
+        self.python, self.readable = find_environment(os.path.abspath(python))
+        self.hidden = data_folders((*SYSTEM, *self.readable))
+        self.check_closed([*homes(), HERE])
+
+    def check_closed(self, closed):
+        """Raise where what programs may read holds what they must not, such as the test rows."""
+        if self.tier == "none":
+            return
+        for folder in (*SYSTEM, *self.readable):
+            for path in filter(os.path.exists, closed):
+                if is_inside(os.path.realpath(path), os.path.realpath(folder)):
+                    raise SandboxError(
+                        f"{folder} is open to the programs of {self.python} and holds {path}: they "
+                        "could read keys and test rows there; use an environment in a folder of "
+                        "its own (python -m venv FOLDER)"
+                    )
 
     def run(self, work, limits=Limits(), data=None, flags=("-I", "-u")):
         """Run ``main.py`` of a work folder.
@@ -154,6 +185,7 @@ class Sandbox:
                 inside=inside,
                 data=data,
                 readable=[*SYSTEM, *self.readable],
+                hidden=self.hidden,
                 env=env,
                 limits=limits,
                 uid=uid,
@@ -171,6 +203,7 @@ class Sandbox:
             "limits": limits.to_json(),
             "readable": [*SYSTEM, *DEVICES, *self.readable, *([data] if data else [])],
             "writable": [work, "/dev/null"],
+            "hidden": self.hidden,
         }
         supervisor = [sys.executable, "-I", "-S", os.path.join(HERE, "confine.py")]
         try:
@@ -187,6 +220,14 @@ class Sandbox:
             return Outcome("harness", f"{type(error).__name__}: {error}", 0.0, 0)
         return self._outcome(report, work)
 
+    def works(self):
+        """Whether a harmless program runs."""
+        work = new_work_folder("print(1)")
+        try:
+            return self.run(work, Limits(seconds=30.0)).output == "1\n"
+        finally:
+            remove_work_folder(work)
+
     def _outcome(self, report, work):
         output = report["output"]
         left_out = report["output_bytes"] - len(output) - len(report["tail"])
@@ -196,15 +237,16 @@ class Sandbox:
         # the folder's random name would make every answer of the model another one
         output = output.replace(work, INSIDE)
         reason = report["reason"]
+        if report["failed"]:
+            reason, output = "harness", f"The confinement failed: {report['failed']}"
         if not reason and self.tier in CONTAINERS:
-            reason = container_reason(report["code"], output)
+            reason = container_reason(report["code"])
+            # what the client says a program can say as well: if a harmless one runs, it was one
+            if reason == "harness" and self.works():
+                reason = "error"
         if not reason and report["code"]:
             reason = "error"
-            if report["code"] == 126 and output.startswith("confinement failed"):
-                reason = "harness"
-            elif report["code"] == 1 and output.startswith("bwrap: "):
-                reason = "harness"
-            elif "MemoryError" in output[-400:] or "std::bad_alloc" in output[-400:]:
+            if "MemoryError" in output[-400:] or "std::bad_alloc" in output[-400:]:
                 reason = "memory"
         return Outcome(reason, output, report["seconds"], report["memory_mb"])
 
@@ -213,6 +255,7 @@ class Sandbox:
         if program is None:
             raise SandboxError("bubblewrap is not installed (bwrap)")
         command = [program, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+        command += ["--json-status-fd", str(TELL), "--seccomp", str(FILTER)]
         for name, value in env.items():
             command += ["--setenv", name, value]
         command += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
@@ -226,26 +269,89 @@ class Sandbox:
         for path in ("/etc/ld.so.cache", "/etc/localtime", *self.readable):
             if os.path.exists(path) and not path.startswith("/usr/"):
                 command += ["--ro-bind", path, path]
+        for path in self.hidden:
+            command += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
         command += ["--bind", work, INSIDE]
         if data:
             command += ["--ro-bind", data, INSIDE + "/data"]
+        # these are memory, which no limit of a process counts
+        command += ["--size", str(64 << 20), "--tmpfs", "/dev/shm"]
+        command += ["--remount-ro", "/dev", "--remount-ro", "/"]
         return command + ["--chdir", INSIDE, "--"]
 
 
-def environment_folders(python):
-    """Return the folders that an interpreter reads: its own, and that of the one it stands on."""
-    code = "import sys; print(sys.prefix); print(sys.base_prefix)"
-    done = subprocess.run(
-        [python, "-I", "-S", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+def find_environment(python):
+    """Return the interpreter itself, and the folders and files that it reads.
+
+    The word may be a link, or a script that starts one of several versions: the interpreter says
+    what it is and where its prefixes are. Nothing above them is opened.
+    """
+    # with site, which tells a virtual environment from what it stands on
+    code = (
+        "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.exec_prefix, "
+        "sys.base_prefix, sys.base_exec_prefix]))"
     )
-    if done.returncode:
-        raise SandboxError(f"{python} does not start: {done.stderr.decode()[-300:]}")
-    folders = done.stdout.decode().split("\n")[:2]
-    # the folder of a virtual environment holds bin/python, a link into the other one
-    outside = os.path.dirname(os.path.dirname(python))
-    folders += [outside, os.path.dirname(os.path.dirname(os.path.realpath(python)))]
-    kept = [os.path.realpath(folder) for folder in folders] + folders
-    return sorted({folder for folder in kept if folder not in ("/", "/usr", "")})
+    done = subprocess.run(
+        [python, "-I", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        program, *prefixes = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.decode("utf-8", "replace")[-300:].strip()
+        raise SandboxError(f"{python} is no interpreter that starts: {said}") from None
+    # a virtual environment is known by the folder of the link, all others by what it leads to
+    if prefixes[0] == prefixes[2]:
+        program = os.path.realpath(program)
+    paths = {*prefixes, *map(os.path.realpath, prefixes)}
+    if not any(is_inside(os.path.realpath(program), path) for path in paths):
+        paths.add(os.path.realpath(program))
+    return program, sorted(paths - {"/usr"})
+
+
+def data_folders(opened):
+    """Return the folders of data sets below what is opened: answers to tasks made of these.
+
+    Of packages it is what stands in a folder called after data and holds files of rows or images;
+    the folder's programs, as those of ``sklearn.datasets``, stay.
+    """
+    found = set()
+    for root in {os.path.realpath(path) for path in opened}:
+        for pattern in DATA_PLACES:
+            found.update(glob.glob(os.path.join(root, pattern)))
+        for pattern in PACKAGE_PLACES:
+            for packages in glob.glob(os.path.join(root, pattern)):
+                found.update(_data_below(packages))
+    whole = {os.path.realpath(path) for path in found}
+    return sorted(p for p in whole if not any(is_inside(p, other) for other in whole - {p}))
+
+
+def _data_below(packages):
+    """Yield the folders of data of packages, outermost first; nothing below one is looked at."""
+    for folder, names, files in os.walk(packages):
+        steps = folder[len(packages) :].split(os.sep)
+        if not any(DATA_NAME.search(step) for step in steps):
+            continue
+        # tests keep theirs in many folders
+        is_of_tests = DATA_NAME.search(steps[-1]) and {"test", "tests"} & set(steps)
+        if is_of_tests or any(file.endswith(DATA_ENDINGS) for file in files):
+            names.clear()
+            yield folder
+
+
+def homes():
+    """Return the home folders of whoever runs this: of the settings, and of the system."""
+    found = {os.path.expanduser("~")}
+    try:
+        found.add(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        # a container may run as a user that nobody has written down
+        pass
+    return sorted(found)
+
+
+def is_inside(path, folder):
+    """Whether a path is a folder or stands below it; both without links."""
+    return os.path.commonpath([path, folder]) == folder
 
 
 def program_environment(work, limits):
@@ -276,13 +382,9 @@ def new_work_folder(code, parent=None):
 
 
 def remove_work_folder(work):
-    """Remove a work folder, also one whose program took away its own rights."""
-    for folder, names, _ in os.walk(work):
-        for name in names:
-            path = os.path.join(folder, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(work, ignore_errors=True)
+    """Remove a work folder, also one whose program took away its own rights, or nested deeply."""
+    for command in (["chmod", "-R", "u+rwx", work], ["rm", "-rf", work]):
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def give_away(work):
@@ -316,10 +418,13 @@ def read_result(work, name, max_bytes):
     finally:
         if folder is not None:
             os.close(folder)
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(file.fileno())
+    try:
+        about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
             raise ValueError(f"results/{name} is a link or no plain file")
         if about.st_size > max_bytes:
             raise ValueError(f"results/{name} has {about.st_size} bytes, at most {max_bytes} serve")
-        return file.read(max_bytes)
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return file.read(max_bytes)
+    finally:
+        os.close(handle)

@@ -6,6 +6,7 @@ serves until it is ended:  python tests/helpers/loopback_llm.py PORT
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import threading
@@ -115,9 +116,12 @@ class Endpoint:
     url : str
     faults : list
         What to do in place of the next answers: 429, 500, 401, 302, ``cut``, ``html``, ``slow``,
-        ``endless``, ``no usage``; None answers.
+        ``endless``, ``no usage``, ``gzip``, ``stream``, ``ollama``, ``no system``,
+        ``cached tokens``, ``length``, ``empty``; None answers.
     requests : int
     keys : set of str
+    asked, paths, headers : list
+        Of every request.
     """
 
     def __init__(self) -> None:
@@ -125,6 +129,29 @@ class Endpoint:
         self.faults: list[object] = []
         self.requests = 0
         self.keys: set[str] = set()
+        self.asked: list[dict] = []
+        self.paths: list[str] = []
+        self.headers: list[dict] = []
+
+
+def as_stream(reply: dict, kind: str) -> bytes:
+    """Return a reply as the chunks of a stream, four characters each."""
+    text = reply["choices"][0]["message"]["content"]
+    chunks: list[dict] = []
+    for start in range(0, len(text), 4):
+        part = {"content": text[start : start + 4]}
+        chunk = (
+            {"choices": [{"delta": part}]} if kind == "stream" else {"message": part}
+        )
+        chunks.append(chunk)
+    chunks.append(
+        {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": reply["usage"]}
+    )
+    begin, end = ("data: ", "\n\n") if kind == "stream" else ("", "\n")
+    lines = [begin + json.dumps(chunk) + end for chunk in chunks]
+    if kind == "stream":
+        lines += ["data: [DONE]\n\n"]
+    return "".join(lines).encode()
 
 
 @contextmanager
@@ -140,6 +167,12 @@ def serve(port: int = 0) -> Iterator[Endpoint]:
             state.requests += 1
             state.keys.add(self.headers.get("Authorization", ""))
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.asked.append(body)
+            state.paths.append(self.path)
+            state.headers.append(dict(self.headers))
+            if not self.path.partition("?")[0].endswith("/v1/chat/completions"):
+                self.send_error(404)
+                return
             fault = state.faults.pop(0) if state.faults else None
             try:
                 self._reply(body, fault)
@@ -156,12 +189,22 @@ def serve(port: int = 0) -> Iterator[Endpoint]:
                 # servers have been seen to repeat the key in an error
                 self.wfile.write(self.headers["Authorization"].encode())
                 return
+            if fault == "no system" and body["messages"][0]["role"] == "system":
+                self.send_response(400)
+                self.end_headers()
+                self.wfile.write(b'{"error": {"message": "System role not supported"}}')
+                return
             if fault == "slow":
                 time.sleep(1.0)
             out = (
                 b"<html>proxy</html>" if fault == "html" else self._answer(body, fault)
             )
             self.send_response(200)
+            if fault == "gzip":
+                self.send_header("Content-Encoding", "gzip")
+                out = gzip.compress(out)
+            if fault in ("stream", "ollama"):
+                out = as_stream(json.loads(out), fault)
             length = len(out)
             if fault == "cut":
                 out = out[: length // 2]
@@ -193,6 +236,15 @@ def serve(port: int = 0) -> Iterator[Endpoint]:
                     "prompt_tokens": asked // 4,
                     "completion_tokens": len(text) // 4,
                 }
+            if fault in ("length", "empty"):
+                [choice] = content["choices"]
+                choice["message"]["content"] = (
+                    "```python\nimport" if fault == "length" else None
+                )
+                choice["finish_reason"] = "length" if fault == "length" else "stop"
+            if fault == "cached tokens":
+                cached = {"cached_tokens": content["usage"]["prompt_tokens"]}
+                content["usage"]["prompt_tokens_details"] = cached
             return json.dumps(content).encode()
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

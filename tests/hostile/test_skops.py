@@ -2,12 +2,14 @@
 
 import io
 import json
+import subprocess
 import sys
 import zipfile
 import zlib
-from inspect import signature
+from inspect import Parameter, signature
 from types import ModuleType
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,9 @@ import sklearn
 from scipy.sparse import csr_matrix, save_npz
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import OPTICS, FeatureAgglomeration
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -26,10 +30,12 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
 )
-from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import RFE, SelectKBest, f_classif
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
@@ -40,7 +46,8 @@ from sklearn.linear_model import (
     Ridge,
     SGDClassifier,
 )
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
@@ -54,11 +61,14 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import Bunch
+from sklearn.utils.discovery import all_estimators
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models.files import load_model
 from amlb_ext.models.skops_files import UnpackLimits, load_skops
+from amlb_ext.models.skops_parameters import NAMES_AND_VALUES, check_parameters
 from amlb_ext.models.skops_types import loss_classes
 
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
@@ -485,3 +495,165 @@ def test_a_boosted_tree_that_leads_outside_of_itself(tmp_path, rows, name, value
     skops_io.dump(model, path)
     with pytest.raises(ModelError, match="nodes are damaged"):
         load_model(path, trust_pickle=False)
+
+
+# parameters: a listed type that would read, write or call something when it is fitted again
+
+
+class Opened:
+    """A stranger's file in a cache: loading it leaves a mark."""
+
+    def __reduce__(self):
+        return (open, ("ran", "w"))
+
+
+def vectorized(**params):
+    return make_pipeline(HashingVectorizer(n_features=4, **params), Ridge())
+
+
+def beside(model, **attributes):
+    for key, value in attributes.items():
+        model.__dict__[key] = value
+    return model
+
+
+#: What opens, makes or calls something once it is cloned and fitted; by what the error names.
+ACTING = {
+    "memory": make_pipeline(StandardScaler(), Ridge(), memory="cache"),
+    "memory of an inner pipeline": BaggingRegressor(
+        make_pipeline(StandardScaler(), Ridge(), memory="cache")
+    ),
+    "memory in a union": make_union(
+        make_pipeline(StandardScaler(), PCA(1), memory=b"cache"), StandardScaler()
+    ),
+    "memory of a step": make_pipeline(FeatureAgglomeration(2, memory="cache"), Ridge()),
+    "memory by a search": GridSearchCV(
+        make_pipeline(StandardScaler(), Ridge()), {"memory": ["cache"]}
+    ),
+    "memory by a search of a step": GridSearchCV(
+        make_pipeline(FeatureAgglomeration(2), Ridge()),
+        [{"featureagglomeration__memory": ["cache"]}],
+    ),
+    "memory by chance": RandomizedSearchCV(
+        make_pipeline(StandardScaler(), Ridge()), {"memory": ["cache"]}, n_iter=1
+    ),
+    "memory by an ensemble": beside(
+        BaggingRegressor(make_pipeline(StandardScaler(), Ridge())),
+        estimator_params=("memory",),
+    ),
+    "memory of clusters": OPTICS(memory="cache"),
+    "memory that answers": make_pipeline(Ridge(), memory=Bunch(cache=np.exp)),
+    "input": vectorized(input="filename"),
+    "input of a file": vectorized(input="file"),
+    "input in an array": vectorized(input=np.array("filename")),
+    "input by a search": GridSearchCV(
+        vectorized(), {"hashingvectorizer__input": ["filename"]}
+    ),
+    "input of a step that a search exchanges": GridSearchCV(
+        make_pipeline(Ridge()), {"ridge": [HashingVectorizer()], "ridge__input": ["filename"]}
+    ),
+    "memory of the rest": ColumnTransformer(
+        [], remainder=make_pipeline(StandardScaler(), memory="cache")
+    ),
+    "encoding": vectorized(encoding="../codec"),
+    "pre_dispatch": GridSearchCV(
+        Ridge(), {"alpha": [1]}, pre_dispatch="__import__('os').getpid()"
+    ),
+    "scoring": GridSearchCV(Ridge(), {"alpha": [1]}, scoring="os.abort"),
+    "metric": KNeighborsClassifier(metric="os.abort"),
+    "a metric's parameters": KNeighborsClassifier(metric_params={"out": "cache"}),
+    "importance_getter": RFE(Ridge(), importance_getter="__class__.__init__"),
+    "keywords of a function": FunctionTransformer(np.exp, kw_args={"dtype": "cache"}),
+    "a function where none belongs": Ridge(solver=np.exp),
+    "response_method": beside(make_scorer(f1_score), _response_method="set_params"),
+    "a method": beside(Ridge(), fit=np.exp),
+    "a clone": beside(Ridge(), __sklearn_clone__=np.exp),
+    "what may be": beside(vectorized(), _parameter_constraints={}),
+    "an attribute": beside(Ridge(), cached="cache"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ACTING.values(), ids=ACTING)
+def test_a_parameter_that_acts_is_refused_by_name(tmp_path, monkeypatch, model):
+    (tmp_path / "cache").mkdir()
+    joblib.dump(Opened(), tmp_path / "cache" / "output.pkl")
+    monkeypatch.chdir(tmp_path)
+    skops_io.dump(model, tmp_path / "m.skops")
+    with pytest.raises(ModelError, match="not on the list") as caught:
+        load_model(tmp_path / "m.skops", trust_pickle=False)
+    assert "\n" not in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "m.skops"]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_no_parameter_of_any_estimator_takes_a_path():
+    """Whatever scikit-learn adds: a text is a word that it declares, or a name of the table."""
+    path = "cache/here"
+    taken = set()
+    for _, estimator in all_estimators():
+        parameters = signature(estimator).parameters
+        needed = {
+            key: None
+            for key in parameters
+            if parameters[key].default is Parameter.empty
+        }
+        for key in parameters:
+            for value in (path, path.encode(), [path], {"a": path}, np.array([path])):
+                model = estimator(**{**needed, key: value})
+                try:
+                    check_parameters(model, "m.skops")
+                except ModelError:
+                    continue
+                taken.add(key)
+    assert taken <= NAMES_AND_VALUES
+
+
+FOOTPRINTS = """
+import os, sys, sysconfig
+from pathlib import Path
+import numpy as np
+from sklearn.base import clone
+from amlb_ext.models.files import load_model
+
+rng = np.random.default_rng(0)
+X, y = rng.random((40, 3)), np.arange(40) % 2
+models = [load_model(Path(path), trust_pickle=False) for path in sys.argv[1:]]
+seen = []
+EVENTS = ("open", "exec", "import", "subprocess.", "socket.", "shutil.", "pickle.", "os.mkdir",
+          "os.rename", "os.remove", "os.symlink", "os.system")
+INSTALLED = tuple({sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()})
+
+def watch(event, arguments):
+    if event.startswith(EVENTS) and not str((*arguments, "")[0]).startswith(INSTALLED):
+        seen.append((event, arguments[:1]))
+
+for model in models:
+    # once before, for what is imported late
+    clone(model).fit(X, y).predict(X)
+sys.addaudithook(watch)
+for model in models:
+    clone(model).fit(X, y).predict(X)
+print([one for one in seen if one[0] != "exec" or "<string>" not in str(one)], os.listdir("."))
+"""
+
+
+def test_a_clone_that_is_fitted_again_touches_no_file(tmp_path):
+    rng = np.random.default_rng(0)
+    models = [
+        make_pipeline(StandardScaler(), FeatureAgglomeration(2), LogisticRegression()),
+        RandomForestClassifier(3),
+        GridSearchCV(make_pipeline(PCA(2), SVC()), {"svc__C": [1, 2]}, cv=2, scoring="f1"),
+        StackingClassifier([("a", KNeighborsClassifier()), ("b", GaussianNB())], cv=2),
+    ]  # fmt: skip
+    files = []
+    for model in models:
+        files.append(str(tmp_path / f"{len(files)}.skops"))
+        skops_io.dump(model.fit(rng.random((40, 3)), np.arange(40) % 2), files[-1])
+    (tmp_path / "empty").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", FOOTPRINTS, *files],
+        cwd=tmp_path / "empty",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "[] []", done.stderr[-2000:]

@@ -11,7 +11,9 @@ import yaml
 from exhaustive import first_of
 
 from amlb_ext.cli import main
+from amlb_ext.cli.terminal import guarded_streams, write_commands
 from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import DataError, SourceError, SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.sources import open_specs
@@ -169,3 +171,32 @@ def test_names_that_come_another_way(tmp_path):
     frame.columns = pd.Index([LATIN, "y"], dtype=object)
     with pytest.raises(DataError, match="the name of the column"):
         make_task(frame, "y", name="t")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "::error::x",
+        "  ::set-output name=a::b",
+        "a\n::stop-commands::x",
+        "##[error]x",
+        "##vso[a]b",
+        "\t::x",
+    ],
+)
+def test_a_name_is_no_command_to_the_service_that_reads_the_output(name, capsys):
+    """What GitHub and Azure do with a line of standard output that begins so."""
+    with guarded_streams():
+        print(name)
+        print("- ", name, sep="")
+        # what is meant as one goes its own way
+        write_commands(sys.stdout, ["::notice::ours"])
+    printed = capsys.readouterr().out
+    *foreign, ours = printed.splitlines()
+    assert ours == "::notice::ours"
+    for line in foreign:
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+        assert "##vso[" not in line
+    # and what begins otherwise is as it was
+    assert escape_controls("a::b # ## c") == "a::b # ## c"

@@ -31,11 +31,102 @@ def test_passing_faults_are_tried_again(endpoint, environ, tmp_path, fault):
     assert (client.sent, endpoint.requests) == (2, 2)
 
 
-def test_a_slow_answer_and_one_without_end_are_left(endpoint, environ, tmp_path):
-    endpoint.faults = ["slow", "endless"]
-    client = make(tmp_path, environ, request_seconds=0.5)
+def test_a_slow_answer_is_waited_for_and_asked_once(endpoint, environ, tmp_path):
+    endpoint.faults = ["slow"]
+    client = make(tmp_path, environ)
     assert "looking" in client.ask(MESSAGES, [0], 30).text
+    assert (client.sent, client.lost) == (1, 0)
+    # no limit below the documented one
+    assert client.request_seconds == 600
+    endpoint.faults = ["slow"]
+    price = {"input": 1e-3, "output": 1e-3}
+    hurried = make(tmp_path, environ, request_seconds=0.3, price=price, max_cost=9.0)
+    with pytest.raises(LLMError, match="asked once"):
+        hurried.ask(MESSAGES, [1], 30)
+    # an endpoint bills what it was asked, and may answer at length
+    assert (hurried.sent, hurried.lost) == (1, 1)
+    assert hurried.spent > 1
+    with pytest.raises(BudgetError, match="this process"):
+        make(tmp_path, environ, price=price, max_cost=1.0).ask(MESSAGES, [2], 30)
+
+
+def test_an_answer_without_end_is_left(endpoint, environ, tmp_path):
+    endpoint.faults = ["endless"]
+    client = make(tmp_path, environ, price={"input": 1e-6, "output": 1e-6})
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    assert (client.sent, client.lost) == (2, 1)
+    assert client.spent > client.cost
+
+
+@pytest.mark.parametrize(
+    "limit", ["nan", ".inf", float("nan"), float("inf"), -1, True, "2"]
+)
+def test_a_limit_that_is_none_sends_nothing(endpoint, environ, tmp_path, limit):
+    price = {"input": 1e-6, "output": 1e-6}
+    with pytest.raises(LLMError, match="max_cost is"):
+        make(tmp_path, environ, price=price, max_cost=limit)
+    for name in ("input", "output", "cached"):
+        with pytest.raises(LLMError, match=f"price {name} is"):
+            make(tmp_path, environ, price={**price, name: limit}, max_cost=1.0)
+    assert endpoint.requests == 0
+
+
+@pytest.mark.parametrize("fault", ["cut", "html", "gzip", "stream", "ollama"])
+def test_answers_that_are_packed_or_streamed(endpoint, environ, tmp_path, fault):
+    endpoint.faults = [fault]
+    client = make(tmp_path, environ, price={"input": 1e-6, "output": 1e-6})
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    is_lost = fault in ("cut", "html")
+    assert (client.sent, client.lost) == (1 + is_lost, is_lost)
+    assert (client.spent > client.cost) == is_lost
+
+
+def test_a_server_without_a_system_role(endpoint, environ, tmp_path):
+    endpoint.faults = ["no system"] * 2
+    client = make(tmp_path, environ)
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    assert [m["role"] for m in endpoint.asked[-1]["messages"]] == ["user"]
+    assert endpoint.asked[-1]["messages"][0]["content"] == "rules\n\ntask"
+    # the second answer is asked for in this way at once
+    endpoint.faults = ["no system"]
+    client.ask(MESSAGES, [1], 30)
     assert client.sent == 3
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["/v1", "/v1/", "", "/", "/v1/chat/completions", "/v1?api-version=2024-06-01"],
+)
+def test_addresses_as_servers_have_them(endpoint, environ, tmp_path, ending):
+    environ["HARDSYNTH_LLM_URL"] = endpoint.url.removesuffix("/v1") + ending
+    client = make(tmp_path, environ)
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    path, _, query = endpoint.paths[-1].partition("?")
+    assert path == "/v1/chat/completions"
+    # what Azure has in its addresses goes with its header
+    assert (query == "api-version=2024-06-01") == ("?" in ending)
+    names = {name.lower() for name in endpoint.headers[-1]}
+    assert names & {"api-key", "authorization"} == {
+        "api-key" if query else "authorization"
+    }
+
+
+def test_a_path_that_is_not_known_is_tried_with_the_version(
+    endpoint, environ, tmp_path
+):
+    environ["HARDSYNTH_LLM_URL"] = endpoint.url.removesuffix("/v1") + "/proxy"
+    client = make(tmp_path, environ, tries=1)
+    assert "looking" in client.ask(MESSAGES, [0], 30).text
+    assert endpoint.paths == ["/proxy/chat/completions", "/proxy/v1/chat/completions"]
+
+
+def test_cached_tokens_have_their_own_price(endpoint, environ, tmp_path):
+    endpoint.faults = ["cached tokens"]
+    price = {"input": 1.0, "output": 0.0, "cached": 0.25}
+    client = make(tmp_path, environ, price=price)
+    answer = client.ask(MESSAGES, [0], 30)
+    assert answer.tokens_cached == answer.tokens_in
+    assert client.cost == client.spent == pytest.approx(0.25 * answer.tokens_in)
 
 
 @pytest.mark.parametrize("fault", [401, 302])

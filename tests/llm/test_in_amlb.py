@@ -120,8 +120,7 @@ def test_the_same_again_without_the_server_byte_for_byte(folder):
         assert first == coder_files(folder, "again", name)
         # the folds are different runs
         assert len(first) == 2
-    predictions = "predictions_final.csv"
-    assert len(set(coder_files(folder, "results", predictions).values())) == 2
+    assert len(set(coder_files(folder, "results", "transcript.json").values())) == 2
 
 
 def test_the_key_is_in_no_file(folder):

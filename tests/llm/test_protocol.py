@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 import loopback_llm
@@ -13,10 +14,12 @@ from LLMCoder.client import Client
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.fold_data import FoldData, plan_final, plan_rounds, write_round
 from LLMCoder.protocol import (
+    PredictionError,
     Settings,
     carry_out,
     choose,
     extract_code,
+    opening,
     read_predictions,
     with_probabilities,
 )
@@ -25,7 +28,17 @@ from LLMCoder.sandbox import Outcome, Sandbox, new_work_folder
 PLAIN = Sandbox("none", sys.executable)
 
 
-def go(data, environ, tmp_path, *, model, sandbox=PLAIN, seconds=200.0, **settings):
+def go(
+    data,
+    environ,
+    tmp_path,
+    *,
+    model,
+    sandbox=PLAIN,
+    seconds=200.0,
+    test_accuracy=None,
+    **settings,
+):
     client = Client(
         model,
         str(tmp_path / "cache"),
@@ -42,6 +55,7 @@ def go(data, environ, tmp_path, *, model, sandbox=PLAIN, seconds=200.0, **settin
         seed=3,
         run_key=[1, "task", 0],
         seconds=seconds,
+        test_accuracy=test_accuracy,
     )
     return run, client
 
@@ -91,7 +105,7 @@ def test_wrong_formats_are_named_to_the_model(small_fold, endpoint, environ, tmp
     assert reasons(run) == ["bad predictions"] * 4 + [""]
     told = [m["content"] for m in run.messages if m["role"] == "user"]
     assert "3 predictions, 160 are wanted" in told[1]
-    assert "'9' are no labels; write one of c0_no, c1_yes" in told[2]
+    assert "'9' are no labels; write one label, or its code: 0 = c0_no" in told[2]
 
 
 def test_time_is_divided_and_a_run_ends_with_what_it_has(
@@ -117,7 +131,9 @@ def test_the_server_dying_ends_the_run_with_what_it_has(
     run, _ = go(small_fold[0], environ, tmp_path, model="quick")
     assert len(run.submissions) == 4
     assert run.selected.number == 4
-    assert "no answer" in run.ended_by
+    # of this answer, not of all that were asked for
+    assert "no answer after 2 requests" in run.ended_by
+    assert run.is_broken
 
 
 def test_hostile_answers_see_nothing(small_fold, endpoint, environ, tmp_path):
@@ -160,6 +176,56 @@ def test_what_the_harness_breaks_is_not_the_models(
     broken = Broken("none", sys.executable)
     run, _ = go(small_fold[0], environ, tmp_path, model="quick", sandbox=broken)
     assert reasons(run) == ["no code", "harness", "harness", "harness", "harness"]
+
+
+def test_the_literal_protocol_tells_and_selects_by_the_test_rows(
+    small_fold, endpoint, environ, tmp_path
+):
+    data, truth = small_fold
+    run, _ = go(
+        data,
+        environ,
+        tmp_path,
+        model="quick",
+        feedback="test",
+        test_accuracy=lambda codes: float((codes == truth).mean()),
+    )
+    told = [m["content"] for m in run.messages if m["role"] == "user"]
+    best = run.selected
+    assert best.held_out == max(s.held_out for s in run.submissions if s.is_valid)
+    assert best.held_out == (run.predicted.codes == truth).mean()
+    assert f"accuracy on the test rows: {best.held_out:.4f}" in "".join(told)
+    assert "held out" not in told[0]
+    # all rows were used, so that there is nothing to run again
+    assert run.final is None
+
+
+def test_the_example_of_the_prompt_loads_and_saves(small_fold, tmp_path):
+    data = small_fold[0]
+    [chosen] = plan_rounds(data, np.random.default_rng(0))
+    lines = write_round(data, chosen, str(tmp_path / "data"))
+    program = extract_code(opening(data, [chosen], lines, Settings(), "")[1]["content"])
+    (tmp_path / "results").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    codes, _ = read_predictions(str(tmp_path), len(chosen.asked), data.labels)
+    assert codes.tolist() == [0] * len(chosen.asked)
+
+
+def test_a_cut_answer_is_told_and_an_empty_one_not_sent_back(
+    small_fold, endpoint, environ, tmp_path
+):
+    endpoint.faults = ["length", "empty"]
+    run, _ = go(small_fold[0], environ, tmp_path, model="looper", iteration_seconds=1.0)
+    assert reasons(run)[:2] == ["cut off", "no code"]
+    assert run.submissions[0].to_json()["is_cut"]
+    told = [m["content"] for m in run.messages if m["role"] == "user"]
+    assert "cut off at the endpoint's limit" in told[1]
+    assert "cut off" not in told[2]
+    for request in endpoint.asked:
+        assert all(m["content"].strip() for m in request["messages"])
 
 
 def test_looks_are_free(small_fold, endpoint, environ, tmp_path):
@@ -261,12 +327,6 @@ def test_ties_go_to_the_latest_and_no_accuracy_to_the_latest_valid():
     assert choose([Fake(1, None, False)]) is None
 
 
-def test_the_longest_block_counts():
-    answer = "```python\nshort\n```\nand\n```\nthe longer one\n```"
-    assert extract_code(answer) == "the longer one\n"
-    assert extract_code("```python\nnever closed") == ""
-
-
 def test_probabilities_count_where_they_are_some(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
@@ -284,6 +344,46 @@ def test_probabilities_count_where_they_are_some(tmp_path):
 
     Labels.codes, Labels.probabilities = codes, None
     assert with_probabilities(Labels, 2).tolist() == [[0.02, 0.98], [0.98, 0.02]]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["1", "2", "3"],
+        ["0", "1"],
+        ["1", "0"],
+        ["2.0", "3.0"],
+        ["1e0", "nan"],
+        ["10", "2", "b"],
+    ],
+)
+def test_codes_of_labels_that_are_numbers_are_codes(tmp_path, labels):
+    """A program that writes the codes it was given is right, whatever the labels are called."""
+    (tmp_path / "results").mkdir()
+    written = [str(code) for code in range(len(labels))]
+    (tmp_path / "results" / "predictions.txt").write_text("\n".join(written))
+    codes, _ = read_predictions(str(tmp_path), len(labels), labels)
+    assert codes.tolist() == list(range(len(labels)))
+    # what is no code is refused, and never half of it understood
+    (tmp_path / "results" / "predictions.txt").write_text("\n".join(labels))
+    strangers = set(labels) - set(written)
+    if strangers:
+        with pytest.raises(PredictionError, match="the code of one label"):
+            read_predictions(str(tmp_path), len(labels), labels)
+    frame = pd.DataFrame({"v": np.arange(20.0)})
+    data = FoldData(frame, frame[:5], labels, np.arange(20) % len(labels))
+    rules, task = opening(
+        data, plan_rounds(data, np.random.default_rng(0)), [], Settings(), ""
+    )
+    assert "never the label" in rules["content"]
+    assert f"0 = {labels[0]}" in task["content"]
+
+
+def test_truth_values_are_labels_and_no_codes(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "predictions.txt").write_text("True\nFalse\n1\n0\n")
+    codes, _ = read_predictions(str(tmp_path), 4, ["False", "True"])
+    assert codes.tolist() == [1, 0, 1, 0]
 
 
 def test_the_replayed_scripts_are_all_scripts():

@@ -7,12 +7,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from LLMCoder import choose
 from LLMCoder.battery import PROGRAMS, Target, attack, failed_attacks
 from LLMCoder.choose import choose_sandbox
 from LLMCoder.confine import MIN_ABI, landlock_abi
 from LLMCoder.containers import CONTAINERS, missing_container
+from LLMCoder.fold_data import plan_rounds, write_round
+from LLMCoder.protocol import Submission, run_program
 from LLMCoder.sandbox import (
     Limits,
     Outcome,
@@ -97,12 +100,93 @@ def test_memory_of_a_program_ends_it_for_that_reason(tier):
     assert outcome.reason == "memory"
 
 
-def test_a_program_that_fails_is_not_the_harness(tier):
-    for code in ("1 / 0", "raise SystemExit(126)"):
-        work = new_work_folder(code)
-        outcome = tier.run(work, Limits(seconds=60))
-        remove_work_folder(work)
-        assert outcome.reason == "error"
+#: What a program may leave or say so that its failure looks like ours.
+IMITATIONS = {
+    "an error": "1 / 0",
+    "a status": "raise SystemExit(126)",
+    "our message": "print('confinement failed: OSError: x'); raise SystemExit(126)",
+    "our message again": "print('The confinement failed: x'); raise SystemExit(1)",
+    "bubblewrap's message": "print('bwrap: no permissions'); raise SystemExit(1)",
+    "docker's message": "print('docker: Error response'); raise SystemExit(125)",
+    "the report itself": (
+        "import os\n"
+        "for handle in range(256):\n"
+        '    try: os.write(handle, b\'{"reason": "", "failed": "x"}\')\n'
+        "    except OSError: pass\n"
+        "raise SystemExit(1)\n"
+    ),
+    "a signal": "import os; os.kill(os.getpid(), 9)",
+    "bytes": "import os; os.write(1, bytes(range(256)) * 90); raise SystemExit(1)",
+    "no work folder": "import shutil; shutil.rmtree('.', True); raise SystemExit(1)",
+}
+
+
+@pytest.mark.parametrize("code", IMITATIONS.values(), ids=IMITATIONS)
+def test_a_program_that_fails_is_not_the_harness(tier, code):
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=60))
+    remove_work_folder(work)
+    assert outcome.reason == "error"
+
+
+def test_what_breaks_before_the_program_is_the_harness(tier, monkeypatch):
+    broken = Sandbox(tier.tier, sys.executable)
+    broken.python = "/nowhere/python"
+    work = new_work_folder("print(1)")
+    assert broken.run(work, Limits(seconds=60)).reason == "harness"
+    remove_work_folder(work)
+
+
+#: What a program may leave where its result belongs; then the folder has to go.
+LEFT = {
+    "a folder": "os.mkdir('results/predictions.txt')",
+    "a deep folder": (
+        "os.makedirs('results/predictions.txt')\nos.chdir('results/predictions.txt')\n"
+        "for _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
+    ),
+    "a file for the folder": "os.rmdir('results'); open('results', 'w').close()",
+    "no folder": "os.rmdir('results')",
+    "a pipe": "os.mkfifo('results/predictions.txt')",
+    "no rights": "open('results/predictions.txt', 'w').close(); os.chmod('results', 0)",
+    "a folder without rights": "os.mkdir('a', 0o300); os.mkdir('a/b', 0)",
+    "zeros": "open('results/predictions.txt', 'wb').write(b'\\0' * 1000)",
+    "a name of surrogates": "open(b'results/\\xff', 'w').close()",
+}
+
+
+@pytest.mark.parametrize("code", LEFT.values(), ids=LEFT)
+def test_whatever_a_program_leaves_is_booked_to_it_and_removed(
+    tier, small_fold, monkeypatch, code
+):
+    data = small_fold[0]
+    [chosen] = plan_rounds(data, np.random.default_rng(0))
+    # not pytest's folder, which is private to its user, and not that of others at work
+    place = tempfile.mkdtemp()
+    os.chmod(place, 0o755)
+    monkeypatch.setattr(tempfile, "tempdir", place)
+    folder = os.path.join(place, "rows")
+    write_round(data, chosen, folder)
+    submission = Submission(1, code="import os\n" + code + "\n")
+    run_program(submission, data, [(chosen, folder)], tier, Limits(seconds=60))
+    assert submission.reason in ("bad predictions", "no predictions", "disk", "error")
+    assert not submission.is_valid
+    assert os.listdir(place) == ["rows"]
+    shutil.rmtree(place)
+
+
+def test_data_sets_of_packages_are_out_of_reach(tier):
+    code = (
+        "from sklearn.datasets import make_classification, load_digits, load_sample_images\n"
+        "print(make_classification(5)[0].shape)\n"
+        "for load in (load_digits, load_sample_images):\n"
+        "    try: print('GOT', load())\n"
+        "    except Exception as error: print(type(error).__name__)\n"
+    )
+    work = new_work_folder(code)
+    outcome = tier.run(work, Limits(seconds=60))
+    remove_work_folder(work)
+    assert outcome.reason == ""
+    assert "GOT" not in outcome.output
 
 
 def test_data_can_be_read_and_not_changed(tier):
@@ -176,3 +260,97 @@ def test_an_unknown_tier_is_named():
         SandboxError, match="choose auto, bwrap, builtin, podman, docker, or"
     ):
         choose_sandbox("gvisor")
+
+
+# the interpreter: nothing above its own prefix is opened
+
+
+def link(home, base):
+    (home / "python").symlink_to(base)
+    return home / "python"
+
+
+def link_below(home, base):
+    (home / "bin").mkdir()
+    (home / "bin" / "python").symlink_to(base)
+    return home / "bin" / "python"
+
+
+def virtual(home, base):
+    subprocess.run(
+        [base, "-m", "venv", "--without-pip", home / "work" / "env"], check=True
+    )
+    return home / "work" / "env" / "bin" / "python"
+
+
+def link_to_virtual(home, base):
+    (home / "current").symlink_to(virtual(home, base).parents[1])
+    return home / "current" / "bin" / "python"
+
+
+def shim(home, base):
+    """As pyenv has it: a script that starts the version which is set."""
+    program = home / ".pyenv" / "shims" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {base} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def copied(home, base):
+    """As uv and conda have it: a whole interpreter below the home; here one that is linked."""
+    kept = home / ".local" / "share" / "uv" / "python" / "cpython"
+    (kept / "bin").mkdir(parents=True)
+    shutil.copy(base, kept / "bin" / "python3")
+    (kept / "lib").symlink_to(Path(os.__file__).parents[1])
+    return kept / "bin" / "python3"
+
+
+@pytest.fixture
+def home(monkeypatch):
+    # not pytest's folder, which is private to its user
+    folder = Path(os.path.realpath(tempfile.mkdtemp()))
+    folder.chmod(0o755)
+    (folder / "key").write_text("KEY-OF-THE-HOME")
+    monkeypatch.setenv("HOME", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+BASE = os.path.realpath(sys.executable)
+
+
+@pytest.mark.parametrize(
+    "layout", [link, link_below, virtual, link_to_virtual, shim, copied]
+)
+def test_an_interpreter_in_the_home_does_not_open_the_home(tier, home, layout):
+    held = Sandbox(tier.tier, str(layout(home, BASE)))
+    program = (
+        "import json, os\nprint('runs')\n"
+        f"for path in [{str(home)!r}, {str(home / 'key')!r}, {str(home / 'work')!r}]:\n"
+        "    try: print(os.listdir(path) if os.path.isdir(path) else open(path).read())\n"
+        "    except OSError: pass\n"
+    )
+    work = new_work_folder(program)
+    outcome = held.run(work, Limits(seconds=30))
+    remove_work_folder(work)
+    assert outcome.reason == ""
+    assert outcome.output.startswith("runs")
+    assert "key" not in outcome.output.lower()
+
+
+def test_an_environment_that_holds_the_home_or_the_test_rows_is_refused(home):
+    inside = virtual(home, BASE)
+    rows = inside.parents[1] / "tasks" / "data"
+    rows.mkdir(parents=True)
+    held = Sandbox("builtin", str(inside))
+    for closed in (rows, rows.parents[1]):
+        with pytest.raises(SandboxError, match="a folder of its own"):
+            held.check_closed([str(closed)])
+    subprocess.run([BASE, "-m", "venv", "--without-pip", home], check=True)
+    for tier in ("builtin", "bwrap"):
+        with pytest.raises(SandboxError, match="and holds") as caught:
+            choose_sandbox(tier, str(home / "bin" / "python"))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SandboxError, match="no interpreter"):
+        Sandbox("builtin", "/bin/true")

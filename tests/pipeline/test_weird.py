@@ -19,7 +19,7 @@ from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.report.runs import build_run_report, run_report_text
 from amlb_ext.report.runs_page import write_run_report
 from amlb_ext.suite.task_folder import read_task_folder, verify_task_folder
-from amlb_ext.tasks import TASKS
+from amlb_ext.tasks import TASKS, draw_fold
 from amlb_ext.tasks.digits import draw_digits
 from amlb_ext.tasks.drop4 import draw_games
 
@@ -85,8 +85,13 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
 
 
 def test_the_same_request_gives_the_same_bytes(made, tmp_path):
+    request = WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",))
+    salt = read_task_folder(made).salt
     again = tmp_path / "again"
-    write_weird_tasks(again, WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",)))
+    write_weird_tasks(again, replace(request, salt=salt))
+    assert read_task_folder(again) == read_task_folder(made)
+    # a folder keeps its own
+    write_weird_tasks(again, request)
     assert read_task_folder(again) == read_task_folder(made)
     literal = write_weird_tasks(
         tmp_path / "l", WeirdRequest(tasks=SMALL[:1], folds=2, literal=True)
@@ -96,6 +101,27 @@ def test_the_same_request_gives_the_same_bytes(made, tmp_path):
     folds = read_task_folder(made).tasks[0].folds
     files = read_task_folder(made).files
     assert len({files[fold.train] for fold in folds}) == 3
+
+
+def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
+    salt = read_task_folder(made).salt
+    assert len(salt) == 32
+    for task in SMALL:
+        fold = next(
+            t for t in read_task_folder(made).tasks if t.name == task.name
+        ).folds[0]
+        written = pd.read_csv(made / fold.test)
+        assert draw_fold(task, 0, salt=salt).test.frame.equals(written)
+        for seed in range(3):
+            assert not draw_fold(task, 0, seed=seed).test.frame.equals(written)
+    # another folder has other data, and nothing that AMLB or a program reads names the salt
+    other = write_weird_tasks(
+        tmp_path / "other", WeirdRequest(tasks=SMALL[:1], folds=1)
+    )
+    assert other.salt != salt
+    for path in made.rglob("*"):
+        if path.is_file() and path.name != "tasks.json":
+            assert salt.encode() not in path.read_bytes()
 
 
 def test_what_cannot_be_written_is_said(made, tmp_path):
@@ -189,6 +215,30 @@ def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
     assert not report.is_complete
 
 
+def test_what_the_endpoint_breaks_is_unscored(made, tmp_path):
+    add_job(tmp_path, "Coder", 0, 0.7, ["", "", "", "", ""], made, [0.7] * 5)
+    # three programs failed, then no further answer came; and one that had a score by then
+    add_job(tmp_path, "Coder", 1, "", ["error"] * 3, made, [0] * 3)
+    add_job(tmp_path, "Coder", 2, 0.1, ["", "error"], made, [0.1, 0])
+    for file in tmp_path.rglob("run.json"):
+        entry = json.loads(file.read_text())
+        entry["is_broken"] = entry["fold"] > 0
+        file.write_text(json.dumps(entry))
+    report = build_run_report(made, [tmp_path])
+    [coder] = report.scores.to_dict("records")
+    assert (coder["runs"], coder["unscored"], coder["mean"]) == (1, 2, 0.7)
+    assert coder["failure_rate"] == 0
+    assert report.curve["max_on_test"].tolist() == pytest.approx([0.7] * 5)
+    assert report.failures.empty
+    assert "2 runs ended before all submissions" in run_report_text(report)
+    [headline] = report.headline.to_dict("records")
+    assert (headline["tasks"], headline["mean"], headline["failure_rate"]) == (
+        1,
+        0.7,
+        0,
+    )
+
+
 def test_the_text_says_what_is_not_comparable(made, results, capsys):
     text = run_report_text(build_run_report(made, [results]))
     assert "not to be compared" in text
@@ -240,7 +290,11 @@ def test_the_page_keeps_both_scores_apart_and_links_transcripts(
     report = build_run_report(made, [results])
     page = write_run_report(report, tmp_path / "out")
     text = page.read_text(encoding="utf-8")
-    selected, coders, _, failures, *_ = read_tables(text)
+    headline, selected, coders, _, failures, *_ = read_tables(text)
+    assert {line["Framework"]: line["Failed"] for line in headline} == {
+        "Forest": "–",
+        "Coder": "70 %",
+    }
     # the matrix of all frameworks holds what held-out rows chose, and nothing else
     assert selected[0]["Coder coder"] == "0.350 2 runs"
     assert selected[0]["Forest system"].startswith("0.600 0.352 to")
@@ -269,5 +323,5 @@ def test_a_page_without_coders_speaks_of_none(made, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "max@5" not in text.lower()
     assert "a little thought" in text
-    [selected, _] = read_tables(text)
+    [_, selected, _] = read_tables(text)
     assert selected[0]["Hardsynth Reader reference"].startswith("0.800")

@@ -12,6 +12,7 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.pipeline.weird import CODER_PARAMS
+from amlb_ext.suite.task_folder import read_task_folder
 from amlb_ext.tasks import chess
 
 GAME = (
@@ -43,7 +44,8 @@ def test_real_games_take_the_place_of_the_stand_in(few_games, tmp_path, capsys):
     file = write_games(tmp_path / "games.pgn", 9)
     words = ["tasks", "weird", "-o", str(tmp_path / "w"), "--folds", "1"]
     words += ["--data", f"chess_winners={file}", "--task", "chess_winners"]
-    words += ["--licence", "CC0", "--model", "m", "--coder-params", "max_cost=2"]
+    words += ["--licence", "CC0", "--salt", ""]
+    words += ["--model", "m", "--coder-params", "max_cost=2"]
     assert (
         main([*words, "--coder-params", "price={input: 1.0e-6, output: 4.0e-6}"]) == 0
     )
@@ -85,6 +87,13 @@ def images_file(tmp_path, shape):
         (["--model", "m", "--coder-params", "max_cost"], "write KEY=VALUE"),
         (["--model", "m", "--coder-params", "max_costs=2"], "did you mean 'max_cost'"),
         (["--model", "m", "--coder-params", "api_key=sk"], "HARDSYNTH_LLM_KEY"),
+        *(
+            (["--model", "m", "--coder-params", f"max_cost={value}"], "max_cost is")
+            for value in ("nan", ".nan", ".inf", "-1", "true", "much", "[1]")
+        ),
+        (["--model", "m", "--coder-params", "price={input: .nan}"], "input is"),
+        (["--model", "m", "--coder-params", "price=cheap"], "price is"),
+        (["--model", "m", "--coder-params", "feedback=train"], "feedback is"),
         (["--folds", "0"], "--folds is 0"),
     ],
 )
@@ -117,3 +126,79 @@ def test_the_command_knows_the_parameters_of_the_coder():
             assert ast.literal_eval(node.value) == {"model", *CODER_PARAMS}
             return
     pytest.fail("exec.py has no PARAMS")
+
+
+OWN = """
+import numpy as np
+import pandas as pd
+from amlb_ext.tasks import Draw, Rows
+
+def parity(rng):
+    "Say whether the sum of a row is even."
+    parts = []
+    for _ in range(2):
+        bits = rng.integers(0, 2, (40, 5))
+        labels = np.array(["even", "odd"], dtype=object)[bits.sum(1) % 2]
+        parts.append(Rows(features=pd.DataFrame(bits, columns=list("abcde")), labels=labels))
+    return Draw(train=parts[0], test=parts[1])
+
+def nothing(rng):
+    return 3
+"""
+
+
+def test_a_task_of_a_module_of_ones_own(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_tasks.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(
+            ["tasks", "weird", "-o", "w", "--task", "own_tasks:parity", "--folds", "1"]
+        )
+        == 0
+    )
+    assert main(["verify", "w"]) == 0
+    [task] = read_task_folder(tmp_path / "w").tasks
+    assert (task.name, task.labels) == ("parity", ("even", "odd"))
+    assert task.statement == "Say whether the sum of a row is even."
+    capsys.readouterr()
+    for word in ("own_tasks:nothing", "own_tasks:gone", "gone:parity", "own_tasks:"):
+        assert main(["tasks", "weird", "-o", "v", "--task", word]) == 2
+        said = capsys.readouterr().err
+        assert word in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "v").exists()
+
+
+def test_a_suite_of_generate_takes_coders(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((120, 3)), columns=list("abc"))
+    table["y"] = np.where(table["a"] + rng.normal(0, 0.3, 120) > 0.5, "yes", "no")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    suite = str(tmp_path / "s")
+    words = [
+        "generate",
+        str(tmp_path / "t.csv"),
+        "-o",
+        suite,
+        "--baseline",
+        "logistic",
+        "-q",
+    ]
+    assert main([*words, "--certificate", "none", "-j", "1", "--folds", "1"]) == 0
+    add = ["tasks", "coders", "-o", suite, "--model", "a/b"]
+    assert main([*add, "--coder-params", "submissions=2"]) == 0
+    frameworks = yaml.safe_load((tmp_path / "s" / "frameworks.yaml").read_text())
+    assert frameworks["Coder_a_b"]["params"] == {"model": "a/b", "submissions": 2}
+    assert (tmp_path / "s" / "extensions" / "Coder" / "answers.py").is_file()
+    # once more changes nothing
+    before = (tmp_path / "s" / "frameworks.yaml").read_bytes()
+    assert main(add) == 0
+    assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
+    capsys.readouterr()
+    assert main(["verify", suite]) == 0
+    assert "Coder_a_b" in capsys.readouterr().out
+    # and what is no suite is left alone
+    assert main(["tasks", "coders", "-o", str(tmp_path / "none"), "--model", "m"]) == 2
+    assert main(["tasks", "coders", "-o", suite]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+    assert not (tmp_path / "none").exists()

@@ -55,9 +55,9 @@ def test_the_default_loss_of_each_kind():
     assert default_loss(Kind.REGRESSION).name == "squared"
 
 
-@pytest.mark.parametrize("eps", [0, 1, -1, 2])
+@pytest.mark.parametrize("eps", [0, 1, -1, 2, 0.9, 0.06, float("nan")])
 def test_log_refuses_a_clip_that_is_no_probability(eps):
-    with pytest.raises(ConfigError, match="between 0 and 1"):
+    with pytest.raises(ConfigError, match="a small probability"):
         log_loss(eps)
 
 

@@ -47,6 +47,18 @@ def test_broken_games_and_other_ratings_are_counted_and_left_out(tmp_path):
     assert read_games(packed) == file
 
 
+def test_a_mark_of_the_byte_order_is_no_game(tmp_path):
+    good = {"result": "1-0", "elo": "1200", "end": "a6 1-0"}
+    path = write_games(tmp_path / "games.pgn", good, good)
+    plain = read_games(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_games(path) == plain
+    with pa.CompressedOutputStream(str(tmp_path / "g.pgn.zst"), "zstd") as stream:
+        stream.write(path.read_bytes())
+    assert read_games(tmp_path / "g.pgn.zst") == plain
+    assert (len(plain.games), plain.broken, plain.too_strong) == (2, 0, 0)
+
+
 def test_too_few_games_and_no_file_are_one_line(tmp_path, monkeypatch):
     good = {"result": "1-0", "elo": "1200", "end": "a6 1-0"}
     path = write_games(tmp_path / "games.pgn", good, good)
