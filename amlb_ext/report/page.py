@@ -38,7 +38,7 @@ from amlb_ext.report.tables import (
     score_pivots,
     table_records,
 )
-from amlb_ext.stats.claims import CONCENTRATIONS
+from amlb_ext.stats.claims import CONCENTRATIONS, verdict_text
 
 #: Where a word ends inside a name.
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
@@ -118,6 +118,7 @@ def page_environment() -> Environment:
         answer_matrix=answer_matrix,
         pivots=score_pivots,
         ranking_sentence=ranking_sentence,
+        verdict_text=verdict_text,
         job_groups=job_groups,
     )
     return environment
