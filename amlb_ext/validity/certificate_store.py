@@ -23,7 +23,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.core.progress import StageDisplay
 from amlb_ext.suite import Layout, SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
@@ -180,7 +180,7 @@ def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
     """
     path = suite.layout.task_null(task)
     try:
-        return pd.read_parquet(path) if path.is_file() else None
+        return read_frame(path) if path.is_file() else None
     except (OSError, ValueError):  # pyarrow's errors derive from these
         raise SuiteError(
             f"{path} is damaged", "hardsynth certify DIR writes it again"
