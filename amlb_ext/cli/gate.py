@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.compare import add_comparison_flags, compare_files
 from amlb_ext.cli.display import print_json
+from amlb_ext.cli.terminal import print_commands
 from amlb_ext.cli.flags import (
     ORDER_SETTINGS,
     READING_SETTINGS,
@@ -152,7 +153,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         stream = sys.stderr if arguments.json else sys.stdout
-        print(*github_annotations(gate), sep="\n", file=stream)
+        print_commands(github_annotations(gate), stream)
     return EXIT_STATUS[gate.outcome]
 
 

@@ -11,6 +11,7 @@ import yaml
 from exhaustive import first_of
 
 from amlb_ext.cli import main
+from amlb_ext.cli.terminal import guarded_streams, print_commands
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, SourceError, SuiteError
 from amlb_ext.core.tables import make_task
@@ -114,6 +115,35 @@ def test_signs_are_spelled_out():
         check=True,
     )
     assert done.stdout == b"1 +/- 2 -> \\xe9\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["::error::x", "  ::set-output name=a::b", "\t::warning::x", ":: ::", "##[error]x"]
+    + ["a\n::error::x", "a\r::error::x", "a\n\n \n::debug::x", "##vso[task.x]y"],
+)
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_no_text_is_a_command_of_a_pipeline(line, name, capsys):
+    with guarded_streams():
+        # as print writes it: a piece at a time
+        print("", line, file=getattr(sys, name))
+        print(line, end="", file=getattr(sys, name))
+    shown = "".join(capsys.readouterr())
+    starts = [part.strip() for part in shown.replace("\r", "\n").split("\n")]
+    assert not any(start.startswith(("::", "##")) for start in starts)
+    assert "x3a:" in shown or "x23#" in shown
+
+
+def test_colons_inside_a_line_and_commands_of_our_own_stay(capsys):
+    with guarded_streams():
+        print("a::b", "::c")
+        print_commands(["::notice::d"], sys.stdout)
+    assert capsys.readouterr().out == "a::b ::c\n::notice::d\n"
+
+
+def test_an_error_is_one_line():
+    error = DataError("no column 'a\n::error::b'", "give\nanother")
+    assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize("place", ["table", "folder", "out"])
