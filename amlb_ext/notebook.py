@@ -6,12 +6,12 @@ import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import cloudpickle
-import pandas as pd
 
 from amlb_ext.comparison.labelled import free_target_name
+from amlb_ext.core.checked_call import Text, checked_call
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
@@ -26,14 +26,15 @@ from amlb_ext.report.notebook import Suite
 from amlb_ext.sources.table import Table
 
 
+@checked_call
 def harden(
-    table: pd.DataFrame | str | Path,
-    target: str | None = None,
+    table: Any,
+    target: Text | None = None,
     *,
     model: Any = None,
-    out: str | Path,
+    out: Text | Path,
     settings: Mapping[str, Any] | None = None,
-    certificate: str = "quick",
+    certificate: Literal["quick", "full", "none"] = "quick",
     force: bool = False,
     quiet: bool = True,
 ) -> Suite:
@@ -122,6 +123,7 @@ def harden(
     return Suite.load(out)
 
 
+@checked_call
 def estimate_error(
     F: Any,
     X: Any,

@@ -119,8 +119,17 @@ def test_signs_are_spelled_out():
 
 @pytest.mark.parametrize(
     "line",
-    ["::error::x", "  ::set-output name=a::b", "\t::warning::x", ":: ::", "##[error]x"]
-    + ["a\n::error::x", "a\r::error::x", "a\n\n \n::debug::x", "##vso[task.x]y"],
+    [
+        "::error::x",
+        "  ::set-output name=a::b",
+        "\t::warning::x",
+        ":: ::",
+        "##[error]x",
+        "a\n::error::x",
+        "a\r::error::x",
+        "a\n\n \n::debug::x",
+        "##vso[task.x]y",
+    ],
 )
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_no_text_is_a_command_of_a_pipeline(line, name, capsys):
