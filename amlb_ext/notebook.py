@@ -80,6 +80,7 @@ def harden(
     out = Path(out)
     inputs = out.with_name(f"{out.name}_inputs")
     had_inputs = inputs.exists()
+    model_path: Path | None = None
     layers: list[dict[str, Any]] = [dict(settings or {})]
     if target is not None:
         layers.append({"source": {"target": target}})
@@ -92,9 +93,10 @@ def harden(
                 f"model is a {type(model).__name__} of predictions, which predict no new rows",
                 "give a fitted model, or the name of one",
             )
-        path = inputs / "model.joblib"
-        write_file(path, lambda part: part.write_bytes(cloudpickle.dumps(model)))
-        layers.append({"baseline": {"model": str(path), "trust_pickle": True}})
+        model_path = inputs / "model.joblib"
+        layers.append({"baseline": {"model": str(model_path), "trust_pickle": True}})
+    # all that can be refused without the files comes before them
+    config = build_config(*layers)
     if not isinstance(table, str | Path):
         table = to_pandas(table, what="table")
         path = inputs / "table.parquet"
@@ -102,9 +104,12 @@ def harden(
         source = str(path)
     else:
         source = str(table)
+    if model_path is not None:
+        content = cloudpickle.dumps(model)
+        write_file(model_path, lambda part: part.write_bytes(content))
     request = Request(
         sources=(source,),
-        config=build_config(*layers),
+        config=config,
         out=out,
         certificate=certificate,
         force=force,

@@ -23,9 +23,9 @@ _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=Fa
 
 
 def _refuse_text(names: Collection[str]) -> Collection[str]:
-    # each letter would count as a name
-    if isinstance(names, str):
-        raise ValueError("it is one text, and a list of texts is wanted")
+    # each letter of a text would count as a name
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError("a list of texts is wanted")
     return names
 
 
@@ -81,7 +81,9 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
 
 def explain_problem(problem: Any) -> ConfigError:
     """Return one of pydantic's complaints as an error of one line."""
-    name = ".".join(str(part) for part in problem["loc"])
+    # pydantic names the branch of a union, too: "dict[str,float]"
+    parts = [str(part) for part in problem["loc"]]
+    name = ".".join(part for part in parts if "[" not in part)
     given = shorten_text(repr(problem["input"]), 80)
     message = problem["msg"].removeprefix("Value error, ")
     return ConfigError(f"{name} = {given}: {message[:1].lower()}{message[1:]}")

@@ -207,26 +207,28 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
-        raise _unknown_baseline(name, kind)
+        raise _unknown_baseline(name)
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
     return spec
 
 
-def _unknown_baseline(name: str, kind: Kind) -> ModelError:
+def _unknown_baseline(name: str) -> ModelError:
     """Return what to type in place of a name that is none; a package's name is taken for one."""
-    family = "Classifier" if kind.is_classification else "Regressor"
     is_package = name.isidentifier() and importlib.util.find_spec(name) is not None
-    if name in _PREFIXES or is_package:
-        prefix = _PREFIXES.get(name)
-        example = f"{name}.{prefix}{family}" if prefix else f"{name}.NAME_OF_A_CLASS"
-        missing = "" if is_package else f", after pip install {name}"
+    if name in _PREFIXES:
+        path = f"{name}.{_PREFIXES[name]}"
+        example = f"{path}Classifier, or for numbers {path}Regressor"
+    elif is_package:
+        example = f"{name}.NAME_OF_A_CLASS"
+    else:
         return ModelError(
-            f"{name!r} is a package, and a baseline is one class of it",
-            f"write {example}{missing}",
+            f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
         )
+    missing = "" if is_package else f", after pip install {name}"
     return ModelError(
-        f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
+        f"{name!r} is a package, and a baseline is one class of it",
+        f"write {example}{missing}",
     )
 
 
