@@ -78,6 +78,8 @@ def harden(
     >>> suite.tasks                                                       # doctest: +SKIP
     """
     out = Path(out)
+    if not out.name:
+        raise ConfigError(f"out is {str(out)!r}", "name a folder of its own")
     inputs = out.with_name(f"{out.name}_inputs")
     had_inputs = inputs.exists()
     model_path: Path | None = None
