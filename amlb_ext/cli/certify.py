@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--refits",
-        type=whole_number(2),
+        type=whole_number(1),
         default=5,
         metavar="N",
         help="how many times to fit F again (default: 5)",

@@ -58,7 +58,7 @@ CASES = [
     *[(f"{ESTIMATE} --error-cap {value}", "error-cap") for value in (*NO_NUMBERS, "0")],
     *[(f"relations t.csv --evidence {value}", "evidence") for value in (*NO_NUMBERS, "0")],
     *[(f"tasks weird -o out --folds {value}", "folds") for value in (*NO_COUNTS, "0")],
-    *[(f"certify t.csv --refits {value}", "refits") for value in (*NO_COUNTS, "1")],
+    *[(f"certify t.csv --refits {value}", "refits") for value in (*NO_COUNTS, "0")],
     *[(f"run x -u t.csv -f {value}", "fold") for value in NO_COUNTS],
     # words
     ("compar t.csv", "did you mean compare"),
