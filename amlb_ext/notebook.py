@@ -173,6 +173,7 @@ def estimate_error(
     Examples
     --------
     >>> import numpy as np
+    >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})

@@ -74,7 +74,12 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return validated()(*plain, **named)
         except ValidationError as error:
-            raise explain_problem(error.errors()[0]) from None
+            problem = error.errors()[0]
+            first, *rest = problem["loc"] or ("arguments",)
+            # arguments that were given by position have a number
+            if isinstance(first, int) and first < len(names):
+                first = names[first]
+            raise explain_problem({**problem, "loc": (first, *rest)}) from None
 
     return call
 

@@ -85,7 +85,6 @@ def images_file(tmp_path, shape):
         (["--model", "m", "--coder-params", "max_cost"], "write KEY=VALUE"),
         (["--model", "m", "--coder-params", "max_costs=2"], "did you mean 'max_cost'"),
         (["--model", "m", "--coder-params", "api_key=sk"], "HARDSYNTH_LLM_KEY"),
-        (["--folds", "0"], "--folds is 0"),
     ],
 )
 def test_what_does_not_serve_is_one_line_before_anything_is_written(
