@@ -6,12 +6,12 @@ import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import cloudpickle
-import pandas as pd
 
 from amlb_ext.comparison.labelled import free_target_name
+from amlb_ext.core.checked_call import Text, checked_call
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
@@ -26,14 +26,15 @@ from amlb_ext.report.notebook import Suite
 from amlb_ext.sources.table import Table
 
 
+@checked_call
 def harden(
-    table: pd.DataFrame | str | Path,
-    target: str | None = None,
+    table: Any,
+    target: Text | None = None,
     *,
     model: Any = None,
-    out: str | Path,
+    out: Text | Path,
     settings: Mapping[str, Any] | None = None,
-    certificate: str = "quick",
+    certificate: Literal["quick", "full", "none"] = "quick",
     force: bool = False,
     quiet: bool = True,
 ) -> Suite:
@@ -77,8 +78,11 @@ def harden(
     >>> suite.tasks                                                       # doctest: +SKIP
     """
     out = Path(out)
+    if not out.name:
+        raise ConfigError(f"out is {str(out)!r}", "name a folder of its own")
     inputs = out.with_name(f"{out.name}_inputs")
     had_inputs = inputs.exists()
+    model_path: Path | None = None
     layers: list[dict[str, Any]] = [dict(settings or {})]
     if target is not None:
         layers.append({"source": {"target": target}})
@@ -91,9 +95,10 @@ def harden(
                 f"model is a {type(model).__name__} of predictions, which predict no new rows",
                 "give a fitted model, or the name of one",
             )
-        path = inputs / "model.joblib"
-        write_file(path, lambda part: part.write_bytes(cloudpickle.dumps(model)))
-        layers.append({"baseline": {"model": str(path), "trust_pickle": True}})
+        model_path = inputs / "model.joblib"
+        layers.append({"baseline": {"model": str(model_path), "trust_pickle": True}})
+    # all that can be refused without the files comes before them
+    config = build_config(*layers)
     if not isinstance(table, str | Path):
         table = to_pandas(table, what="table")
         path = inputs / "table.parquet"
@@ -101,9 +106,12 @@ def harden(
         source = str(path)
     else:
         source = str(table)
+    if model_path is not None:
+        content = cloudpickle.dumps(model)
+        write_file(model_path, lambda part: part.write_bytes(content))
     request = Request(
         sources=(source,),
-        config=build_config(*layers),
+        config=config,
         out=out,
         certificate=certificate,
         force=force,
@@ -122,6 +130,7 @@ def harden(
     return Suite.load(out)
 
 
+@checked_call
 def estimate_error(
     F: Any,
     X: Any,
@@ -164,6 +173,7 @@ def estimate_error(
     Examples
     --------
     >>> import numpy as np
+    >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})

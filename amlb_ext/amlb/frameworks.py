@@ -74,7 +74,8 @@ def check_framework(
         places = " and ".join(str(path) for path in files if path.is_file())
         raise DefinitionError(
             f"there is no framework {name!r} in {places or 'the files of frameworks'}",
-            suggest_nearest(name, runnable),
+            f"{suggest_nearest(name, runnable)}; one of your own AMLB user directory runs after "
+            "hardsynth install SUITE",
         )
     if chosen.get("removed"):
         raise DefinitionError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, is_quiet
+from amlb_ext.cli.numbers import SEED, whole_number
 from amlb_ext.core.paths import check_suite_folder
 
 
@@ -21,7 +22,7 @@ def add_parser(commands: Any) -> None:
         "used for (to rank models, to describe failures, or for stress tests only), and the "
         "numbers behind that verdict.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "--size",
         choices=("quick", "full"),
@@ -30,13 +31,16 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--refits",
-        type=int,
+        type=whole_number(1),
         default=5,
         metavar="N",
         help="how many times to fit F again (default: 5)",
     )
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="random seed (default: the suite's own)"
+        "--seed",
+        type=SEED,
+        metavar="N",
+        help="random seed (default: the suite's own)",
     )
     parser.add_argument(
         "--candidate",

@@ -18,6 +18,8 @@ from amlb_ext.cli.flags import (
     named_files,
 )
 from amlb_ext.cli.forecasting import add_series_flags, compare_series, takes_series
+from amlb_ext.cli.numbers import SEED, real_number, whole_number
+from amlb_ext.core.candidates import check_candidate_name
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
@@ -107,7 +109,7 @@ def add_comparison_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--alpha",
-        type=float,
+        type=real_number(),
         metavar="X",
         help="threshold of the rule (default: the rule's usual threshold)",
     )
@@ -118,13 +120,17 @@ def add_comparison_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--refits",
-        type=int,
+        type=whole_number(0),
         default=5,
         metavar="N",
         help="how often F is fitted again (default: 5)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+        "--seed",
+        type=SEED,
+        default=0,
+        metavar="N",
+        help="random seed (default: 0)",
     )
     parser.add_argument(
         "--trust-pickle",
@@ -167,6 +173,13 @@ def compare_files(
         As :func:`amlb_ext.comparison.compare`, or a file that cannot be read.
     """
     files = named_files(arguments.candidate, "--candidate")
+    for name in files:
+        check_candidate_name(name)
+    # all that can be said without the table comes first
+    hardness = {"rule": arguments.rule, "alpha": arguments.alpha}
+    rule = build_config({"hardness": hardness}).hardness
+    if arguments.refits < 2:
+        raise ConfigError(f"--refits {arguments.refits}", "give 2 or more")
     config = build_config(layer_from(arguments))
     options = config.source
     check_file(Path(arguments.table))
@@ -180,7 +193,7 @@ def compare_files(
         # a file of predictions is no model
         if has_model_ending(file):
             check_pickle_trusted(Path(file), arguments.trust_pickle)
-    from amlb_ext.comparison.compare import compare_labelled, hardness_config
+    from amlb_ext.comparison.compare import compare_labelled
     from amlb_ext.comparison.files import (
         describe_table,
         join_predictions,
@@ -222,7 +235,7 @@ def compare_files(
         table.target,
         train=train,
         kind=kind,
-        config=hardness_config(arguments.rule, arguments.alpha),
+        config=rule,
         null="auto",
         refits=arguments.refits,
         level=level,

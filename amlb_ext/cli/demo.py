@@ -142,6 +142,8 @@ class _Steps:
     def __init__(self, log: TextIO) -> None:
         self._log = log
         self._number = 0
+        #: Exit status of the last command.
+        self.status = 0
 
     def run(
         self, title: str, words: Sequence[str], accepted: Sequence[int] = (0,)
@@ -163,9 +165,10 @@ class _Steps:
         start = self._log.tell()
         began = time.monotonic()
         with self._redirected():
-            status = main(words)
+            status = self.status = main(words)
         self._log.flush()
-        printed = Path(self._log.name).read_text("utf-8", "replace")[start:]
+        # the position counts bytes, not characters
+        printed = Path(self._log.name).read_bytes()[start:].decode("utf-8", "replace")
         last_line = (printed.strip().splitlines() or [""])[-1]
         if status not in accepted:
             raise RunError(
@@ -194,8 +197,8 @@ def _run_amlb(steps: _Steps, suite: str, results: str, amlb: str | None) -> None
     last_line = steps.run(
         "run the AutoML Benchmark itself, runbenchmark.py", words, accepted=(0, 2)
     )
-    if "error:" in last_line:
-        reason = last_line.partition("error:")[2].strip()
+    if steps.status != 0:
+        reason = last_line.partition("error:")[2].strip() or last_line
         print(f"   left out, AMLB cannot be had here: {reason}", flush=True)
 
 

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
         "interval. FILE_croissant.json describes both in Croissant. 'hardsynth publish "
         "--difficulty' sends them to OpenML.",
     )
-    parser.add_argument("suite", metavar="SUITE", help="the suite's folder")
+    parser.add_suite(metavar="SUITE", help="the suite's folder")
     parser.add_argument(
         "-o",
         "--out",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from amlb_ext.cli.flags import add_level_flag, add_output_flags, is_quiet
+from amlb_ext.cli.numbers import SEED, real_number, whole_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 
@@ -65,7 +66,11 @@ def add_parser(commands: Any) -> None:
         "files only",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+        "--seed",
+        type=SEED,
+        default=0,
+        metavar="N",
+        help="random seed (default: 0)",
     )
     parser.add_argument(
         "-o",
@@ -135,20 +140,20 @@ def _add_loss_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--clip",
-        type=float,
+        type=real_number(0, 0.5),
         metavar="P",
         help="smallest probability in the log loss (default: 0.001)",
     )
     group.add_argument(
         "--range",
         nargs=2,
-        type=float,
+        type=real_number(),
         metavar=("LOW", "HIGH"),
         help="range of a regression target, which bounds the loss (default: its range in --train)",
     )
     group.add_argument(
         "--error-cap",
-        type=float,
+        type=real_number(0),
         metavar="E",
         help="cap on the error in the squared and absolute loss, in the unit of the target; the "
         "intervals are narrower, and hold for the capped loss",
@@ -172,7 +177,7 @@ def _add_generator_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--generated",
-        type=int,
+        type=whole_number(1),
         default=100_000,
         metavar="N",
         help="number of rows to generate (default: 100000)",

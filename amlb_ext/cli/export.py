@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
         "tasks as tables beside a script that runs TabArena's models on them, in TabArena's "
         "environment.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "--for",
         dest="runner",

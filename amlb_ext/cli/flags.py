@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,8 +18,10 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from amlb_ext.cli.numbers import real_number, whole_number
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.yaml_reader import read_value
 
 #: Where a setting stands in the configuration: its stage and its name, or its name alone.
 SettingPath: TypeAlias = tuple[str, ...]
@@ -99,8 +101,18 @@ def add_setting_flags(
     only_stage: str | None = None,
     *,
     only: Collection[SettingPath] | None = None,
+    letters: Mapping[SettingPath, str] | None = None,
 ) -> None:
-    """Add a flag for every setting, for those of one stage, or for those named."""
+    """Add a flag for every setting, for those of one stage, or for those named.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+    only_stage : str, optional
+    only : collection of SettingPath, optional
+    letters : mapping of SettingPath to str, optional
+        Short flags.
+    """
     groups: dict[str, Any] = {}
     for path, field in list_settings():
         stage = path[0] if len(path) > 1 else "suite"
@@ -110,7 +122,9 @@ def add_setting_flags(
             continue
         if stage not in groups:
             groups[stage] = parser.add_argument_group(f"{stage} settings")
-        groups[stage].add_argument(f"--{flag_name(path)}", **_flag_options(path, field))
+        names = [(letters or {}).get(path), f"--{flag_name(path)}"]
+        options = _flag_options(path, field)
+        groups[stage].add_argument(*filter(None, names), **options)
 
 
 def _flag_options(path: SettingPath, field: FieldInfo) -> dict[str, Any]:
@@ -273,7 +287,7 @@ def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
         key, sign, value = item.rpartition("=") if splits_last else item.partition("=")
         if not sign:
             return None
-        mapping[key.strip()] = yaml.safe_load(value)
+        mapping[key.strip()] = read_value(value)
     return mapping
 
 
@@ -283,7 +297,7 @@ def _parse_values(node: Any) -> Any:
         return {key: _parse_values(value) for key, value in node.items()}
     if isinstance(node, list):
         return [_parse_values(item) for item in node]
-    return yaml.safe_load(node)
+    return read_value(node)
 
 
 # Flags that several commands share.
@@ -294,7 +308,7 @@ def add_jobs_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j",
         "--jobs",
-        type=int,
+        type=whole_number(0),
         default=0,
         metavar="N",
         help="number of processes, 0 for one per core; never changes a result (default: 0)",
@@ -305,7 +319,7 @@ def add_level_flag(parser: argparse._ActionsContainer) -> None:
     """Add ``--level``, the confidence level of intervals."""
     parser.add_argument(
         "--level",
-        type=float,
+        type=real_number(0, 1),
         default=0.95,
         metavar="X",
         help="confidence level of the intervals (default: 0.95)",
@@ -391,7 +405,7 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--fold-timeout",
-        type=float,
+        type=real_number(0, or_equal=True),
         default=0.0,
         metavar="SECONDS",
         help="longest time that a fold may take (default: no limit)",
@@ -404,7 +418,7 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--fold-retries",
-        type=int,
+        type=whole_number(0),
         default=2,
         metavar="N",
         help="how many times a fold is tried again after its process or worker died (default: 2)",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import flag_name, layer_from
+from amlb_ext.cli.numbers import whole_number
+from amlb_ext.core.candidates import check_candidate_name
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
@@ -68,11 +70,14 @@ def add_series_flags(parser: argparse.ArgumentParser) -> None:
         help="column that names the series of a row",
     )
     group.add_argument(
-        "--horizon", type=int, metavar="N", help="number of steps to forecast"
+        "--horizon",
+        type=whole_number(1),
+        metavar="N",
+        help="number of steps to forecast",
     )
     group.add_argument(
         "--season",
-        type=int,
+        type=whole_number(1),
         metavar="N",
         help="number of steps in a season (default: the usual one for the frequency)",
     )
@@ -88,21 +93,21 @@ def add_origin_flags(group: Any) -> None:
     """Add the flags that say at which calendar times is forecast."""
     group.add_argument(
         "--origins",
-        type=int,
+        type=whole_number(1),
         metavar="N",
         help="number of test origins: calendar times after which is forecast (default: 1, or the "
         "folds of an AMLB definition)",
     )
     group.add_argument(
         "--learning-origins",
-        type=int,
+        type=whole_number(0),
         default=3,
         metavar="N",
         help="number of earlier origins, on which F's failures are learnt (default: 3)",
     )
     group.add_argument(
         "--step",
-        type=int,
+        type=whole_number(1),
         metavar="N",
         help="steps between two test origins (default: the horizon)",
     )
@@ -303,6 +308,7 @@ def compare_series(arguments: argparse.Namespace) -> int:
                 f"--candidate {word}: the name {name!r} is empty or given twice",
                 "write --candidate NAME=WHAT with another name",
             )
+        check_candidate_name(name)
         candidates[name] = read_forecaster(what, name, roles, options)
     result = compare_forecasts(
         table.frame,

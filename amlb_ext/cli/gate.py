@@ -21,7 +21,8 @@ from amlb_ext.cli.flags import (
     is_quiet,
     named_predictions,
 )
-from amlb_ext.cli.terminal import write_commands
+from amlb_ext.cli.numbers import real_number
+from amlb_ext.cli.terminal import print_commands
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_predictions_file, check_suite_folder
 
@@ -41,7 +42,7 @@ def add_parser(commands: Any) -> None:
         "--candidate boosting=boosting.skops --need not-worse --junit gate.xml\n"
         "hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures",
     )
-    parser.add_argument(
+    parser.add_suite(
         "table",
         metavar="SUITE|TABLE",
         help="a suite's folder, or a file of labelled rows that no model has seen",
@@ -75,7 +76,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--margin",
-        type=float,
+        type=real_number(0, 1),
         default=0.05,
         metavar="X",
         help="how much more loss counts as not worse, as a share of F's loss (default: 0.05)",
@@ -153,7 +154,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         stream = sys.stderr if arguments.json else sys.stdout
-        write_commands(stream, github_annotations(gate))
+        print_commands(github_annotations(gate), stream)
     return EXIT_STATUS[gate.outcome]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from amlb_ext.cli.forecasting import add_series_flags, generate_series, takes_series
 from amlb_ext.cli.make_suite import add_suite_flags, make_suite, show_common_flags
+from amlb_ext.cli.numbers import whole_number
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +33,7 @@ def add_parser(commands: Any) -> None:
     add_series_flags(parser)
     parser.add_argument(
         "--as-rows",
-        type=int,
+        type=whole_number(1),
         metavar="L",
         help="with --series: a plain table of L lags and the value --horizon steps ahead, split "
         "forward in time, for tabular systems",

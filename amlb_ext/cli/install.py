@@ -42,6 +42,11 @@ def add_parser(commands: Any) -> None:
     # Both take the same flags but for --name.
     for parser in (install, uninstall):
         parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+        parser.refuse_flags(
+            {
+                "-u": "the suite has no flag here, and your AMLB user directory is --userdir"
+            }
+        )
         parser.add_argument(
             "--userdir",
             metavar="USERDIR",

@@ -73,7 +73,8 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_execution_flags(parser)
     add_output_flags(parser)
-    add_setting_flags(parser)
+    # -u as AMLB calls its user directory
+    add_setting_flags(parser, letters={("source", "userdir"): "-u"})
 
 
 def show_common_flags(parser: Parser, source: str) -> None:

@@ -11,6 +11,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+#: Where the folder that ``-u`` names is kept while a command line is parsed.
+_BY_FLAG = "suite_by_flag"
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that reports an error in one line, with the nearest flag or command.
@@ -29,6 +32,7 @@ class Parser(argparse.ArgumentParser):
         self.examples = examples
         self._common: Mapping[str, Sequence[str]] = {}
         self._reasons: Mapping[str, str] = {}
+        self._suite_dest = ""
         self.add_argument(
             "-h", "--help", action=_PrintHelp, help="show this help and exit"
         )
@@ -84,6 +88,51 @@ class Parser(argparse.ArgumentParser):
         for names in self._common.values():
             actions += [self._find_action(name) for name in names]
         return actions
+
+    def add_suite(self, dest: str = "suite", **options: Any) -> None:
+        """Add the argument of a suite's folder, which ``-u`` names, too, as in ``run``.
+
+        Parameters
+        ----------
+        dest : str
+        **options
+            Of ``add_argument``: ``metavar``, ``help``.
+        """
+        # of one command several arguments may come before the flags, and none has to
+        self.add_argument(dest, nargs="?", **options)
+        self.add_argument(
+            "-u", dest=_BY_FLAG, metavar="DIR", help="the same, named by a flag"
+        )
+        self._suite_dest = dest
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and put a suite that ``-u`` names where the positional argument would be."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if self._suite_dest:
+            words = [getattr(parsed, self._suite_dest), getattr(parsed, _BY_FLAG)]
+            given = [word for word in words if word is not None]
+            if not given:
+                self.error(
+                    f"the following arguments are required: "
+                    f"{self._find_action(self._suite_dest).metavar}"
+                )
+            if len(given) > 1:
+                self.error(f"the suite is named twice: {given[0]} and -u {given[1]}")
+            setattr(parsed, self._suite_dest, given[0])
+            delattr(parsed, _BY_FLAG)
+        return parsed, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a word that is no command with the nearest ones, not with all of them."""
+        if (
+            isinstance(action, argparse._SubParsersAction)
+            and value not in action.choices
+        ):
+            near = difflib.get_close_matches(value, action.choices, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            what = str(action.metavar or action.dest).lower()
+            self.error(f"there is no {what} {value!r}{hint}")
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.numbers import real_number, whole_number
 from amlb_ext.cli.series_suites import refuse_publishing
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
 from amlb_ext.core.paths import check_suite_folder
@@ -29,7 +30,7 @@ def add_parser(commands: Any) -> None:
         "API key comes from the variable OPENML_APIKEY or from the configuration of the OpenML "
         "client. Exit status 1: something is not finished yet, or a task was left out.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "--server",
         required=True,
@@ -58,7 +59,7 @@ def add_parser(commands: Any) -> None:
         "--fold",
         action="append",
         default=[],
-        type=int,
+        type=whole_number(0),
         metavar="K",
         help="publish this fold of AMLB only; repeat the flag for several (default: all)",
     )
@@ -91,7 +92,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=float,
+        type=real_number(0, or_equal=True),
         default=900.0,
         metavar="SECONDS",
         help="longest time to wait for the server to activate the data sets (default: 900)",

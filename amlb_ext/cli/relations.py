@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_output_flags, add_setting_flags, layer_from
+from amlb_ext.cli.numbers import real_number
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.paths import OWN_FOLDER, check_sources
@@ -37,7 +38,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--evidence",
-        type=float,
+        type=real_number(1, or_equal=True),
         default=10.0,
         metavar="X",
         help="leave out a relation that fewer rows than this would break if its columns were "

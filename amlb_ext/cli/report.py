@@ -33,7 +33,7 @@ def add_parser(commands: Any) -> None:
         "failed, has no result, or does not belong to the suite, or a verdict needs jobs that "
         "have not been run; the commands that run them are printed.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     add_results_flags(
         parser,
         results_help="output folders of AMLB, its option -o, and folders in which TabArena's "

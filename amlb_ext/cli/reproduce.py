@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+from amlb_ext.cli.numbers import whole_number
 from amlb_ext.core.display import text_table
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--splits",
         "--draws",
-        type=int,
+        type=whole_number(1),
         metavar="N",
         help="run the first N splits only, or for osyn the first N repetitions, for swarm N draws "
         "(default: as many as the paper, 31 splits; 10 draws)",

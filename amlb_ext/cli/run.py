@@ -10,6 +10,7 @@ from typing import Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.numbers import whole_number
 from amlb_ext.cli.series_suites import load_series_suite, runnable_definitions
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.paths import check_suite_folder
@@ -60,7 +61,7 @@ def add_parser(commands: Any) -> None:
         "--fold",
         action="append",
         default=[],
-        type=int,
+        type=whole_number(0),
         metavar="FOLD",
         help="run this fold only; repeat the flag for several",
     )

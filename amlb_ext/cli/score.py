@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> None:
         description="Fit the suite's own integrations on its training files and print their mean "
         "loss on every part: F, the null (F with another seed) and a candidate. Lower is better.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "--out", metavar="FILE", help="also write the loss of every fold as CSV"
     )

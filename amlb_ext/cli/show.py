@@ -23,7 +23,7 @@ def add_parser(commands: Any) -> None:
         description="Print what each task of a suite may be used for and the numbers behind that "
         "verdict, as 'generate' or 'certify' stored them. Nothing is measured.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "-t",
         "--task",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, is_quiet
+from amlb_ext.cli.numbers import SEED, whole_number
 from amlb_ext.core.display import format_with_spread, text_table
 from amlb_ext.core.errors import ConfigError
 
@@ -82,7 +83,7 @@ def _add_fidelity_parser(kinds: Any) -> None:
     )
     fidelity.add_argument(
         "--draws",
-        type=int,
+        type=whole_number(1),
         metavar="N",
         help="number of draws from each table, in the confirmatory phase at most as many as the "
         "protocol declares",
@@ -106,13 +107,17 @@ def _add_coverage_parser(kinds: Any) -> None:
     )
     coverage.add_argument(
         "--draws",
-        type=int,
+        type=whole_number(1),
         default=1000,
         metavar="N",
         help="number of draws for each setting (default: 1000)",
     )
     coverage.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+        "--seed",
+        type=SEED,
+        default=0,
+        metavar="N",
+        help="random seed (default: 0)",
     )
     coverage.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="the study's folder"
@@ -133,20 +138,24 @@ def _add_sampling_parser(kinds: Any) -> None:
     )
     sampling.add_argument(
         "--draws",
-        type=int,
+        type=whole_number(1),
         default=100,
         metavar="N",
         help="number of draws for each design (default: 100)",
     )
     sampling.add_argument(
         "--rows",
-        type=int,
+        type=whole_number(1),
         default=200,
         metavar="N",
         help="number of labelled rows (default: 200)",
     )
     sampling.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed (default: 0)"
+        "--seed",
+        type=SEED,
+        default=0,
+        metavar="N",
+        help="random seed (default: 0)",
     )
     sampling.add_argument(
         "-o", "--out", required=True, metavar="DIR", help="the study's folder"

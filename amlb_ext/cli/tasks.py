@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.flags import add_output_flags, is_quiet
+from amlb_ext.cli.numbers import SEED, whole_number
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError
 
@@ -36,14 +37,14 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--folds",
-        type=int,
+        type=whole_number(1, 999),
         default=2,
         metavar="N",
         help="number of draws of each task; WeirdML uses 15 (default: 2)",
     )
     parser.add_argument(
         "--seed",
-        type=int,
+        type=SEED,
         default=0,
         metavar="N",
         help="random seed of the data (default: 0)",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,6 +43,9 @@ _SPELLINGS = {
     "‘": "'",
     "’": "'",
 }
+#: What begins a command of a pipeline's runner; a line may end in a carriage return.
+_COMMAND = re.compile(r"((?:\A|[\r\n])\s*):(:)")
+_OLD_COMMAND = re.compile(r"#(?=#(?:vso|teamcity)?\[)")
 
 
 class OutputError(Exception):
@@ -71,6 +75,20 @@ class _Stream:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self._is_blank = True
+
+    def _without_commands(self, text: str) -> str:
+        """Return text that a runner of pipelines takes for no command, such as ``::error::``.
+
+        GitHub, *Workflow commands*: a line that begins with two colons, after blanks or none;
+        ``##[`` in older ones anywhere, as ``##vso[`` on Azure and ``##teamcity[``.
+        """
+        # what is no blank stands before it, though it was written earlier
+        before = "" if self._is_blank else "."
+        safe = _COMMAND.sub(r"\g<1>\\x3a\g<2>", before + text)[len(before) :]
+        last_line = re.split(r"[\r\n]", before + text)[-1]
+        self._is_blank = not last_line.strip()
+        return _OLD_COMMAND.sub(r"\\x23", safe)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -82,7 +100,7 @@ class _Output(_Stream):
     def write(self, text: str) -> int:
         with _raise_output_error():
             # names and labels of others may hold what moves a terminal's cursor
-            self._stream.write(escape_controls(text))
+            self._stream.write(self._without_commands(escape_controls(text)))
         return len(text)
 
     def flush(self) -> None:
@@ -90,27 +108,23 @@ class _Output(_Stream):
             self._stream.flush()
 
 
-def write_commands(stream: Any, lines: Sequence[str]) -> None:
-    """Write lines that are meant as commands to the service that reads the output.
-
-    Everything else that is written to standard output is kept from being one.
-    """
-    plain = getattr(stream, "_stream", stream)
-    stream.flush()
-    plain.write("".join(f"{line}\n" for line in lines))
-
-
 class _Messages(_Stream):
     """Standard error: a failure to write is ignored."""
 
     def write(self, text: str) -> int:
         with suppress(OSError):
-            self._stream.write(text)
+            self._stream.write(self._without_commands(text))
         return len(text)
 
     def flush(self) -> None:
         with suppress(OSError):
             self._stream.flush()
+
+
+def print_commands(lines: Sequence[str], stream: Any) -> None:
+    """Print lines that are meant for a runner of pipelines."""
+    with _raise_output_error():
+        print(*lines, sep="\n", file=getattr(stream, "_stream", stream))
 
 
 @contextmanager

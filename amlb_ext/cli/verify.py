@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
         "same bytes is refused and changes nothing. Files that are not part of the suite stay. "
         "Exit status 1: the suite has a problem.",
     )
-    parser.add_argument("suite", metavar="DIR", help="the suite's folder")
+    parser.add_suite(metavar="DIR", help="the suite's folder")
     parser.add_argument(
         "--repair", action="store_true", help="restore missing or changed files"
     )

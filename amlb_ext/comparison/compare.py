@@ -18,6 +18,8 @@ from amlb_ext.comparison.labelled import (
 from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
+from amlb_ext.core.candidates import check_candidates
+from amlb_ext.core.checked_call import CountOrNone, Level, Seed, checked_call
 from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
@@ -43,20 +45,21 @@ Null = Literal["auto", "train", "rows", "none"]
 _NO_CONTROL = "without this null control no model is called better where F fails"
 
 
+@checked_call
 def compare(
     F: Any,
-    candidates: Mapping[str, Any],
+    candidates: Any,
     X: Any,
     y: Any,
     *,
     train: tuple[Any, Any] | None = None,
-    kind: str | None = None,
+    kind: Literal["classification", "regression", "binary", "multiclass"] | None = None,
     rule: str = "auto",
     alpha: float | None = None,
     null: Null = "auto",
-    refits: int = 5,
-    level: float = 0.95,
-    seed: int = 0,
+    refits: CountOrNone = 5,
+    level: Level = 0.95,
+    seed: Seed = 0,
     groups: Any = None,
     time: Any = None,
     train_groups: Any = None,
@@ -147,7 +150,7 @@ def compare(
     ['better']
     """
     check_align(align)
-    _check_settings(candidates, null=null, refits=refits, level=level, train=train)
+    _check_settings(candidates, null=null, refits=refits, train=train)
     orders: list[RowOrder | None] = [None, None]
     columns: set[str] = set()
     if groups is not None or time is not None:
@@ -238,7 +241,7 @@ def compare_labelled(
     about : mapping of str to str, optional
         What F and the table are called, by ``F`` and ``table``.
     """
-    _check_settings(candidates, null=null, refits=refits, level=level, train=train)
+    _check_settings(candidates, null=null, refits=refits, train=train)
     baseline = ModelAdapter(F, "F", align=align)
     others = [ModelAdapter(m, str(name), align=align) for name, m in candidates.items()]
     rows = read_labelled_rows(
@@ -351,14 +354,9 @@ def _check_settings(
     *,
     null: str,
     refits: int,
-    level: float,
     train: tuple[Any, Any] | None,
 ) -> None:
-    if not isinstance(candidates, Mapping) or not candidates:
-        raise ConfigError(
-            f"candidates is {candidates!r}",
-            'give the models by name, e.g. {"boosting": model}',
-        )
+    check_candidates(candidates, '{"boosting": model}')
     if null not in ("auto", "train", "rows", "none"):
         raise ConfigError(f"null is {null!r}", "give 'auto', 'train', 'rows' or 'none'")
     if null == "train" and train is None:
@@ -367,8 +365,6 @@ def _check_settings(
         raise ConfigError("train is no pair", "give train=(X0, y0)")
     if refits < 2:
         raise ConfigError(f"{refits} re-fits", "give 2 or more, or null='none'")
-    if not 0 < level < 1:
-        raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
 
 
 def _refit_losses(

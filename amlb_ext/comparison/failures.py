@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from amlb_ext.comparison.compare import hardness_config
 from amlb_ext.comparison.labelled import read_labelled_rows, read_row_order
 from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.region import find_region
+from amlb_ext.core.checked_call import Seed, checked_call
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.rules import failing_text
@@ -68,15 +69,16 @@ class FailureReport:
         return "\n".join(lines)
 
 
+@checked_call
 def failures(
     F: Any,
     X: Any,
     y: Any,
     *,
-    kind: str | None = None,
+    kind: Literal["classification", "regression", "binary", "multiclass"] | None = None,
     rule: str = "auto",
     alpha: float | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     groups: Any = None,
     time: Any = None,
     align: Align = "auto",

@@ -11,6 +11,7 @@ and may be given several times.
 
 from __future__ import annotations
 
+import typing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,9 +21,12 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_serializer,
 )
 
+from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.yaml_reader import read_yaml
@@ -35,7 +39,17 @@ Rule = Literal[
 class Stage(BaseModel):
     """A frozen group of settings; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_truth_value(cls, value: Any, info: ValidationInfo) -> Any:
+        # YAML reads "yes" and "on" as True, which pydantic takes for 1
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        is_number = {int, float} & {annotation, *typing.get_args(annotation)}
+        if isinstance(value, bool) and is_number:
+            raise ValueError("a truth value is no number")
+        return value
 
 
 class SourceConfig(Stage):
@@ -556,7 +570,7 @@ split, synthesizer, train_hard)
         user_settings = _merge_layers(user_settings, layer)
     # The preset lies below all layers, whichever of them names it.
     preset = user_settings.get("preset", "faithful")
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(
             f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS)
         )
@@ -616,7 +630,7 @@ def _explain_validation(error: ValidationError) -> ConfigError:
     path = [str(part) for part in problem["loc"]]
     name = ".".join(path)
     if problem["type"] != "extra_forbidden":
-        return ConfigError(f"{name} = {problem['input']!r}: {problem['msg'].lower()}")
+        return explain_problem(problem)
     # Walk down to the model that refused the key: its fields are the valid names.
     model: type[BaseModel] = GenerateConfig
     for part in path[:-1]:

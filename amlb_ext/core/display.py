@@ -21,8 +21,6 @@ _MISSING_TYPES = ("NAType", "NaTType")
 
 #: Characters that move a terminal's cursor, or turn or hide what stands around them; among them
 #: what XML forbids: halves of surrogate pairs and the last two code points.
-#: What GitHub and Azure take for a command: two colons that begin a line, ``##[`` anywhere.
-_COMMANDS = re.compile(r"(?m:^[ \t]*:(?=:))|#(?=#(?:\[|vso\[))")
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
     "\ud800-\udfff]"
@@ -281,27 +279,19 @@ def _table_cell(value: Any) -> str:
 def escape_controls(text: str) -> str:
     """Return foreign text with its control characters written out.
 
-    Names, labels and messages must not act on the terminal that shows them, nor on the service
-    that reads the output of a run: a line that begins with ``::error`` is a command to GitHub.
-    Tabs and line feeds stay.
+    Names, labels and messages must not act on the terminal that shows them. Tabs and line feeds
+    stay.
 
     Examples
     --------
     >>> print(escape_controls("red: \\x1b[31m"))
     red: \\x1b[31m
-    >>> print(escape_controls("a\\n::error::b"))
-    a
-    \\x3a:error::b
     """
-    return _COMMANDS.sub(_write_out, _CONTROL_CHARACTERS.sub(_write_out, text))
+    return _CONTROL_CHARACTERS.sub(_write_out, text)
 
 
 def _write_out(match: re.Match[str]) -> str:
-    # of a command only the sign that makes it one, which stands last
-    before, sign = match[0][:-1], match[0][-1]
-    if sign in ":#":
-        return f"{before}\\x{ord(sign):02x}"
-    return sign.encode("unicode_escape").decode()
+    return match[0].encode("unicode_escape").decode()
 
 
 def shorten_text(text: object, width: int = 32) -> str:

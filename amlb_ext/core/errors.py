@@ -33,7 +33,8 @@ class HardsynthError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.message} ({self.remedy})" if self.remedy else self.message
-        return escape_controls(text)
+        # an error is one line, whatever name it quotes
+        return escape_controls(text).replace("\n", "\\n")
 
 
 class ConfigError(HardsynthError):

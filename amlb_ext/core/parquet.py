@@ -1,8 +1,12 @@
-"""Parquet files that are whole or absent."""
+"""Parquet files: written whole or not at all, and read within limits.
+
+A Parquet file may say a million times "the same again" in a few bytes, so that what comes out of
+one is counted first, as for any packed file (:class:`~amlb_ext.core.packed.UnpackLimits`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,14 +14,113 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from amlb_ext.core.files import write_file
 from amlb_ext.core.frames import plain_frame
 from amlb_ext.core.numbers import holds_numbers, replace_as_objects
+from amlb_ext.core.packed import UnpackLimits
 
 #: Rows of a row group where each holds a long list: a group is in memory until it is written.
 ROWS_AT_ONCE = 500
+#: Bytes of a value in memory, by Parquet's physical type; of an entry of the others, its place.
+_VALUE_BYTES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}
+_TEXTS = "BYTE_ARRAY"
+#: Rows whose texts are counted at once.
+_COUNTED_ROWS = 1 << 16
+
+
+def read_frame(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a Parquet file of our own making, which somebody may have changed since.
+
+    Parameters
+    ----------
+    path : Path
+    **options
+        For :func:`pandas.read_parquet`.
+
+    Raises
+    ------
+    SourceError
+        It stands for too much.
+    OSError, ValueError
+        It is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.parquet")
+    ...     _ = write_parquet(pa.table({"a": [1, 2]}), path)
+    ...     len(read_frame(path))
+    2
+    """
+    check_expansion(path)
+    return pd.read_parquet(path, **options)
+
+
+def check_expansion(
+    path: Path,
+    columns: Collection[str] | None = None,
+    limits: UnpackLimits | None = None,
+) -> None:
+    """Refuse a Parquet file that stands for much more than its size, before it is read.
+
+    Parameters
+    ----------
+    path : Path
+    columns : collection of str, optional
+        Those that will be read; all by default.
+    limits : UnpackLimits, optional
+
+    Raises
+    ------
+    SourceError
+        What it stands for, in bytes, is beyond the limits.
+    OSError, ValueError
+        It is no Parquet file.
+    """
+    limits = limits or UnpackLimits()
+    packed = path.stat().st_size
+    metadata = pq.read_metadata(path)
+    size = 0
+    most_text = 0
+    text_paths: dict[str, None] = {}
+    for group in range(metadata.num_row_groups):
+        for position in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(position)
+            name = chunk.path_in_schema
+            if columns is not None and name.split(".")[0] not in columns:
+                continue
+            kind = chunk.physical_type
+            length = metadata.schema.column(position).length
+            size += chunk.num_values * max(_VALUE_BYTES.get(kind, 8), length)
+            if kind == _TEXTS:
+                text_paths[name] = None
+                # each value may be the one entry of a dictionary
+                most_text += chunk.num_values * chunk.total_uncompressed_size
+    limits.check_bytes(path.name, size, packed)
+    if size + most_text <= limits.ratio_from:
+        return
+    # as numbers of entries of a dictionary, which is as small as the file
+    with pq.ParquetFile(path, read_dictionary=list(text_paths)) as file:
+        batches = file.iter_batches(_COUNTED_ROWS, columns=list(text_paths))
+        for batch in batches:
+            size += sum(_text_bytes(column) for column in batch.columns)
+            limits.check_bytes(path.name, size, packed)
+
+
+def _text_bytes(values: pa.Array) -> int:
+    """Return the bytes of all texts in a column, which may stand in lists and structures."""
+    if pa.types.is_struct(values.type):
+        return sum(_text_bytes(part) for part in values.flatten())
+    if hasattr(values, "flatten") and pa.types.is_nested(values.type):
+        return _text_bytes(values.flatten())
+    if not pa.types.is_dictionary(values.type):
+        return int(values.nbytes)
+    lengths = pc.binary_length(values.dictionary.cast(pa.large_binary()))
+    return int(pc.sum(pc.take(lengths, values.indices)).as_py() or 0)
 
 
 def write_frame(frame: pd.DataFrame, path: Path, *, what: str = "X") -> str:

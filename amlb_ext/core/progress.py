@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 #: Takes the words for a stage.
 Listener = Callable[[str], None]
 
@@ -51,6 +53,29 @@ def write_stages_to(path: Path) -> Listener:
             path.write_text(words, encoding="utf-8")
 
     return write
+
+
+class Bar(tqdm):
+    """A progress bar of tqdm; where no terminal shows it, a line for each unit that is done."""
+
+    @staticmethod
+    def status_printer(file: Any) -> Callable[[str], None]:
+        """Return what writes the state of the bar."""
+        if getattr(file, "isatty", lambda: False)():
+            return tqdm.status_printer(file)
+        written = ""
+
+        def write_line(text: str) -> None:
+            nonlocal written
+            # times and stages behind the count change without a unit that is done
+            count = text.strip().partition("[")[0]
+            if not count or count == written or " 0/" in count:
+                return
+            written = count
+            file.write(f"{text.strip()}\n")
+            file.flush()
+
+        return write_line
 
 
 class StageDisplay:

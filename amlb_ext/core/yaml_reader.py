@@ -152,6 +152,22 @@ inside what it stands for (mend that line)
         ) from None
 
 
+def read_value(text: str) -> Any:
+    """Return the plain value that a word of a command line stands for.
+
+    Raises
+    ------
+    yaml.YAMLError
+        It is none, or could be read in two ways.
+
+    Examples
+    --------
+    >>> read_value("0.5"), read_value("[64, 32]"), read_value("gini")
+    (0.5, [64, 32], 'gini')
+    """
+    return yaml.load(text, Loader=Loader)
+
+
 def yaml_problem(error: Exception) -> str:
     """Return the complaint of a YAML parser, with line and column."""
     mark = getattr(error, "problem_mark", None)
@@ -159,6 +175,22 @@ def yaml_problem(error: Exception) -> str:
     if mark is None:
         return str(problem)
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+
+
+def _read_number(loader: Loader, node: yaml.ScalarNode) -> int | float:
+    """Read a number, but none to base 60: ``1:30`` is 90 to this version of YAML."""
+    if ":" in node.value:
+        raise _refused(
+            f"{node.value} is a number to base 60 here: write '{node.value}' in quotes for a text",
+            node,
+        )
+    if node.tag.endswith(":int"):
+        return int(loader.construct_yaml_int(node))
+    return float(loader.construct_yaml_float(node))
+
+
+for _tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+    Loader.add_constructor(_tag, _read_number)
 
 
 def _check_keys(node: yaml.MappingNode) -> None:

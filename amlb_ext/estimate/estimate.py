@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from amlb_ext.core.checked_call import Count, Level, Seed, checked_call
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
 from amlb_ext.estimate.generated import Generator
@@ -21,6 +24,7 @@ from amlb_ext.sources.table import Table
 from amlb_ext.stats.bounded_loss import CLIP
 
 
+@checked_call
 def estimate(
     model: Any,
     data: Path | str | Table,
@@ -31,17 +35,17 @@ def estimate(
     unlabelled: Path | str | Table | None = None,
     synthesizer: str | None = None,
     synthetic: Path | str | None = None,
-    generated: int = 100_000,
+    generated: Count = 100_000,
     class_prior: Mapping[str, float] | Literal["train"] | None = None,
     drawn_at_random: bool = False,
     loss: str | None = None,
-    clip: float | None = None,
+    clip: Annotated[float, Field(gt=0, lt=0.5)] | None = None,
     target_range: tuple[float, float] | None = None,
     error_cap: float | None = None,
-    level: float = 0.95,
+    level: Level = 0.95,
     osyn: Mapping[str, Any] | None = None,
     explore: bool = False,
-    seed: int = 0,
+    seed: Seed = 0,
     trust_pickle: bool = False,
     quiet: bool = True,
     given: GivenTable | None = None,

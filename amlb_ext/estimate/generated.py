@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import table_ending
+from amlb_ext.core.progress import Bar
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.estimate.osyn.tallies import Batch
@@ -83,7 +83,7 @@ class Generator:
     def stream(self) -> Iterator[Batch]:
         """Yield metric rows, class codes (or None) and losses (or None)."""
         n_batches = math.ceil(self.n / BATCH)
-        batches = tqdm(
+        batches = Bar(
             self.encoded(),
             total=n_batches,
             desc="generated",

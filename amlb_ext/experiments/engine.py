@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from amlb_ext.core.files import remove_temporary_files, write_text
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.progress import Bar
 from amlb_ext.core.version import __version__
 from amlb_ext.suite.sealed_json import json_text
 
@@ -102,7 +101,7 @@ def run_repetitions(
             unfinished.append((repetition,))
     # no more processes than there is work: each takes a second to start
     workers = min(workers or available_cores(), max(1, len(unfinished)))
-    with tqdm(total=len(unfinished), desc=name, unit=unit, disable=quiet) as bar:
+    with Bar(total=len(unfinished), desc=name, unit=unit, disable=quiet) as bar:
         for _ in run_jobs(_compute_and_write, unfinished, workers):
             bar.update()
     # from their files, so that a result just computed equals one read later

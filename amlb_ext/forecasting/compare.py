@@ -8,8 +8,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.candidates import check_candidates
+from amlb_ext.core.checked_call import (
+    Count,
+    CountOrNone,
+    Level,
+    Seed,
+    Text,
+    checked_call,
+)
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.frames import to_pandas
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
@@ -48,28 +58,29 @@ LOSSES = {
 Loss = Literal["mase", "sql"]
 
 
+@checked_call
 def compare_forecasts(
-    table: pd.DataFrame,
+    table: Any,
     baseline: Any,
-    candidates: Mapping[str, Any],
+    candidates: Any,
     *,
-    series: str,
-    time: str,
-    target: str,
-    horizon: int,
-    season: int | None = None,
+    series: Text,
+    time: Text,
+    target: Text,
+    horizon: Count,
+    season: Count | None = None,
     frequency: str | None = None,
     rule: str = "mase",
     alpha: float | None = None,
     loss: Loss = "mase",
-    origins: int = 1,
-    learning: int = 3,
-    step: int | None = None,
+    origins: Count = 1,
+    learning: CountOrNone = 3,
+    step: Count | None = None,
     cutoff: str | None = None,
     first_cutoff: str | None = None,
-    twins: int = 4,
-    level: float = 0.95,
-    seed: int = 0,
+    twins: CountOrNone = 4,
+    level: Level = 0.95,
+    seed: Seed = 0,
 ) -> ForecastComparison:
     """Compare forecasters with F on the last windows of many series.
 
@@ -148,7 +159,8 @@ def compare_forecasts(
     >>> result.table["overall"].tolist()
     ['worse']
     """
-    _check_settings(candidates, loss=loss, twins=twins, level=level)
+    _check_settings(candidates, twins)
+    table = to_pandas(table, what="table")
     roles = PanelRoles(
         series=series,
         time=time,
@@ -263,22 +275,10 @@ def answer_comparison(
     )
 
 
-def _check_settings(
-    candidates: Mapping[str, Any], *, loss: str, twins: int, level: float
-) -> None:
-    if not isinstance(candidates, Mapping) or not candidates:
-        raise ConfigError(
-            f"candidates is {candidates!r}",
-            'give forecasters by name, e.g. {"ets": "ets"}',
-        )
-    if "F" in candidates:
-        raise ConfigError("a candidate is called F", "give it another name")
-    if loss not in LOSSES:
-        raise ConfigError(f"loss is {loss!r}", "give 'mase' or 'sql'")
-    if twins < 0 or twins == 1:
+def _check_settings(candidates: Any, twins: int) -> None:
+    check_candidates(candidates, '{"ets": "ets"}')
+    if twins == 1:
         raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
-    if not 0 < level < 1:
-        raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
 
 
 def _known_loss(forecasts: RolledForecasts, name: str, loss: str) -> np.ndarray:

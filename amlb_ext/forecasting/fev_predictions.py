@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import RunError, suggest_nearest
+from amlb_ext.core.parquet import check_expansion
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Windows
@@ -86,6 +87,7 @@ def open_fev_predictions(path: Path, suite: ForecastSuite) -> FevPredictions:
 def _read_file(path: Path, windows: Windows, series: list[str]) -> Forecasts:
     n, horizon = windows.future.shape
     try:
+        check_expansion(path)
         table = pq.read_table(path)
     except (OSError, ValueError) as error:
         raise RunError(

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from amlb_ext.amlb.configuration import resolve_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
+from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.forecasting.panel import PanelRoles
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask, whole_number
@@ -197,6 +198,7 @@ def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
                 f"{path.name} has no column {missing[0]!r}",
                 suggest_nearest(missing[0], schema.names),
             )
+        check_expansion(path, columns)
         table = pq.read_table(path, columns=columns)
     except (OSError, ValueError) as error:
         problem = str(error).strip().splitlines()[0]

@@ -7,11 +7,13 @@ alone, on other series where it learns from all.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -209,7 +211,7 @@ def _first_half(names: Sequence[str], seed: int, pair: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ImportedForecaster(Forecaster):
-    """A class or function of yours whose objects have ``fit(past)`` and ``predict(H)``.
+    """A class of yours whose objects have ``fit(past)`` and ``predict(H)``.
 
     Parameters
     ----------
@@ -387,11 +389,19 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
         sys.path.insert(0, here)
     try:
         make = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(
             f"cannot import {word}: {type(error).__name__}: {error}",
             "give module:Class, with the module on Python's path",
         ) from error
+    # nothing is called before it is known to be what is asked for
+    if not all(callable(getattr(make, method, None)) for method in ("fit", "predict")):
+        raise ModelError(
+            f"{word} is not a forecaster",
+            "name a class that has fit(past) and predict(horizon)",
+        )
+    if not isinstance(make, type):
+        make = partial(copy.deepcopy, make)
     return ImportedForecaster(name or attribute, make)
 
 

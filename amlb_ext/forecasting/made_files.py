@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
-from amlb_ext.core.parquet import write_parquet
+from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.forecasting.made_parts import MADE_KINDS, MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
@@ -150,7 +150,7 @@ def read_provenance(table: ForecastTable) -> pd.DataFrame:
         The file is missing or damaged.
     """
     try:
-        return pd.read_parquet(table.folder / PROVENANCE)
+        return read_frame(table.folder / PROVENANCE)
     except (OSError, ValueError) as error:
         raise SuiteError(
             f"cannot read where the made windows of {table.name} come from: {error}",

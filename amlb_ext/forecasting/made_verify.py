@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.made_files import read_provenance
 from amlb_ext.forecasting.made_parts import MADE_KINDS
@@ -42,7 +43,7 @@ def verify_made_windows(suite: ForecastSuite) -> list[str]:
         if not tasks:
             continue
         provenance = read_provenance(table)
-        series = pd.read_parquet(table.folder / "series.parquet")
+        series = read_frame(table.folder / "series.parquet")
         for task in tasks:
             rows = provenance[provenance["task"] == task.name].reset_index(drop=True)
             items = pd.read_csv(suite.layout.at(task.path))

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
@@ -97,8 +98,8 @@ class ForecastTable:
             A file is missing or does not fit the manifest.
         """
         try:
-            series = pd.read_parquet(self.folder / "series.parquet")
-            windows = pd.read_parquet(self.folder / "windows.parquet")
+            series = read_frame(self.folder / "series.parquet")
+            windows = read_frame(self.folder / "windows.parquet")
         except (OSError, ValueError) as error:
             raise SuiteError(
                 f"cannot read the series in {self.folder}: {error}",
@@ -150,7 +151,7 @@ class ForecastTable:
 
     def read_twins(self) -> list[RolledForecasts]:
         """Return the losses of F's twins; their forecasts are not kept."""
-        windows = pd.read_parquet(self.folder / "windows.parquet")
+        windows = read_frame(self.folder / "windows.parquet")
         mase = np.stack(windows["twin_mase"].to_list())
         sql = np.stack(windows["twin_sql"].to_list())
         empty = np.empty((len(windows), 0))

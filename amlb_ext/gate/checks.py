@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.answer import ComparisonAnswer, change_text, rmse_text
+from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
     format_count,
@@ -163,15 +164,16 @@ class GateResult:
         return html_view([self.outcome_line], pd.DataFrame(self.checks)[shown])
 
 
+@checked_call
 def check_gate(
     answer: ComparisonAnswer | pd.DataFrame,
     *,
     need: Need = "better",
     where: Where = "overall",
     margin: float = MARGIN,
-    candidates: Collection[str] = (),
-    tasks: Collection[str] = (),
-    level: float | None = None,
+    candidates: Names = (),
+    tasks: Names = (),
+    level: Level | None = None,
     data: str = "",
 ) -> GateResult:
     """Hold a comparison against a need.

@@ -14,12 +14,15 @@ from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator
 from amlb_ext.core.kind import Kind
 from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.yaml_reader import read_value, yaml_problem
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 #: Parts of import paths of models that split columns, so that ordinal codes serve them.
 _TREE_LIKE = (".ensemble.", ".tree.", "xgboost", "lightgbm")
+#: What the names of the two estimators of a package begin with.
+_PREFIXES = {"lightgbm": "LGBM", "catboost": "CatBoost"}
 #: Models that read a missing number as it is; all others get the training median.
 _READS_MISSING = ("HistGradientBoosting", "XGB", "LGBM", "CatBoost")
 
@@ -204,12 +207,29 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
-        raise ModelError(
-            f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
-        )
+        raise _unknown_baseline(name)
     if config.encoding != "auto":
         spec = ModelSpec(spec.path, spec.params, config.encoding)
     return spec
+
+
+def _unknown_baseline(name: str) -> ModelError:
+    """Return what to type in place of a name that is none; a package's name is taken for one."""
+    is_package = name.isidentifier() and importlib.util.find_spec(name) is not None
+    if name in _PREFIXES:
+        path = f"{name}.{_PREFIXES[name]}"
+        example = f"{path}Classifier, or for numbers {path}Regressor"
+    elif is_package:
+        example = f"{name}.NAME_OF_A_CLASS"
+    else:
+        return ModelError(
+            f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
+        )
+    missing = "" if is_package else f", after pip install {name}"
+    return ModelError(
+        f"{name!r} is a package, and a baseline is one class of it",
+        f"write {example}{missing}",
+    )
 
 
 def check_model_listed(where: str, config: BaselineConfig, kind: Kind) -> None:
@@ -235,7 +255,13 @@ def _inline_params(text: str) -> dict[str, Any]:
                 f"{item!r} is not of the form key=value",
                 "write package.Class:key=value,key=value",
             )
-        params[key.strip()] = yaml.safe_load(value)
+        try:
+            params[key.strip()] = read_value(value)
+        except yaml.YAMLError as error:
+            raise ModelError(
+                f"{item!r} has a value that cannot be read: {yaml_problem(error)}",
+                "write package.Class:key=value,key=value",
+            ) from None
     return params
 
 
@@ -291,7 +317,8 @@ def import_estimator(path: str) -> type[BaseEstimator]:
     make_importable(path)
     try:
         estimator_class = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
+    # a module that is imported may raise anything, and a file of the user's may even exit
+    except (Exception, SystemExit) as error:
         remedy = "check the import path, e.g. sklearn.ensemble.ExtraTreesClassifier"
         if module_name == "xgboost":
             remedy = "pip install 'hardsynth[xgboost]'"

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from amlb_ext.core.errors import HardsynthError, ServiceError, SuiteError
 from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
 from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
-from amlb_ext.core.progress import StageDisplay
+from amlb_ext.core.progress import Bar, StageDisplay
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.job import Tasks, send_job, write_job
@@ -110,7 +108,7 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
     if layout.root.exists():
         remove_temporary_files(layout.root)  # of a run that was killed
     total = sum(len(task.folds) for task in tasks)
-    with tqdm(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
+    with Bar(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
         results = _run_folds(layout, tasks, request, bar)
     if results.errors and len(results.errors) == len(tasks):
         first_error = next(iter(results.errors.values()))

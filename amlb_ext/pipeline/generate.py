@@ -21,6 +21,7 @@ from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import keep_processes
 from amlb_ext.core.paths import portable_spec
+from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
@@ -224,7 +225,7 @@ def load_tasks(request: Request) -> LoadedTasks:
     spill = Spill(request.out.absolute().parent)
     tasks: list[Task] = []
     errors: list[tuple[str, HardsynthError]] = []
-    for ref in tqdm(refs, desc="sources", disable=request.quiet, leave=False):
+    for ref in Bar(refs, desc="sources", disable=request.quiet, leave=False):
         try:
             tasks.append(spill.keep(ref.load()))
         except (SourceError, DataError) as error:

@@ -70,10 +70,10 @@ def kappa_note(summaries: Sequence[Summary]) -> str:
     Examples
     --------
     >>> kappa_note([{"calibration": {"kappa": 0.02, "passed": True}}])
-    'kappa 0.02 by fold, calibrated on the training rows'
+    'kappa 0.02, calibrated on the training rows'
     >>> nothing = {"calibration": {"kappa": 0, "passed": False}, "jittered": False}
     >>> kappa_note([nothing])
-    'kappa 0 by fold, calibrated on the training rows; no kappa passed in 1 fold'
+    'kappa 0, calibrated on the training rows; no kappa passed in 1 fold'
     """
     calibrated = [summary for summary in summaries if "calibration" in summary]
     if not calibrated:
@@ -87,7 +87,11 @@ def kappa_note(summaries: Sequence[Summary]) -> str:
         if not calibration["passed"]:
             failed += 1
             jittered += bool(summary.get("jittered"))
-    note = f"kappa {', '.join(kappas)} by fold, calibrated on the training rows"
+    note = f"kappa {', '.join(dict.fromkeys(kappas))}, calibrated on the training rows"
+    if len(set(kappas)) > 1:
+        note = (
+            f"kappa {', '.join(kappas)} (fold by fold), calibrated on the training rows"
+        )
     if failed:
         plural = "" if failed == 1 else "s"
         note += f"; no kappa passed in {failed} fold{plural}"

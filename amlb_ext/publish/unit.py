@@ -14,6 +14,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
@@ -340,7 +341,7 @@ def _read_provenance(
     owner = Path(task.train[unit.fold]).parent.name
     path = suite.layout.train_provenance(owner, task.folds[unit.fold])
     if path.is_file():
-        train = pd.read_parquet(path)
+        train = read_frame(path)
     else:
         train = pd.DataFrame(index=range(train_rows))
     if len(train) != train_rows:

@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.progress import Bar
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
@@ -243,7 +243,7 @@ def _build_tasks(
     work = [(task_inputs,) for task_inputs in inputs]
     # Tasks finish in any order.
     built: dict[int, BuiltTask] = {}
-    with tqdm(total=len(work), desc="report", unit="task", disable=quiet) as bar:
+    with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
         for index, built_task in run_jobs(build_task_report, work, workers):
             built[index] = built_task
             bar.update()

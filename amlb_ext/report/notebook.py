@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from amlb_ext.core.checked_call import checked_call
 from amlb_ext.core.display import format_count, html_view
 from amlb_ext.report.build import BuiltReport, build_report
 from amlb_ext.report.files import report_tables
@@ -53,6 +54,7 @@ class Suite:
     suite: SuiteFiles
 
     @classmethod
+    @checked_call
     def load(cls, directory: str | Path) -> Suite:
         """Open the suite in ``directory``.
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
-from tqdm import tqdm
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
@@ -26,6 +25,7 @@ from amlb_ext.core.estimators import check_is_listed
 from amlb_ext.core.packaged_models import make_importable
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.places import is_plain_name
+from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind
 from amlb_ext.core.yaml_reader import read_yaml
@@ -139,7 +139,7 @@ def compare_scores(
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
     compared: dict[str, list[ComparedRows]] = {}
     workers = min(workers or available_cores(), len(jobs))
-    with tqdm(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
+    with Bar(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
         for index, rows in run_jobs(_score_task, jobs, workers):
             for row in rows:
                 predictions = row.pop("predictions")

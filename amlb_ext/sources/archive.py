@@ -2,7 +2,7 @@
 
 Only ordinary files that are tables are written. A member that would leave the folder (an absolute
 path, ``..``, a drive) or a link that could lead out of it refuses the whole archive. So does one
-that unpacks to too much (:class:`~amlb_ext.sources.packed.UnpackLimits`); members that are skipped
+that unpacks to too much (:class:`~amlb_ext.core.packed.UnpackLimits`); members that are skipped
 count as well.
 
 NOTE[OWN] ``tarfile.data_filter`` is more lenient: it makes an absolute path relative, allows links
@@ -22,8 +22,7 @@ from typing import IO, cast
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.paths import table_ending
-from amlb_ext.sources.packed import (
+from amlb_ext.core.packed import (
     BY_HAND,
     COPY_BYTES,
     DAMAGED,
@@ -32,6 +31,7 @@ from amlb_ext.sources.packed import (
     open_decompressed,
     open_zip,
 )
+from amlb_ext.core.paths import table_ending
 from amlb_ext.sources.read_table import READERS
 
 ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2")

@@ -26,10 +26,10 @@ from typing import Any
 from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
+from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.sources.archive import is_archive, unpack
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.packed import UnpackLimits
 from amlb_ext.sources.read_table import READERS
 from amlb_ext.sources.urls import is_url
 

@@ -14,9 +14,11 @@ import re
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import requests
@@ -24,6 +26,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.files import sha256_file
+from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.sources.urls import check_url, shorten_url, to_https
 
 #: Seconds without an answer after which a try is given up.
@@ -35,7 +38,7 @@ MAX_SECONDS = 3600.0
 #: Most redirects of one address; browsers follow some 20.
 MAX_REDIRECTS = 10
 
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 16
 _BY_HAND = "connect to the network, or download the file and give its path"
 
 
@@ -154,7 +157,9 @@ def _fetch(
     deadline: float,
 ) -> None:
     """Fetch a file and put it in its place once it is complete and has the right checksum."""
-    with closing(get_response(url, timeout, deadline)) as response:
+    with closing(
+        ask_until(lambda: _get(url, timeout), deadline=deadline, name=shorten_url(url))
+    ) as response:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, part = tempfile.mkstemp(prefix=".part-", dir=path.parent)
@@ -165,7 +170,8 @@ def _fetch(
             ) from None
         try:
             with os.fdopen(handle, "wb") as file:
-                _copy_body(response, file, max_bytes=max_bytes, deadline=deadline)
+                for block in receive(response, max_bytes=max_bytes, deadline=deadline):
+                    file.write(block)
             # of what stands on the disk, not of what came from the network
             digest = sha256_file(Path(part))
             if checksum and digest != checksum:
@@ -197,28 +203,54 @@ def _fetch(
             Path(part).unlink(missing_ok=True)
 
 
-def _copy_body(
-    response: requests.Response, file: IO[bytes], *, max_bytes: int, deadline: float
-) -> None:
-    """Copy what the server sends.
+def receive(
+    response: requests.Response,
+    *,
+    max_bytes: int,
+    deadline: float,
+    unpack: bool = False,
+) -> Iterator[bytes]:
+    """Yield what the server sends, block by block, within the limits.
 
     ``read1`` returns what has arrived. ``Response.iter_content`` would wait for a full block, and
     a server that sends a byte a second would never meet the deadline.
+
+    Parameters
+    ----------
+    response : requests.Response
+        Its body was not read.
+    max_bytes : int
+        Of what is yielded.
+    deadline : float
+        By :func:`time.monotonic`.
+    unpack : bool
+        Undo the ``Content-Encoding`` of the answer; what comes out is limited as in
+        :class:`~amlb_ext.core.packed.UnpackLimits`.
+
+    Raises
+    ------
+    NetworkError
+        The deadline has passed.
+    SourceError
+        There are too many bytes.
     """
     url = response.url
     length = response.headers.get("Content-Length", "")
     if length.isdecimal():
         _check_size(url, int(length), max_bytes)
     received = 0
-    while block := response.raw.read1(_BLOCK_BYTES):
+    while block := response.raw.read1(_BLOCK_BYTES, decode_content=unpack):
         received += len(block)
         _check_size(url, received, max_bytes)
+        if unpack:
+            arrived = response.raw.tell()
+            UnpackLimits().check_bytes(shorten_url(url), received, arrived)
         if time.monotonic() > deadline:
             raise NetworkError(
                 f"downloading {shorten_url(url)} took longer than --download-time allows",
                 "raise --download-time, or try again later",
             )
-        file.write(block)
+        yield block
 
 
 def _check_size(url: str, size: int, max_bytes: int) -> None:
@@ -229,8 +261,10 @@ def _check_size(url: str, size: int, max_bytes: int) -> None:
         )
 
 
-def get_response(url: str, timeout: float, deadline: float) -> requests.Response:
-    """Return the server's answer to a GET, its headers read and its body not.
+def ask_until(
+    ask: Callable[[], requests.Response], *, deadline: float, name: str
+) -> requests.Response:
+    """Return the server's answer to a request, its headers read and its body not.
 
     NOTE[OWN] the timeout of ``requests`` holds for each read of a socket, so a server that sends a
     header byte by byte never meets it. A thread waits for the headers, and is left behind when the
@@ -238,24 +272,24 @@ def get_response(url: str, timeout: float, deadline: float) -> requests.Response
 
     Parameters
     ----------
-    url : str
-        ``http`` or ``https``.
-    timeout : float
-        Seconds without a byte.
+    ask : callable
+        Sends the request with ``stream=True``; what it raises is raised here.
     deadline : float
         When the headers must have arrived, by :func:`time.monotonic`.
+    name : str
+        What is asked, as the error names it.
 
     Raises
     ------
-    NetworkError, SourceError
-        As :func:`download`.
+    NetworkError
+        The deadline has passed.
     """
     outcomes: list[requests.Response | Exception] = []
     is_too_late = threading.Event()
 
     def wait_for_headers() -> None:
         try:
-            response = _get(url, timeout)
+            response = ask()
         except Exception as error:
             outcomes.append(error)
             return
@@ -269,19 +303,18 @@ def get_response(url: str, timeout: float, deadline: float) -> requests.Response
     thread.join(max(deadline - time.monotonic(), 0.0))
     if not outcomes:
         is_too_late.set()
-        raise NetworkError(
-            f"{shorten_url(url)} gave no answer in time", "try again later"
-        )
+        raise NetworkError(f"{name} gave no answer in time", "try again later")
     (outcome,) = outcomes
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
-class _SessionWithoutCredentials(requests.Session):
-    """A session that sends no user name and no password.
+class CarefulSession(requests.Session):
+    """A session that sends no user name and no password, and reads no body of a redirect.
 
-    ``requests`` takes them from ``~/.netrc``, for the first address and for each redirect.
+    ``requests`` takes the former from ``~/.netrc``, for the first address and for each redirect,
+    and would read the latter to its end, however long it is.
     """
 
     def __init__(self) -> None:
@@ -297,11 +330,56 @@ class _SessionWithoutCredentials(requests.Session):
     ) -> None:
         """Leave a redirected request as it is."""
 
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Return where a response leads to; its body counts as read then."""
+        target = super().get_redirect_target(resp)
+        if target:
+            resp._content = b""
+            resp.close()
+        return target
+
+
+class LimitedSession(CarefulSession):
+    """A session for a client of a server that reads whole answers: each is within limits.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Of an answer, unpacked.
+    max_seconds : float
+        From the request to the last byte of its answer.
+    """
+
+    def __init__(self, *, max_bytes: int, max_seconds: float) -> None:
+        super().__init__()
+        self._max_bytes = max_bytes
+        self._max_seconds = max_seconds
+
+    def request(  # type: ignore[override]
+        self, method: str, url: str, **settings: Any
+    ) -> requests.Response:
+        """Send a request, and read its answer."""
+        settings = {**settings, "stream": True, "timeout": TIMEOUT}
+        deadline = time.monotonic() + self._max_seconds
+        send = partial(super().request, method, url, **settings)
+        response = ask_until(send, deadline=deadline, name=shorten_url(url))
+        with closing(response):
+            blocks = receive(
+                response, max_bytes=self._max_bytes, deadline=deadline, unpack=True
+            )
+            try:
+                response._content = b"".join(blocks)
+            except ReadTimeoutError as error:
+                raise requests.ReadTimeout(error) from None
+            except HTTPError as error:
+                raise requests.ConnectionError(error) from None
+        return response
+
 
 def _get(url: str, timeout: float) -> requests.Response:
     name = shorten_url(url)
     try:
-        response = _SessionWithoutCredentials().get(url, timeout=timeout, stream=True)
+        response = CarefulSession().get(url, timeout=timeout, stream=True)
     except (requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
         raise SourceError(
             f"{name} leads to an address that is neither http nor https",

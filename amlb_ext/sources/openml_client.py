@@ -18,12 +18,13 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
-from amlb_ext.core.redact import redact_text
+from amlb_ext.core.redact import redact_text, redact_url
 
 #: Seconds until a server that does not answer counts as unreachable.
 CONNECT_TIMEOUT = 10.0
@@ -57,9 +58,13 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
     Yields
     ------
     module
-        It has no API key, and its warnings and log lines are silent meanwhile; one thread at a
-        time may hold it.
+        It has no API key, its requests have limits of time and size, and its warnings and log
+        lines are silent meanwhile; one thread at a time may hold it.
     """
+    import requests
+
+    from amlb_ext.sources.download import LimitedSession
+
     with _LOCK:
         config = openml.config
         root_logger = logging.getLogger()
@@ -67,6 +72,14 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
         # With no handler the client's logging.warning() would install one for good.
         silent_handler = logging.NullHandler()
         root_logger.addHandler(silent_handler)
+        # The client waits for ever, and unpacks whatever a server sends into memory.
+        calls = openml._api_calls
+        limited = partial(
+            LimitedSession,
+            max_bytes=int(options.max_download * 2**30),
+            max_seconds=options.download_time * 60,
+        )
+        calls.requests = SimpleNamespace(**{**vars(requests), "Session": limited})
         try:
             server = (options.openml_server or "").rstrip("/")
             if server and server != before["server"]:
@@ -80,6 +93,7 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
                 warnings.simplefilter("ignore")
                 yield openml
         finally:
+            calls.requests = requests
             root_logger.removeHandler(silent_handler)
             config.server = before["server"]
             config.apikey = before["apikey"]
@@ -124,7 +138,7 @@ def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError
     """Return the error for a server that does not answer."""
     config = openml.config
     # requests, urllib3 and the client each have classes of their own for it
-    is_timeout = "imeout" in type(error).__name__
+    is_timeout = isinstance(error, NetworkError) or "imeout" in type(error).__name__
     reason = "it does not answer in time" if is_timeout else "no connection"
     return NetworkError(
         f"{spec} is not completely in the cache, and the server "
@@ -145,12 +159,18 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
     """
     import requests
 
+    from amlb_ext.sources.download import CarefulSession, ask_until
+
     server = openml.config.server
     for attempt in range(1, options.retries + 1):
         try:
-            requests.head(server, timeout=CONNECT_TIMEOUT).close()
+            ask_until(
+                partial(CarefulSession().head, server, timeout=CONNECT_TIMEOUT),
+                deadline=time.monotonic() + CONNECT_TIMEOUT,
+                name=redact_url(server),
+            ).close()
             return
-        except (requests.ConnectionError, requests.Timeout) as error:
+        except (requests.ConnectionError, requests.Timeout, NetworkError) as error:
             if attempt == options.retries:
                 raise unreachable(openml, spec, error) from None
             time.sleep(1.0)

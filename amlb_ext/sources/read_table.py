@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from amlb_ext.core.numbers import (
     parse_number,
     replace_as_objects,
 )
+from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, lend_unpacked
 from amlb_ext.core.paths import (
     PACKED_ENDINGS,
     TABLE_ENDINGS,
@@ -31,9 +33,10 @@ from amlb_ext.core.paths import (
 from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
-from amlb_ext.sources.packed import UnpackLimits, lend_unpacked
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.typed_files import (
+    MAX_CELLS,
+    check_cells,
     read_arrow,
     read_excel,
     read_json_lines,
@@ -62,6 +65,11 @@ class CsvFormat:
     decimal: str = "."
     texts: frozenset[str] = frozenset()
     max_unpacked: float = 20.0
+
+    @property
+    def limits(self) -> UnpackLimits:
+        """What may come out of a packed file."""
+        return UnpackLimits(max_bytes=int(self.max_unpacked * 2**30))
 
 
 #: How a CSV file is read, whatever pandas is installed.
@@ -123,8 +131,7 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     ending = check_table_file(path)
     if path.suffix.lower() not in PACKED_ENDINGS:
         return READERS[ending](path, csv_format)
-    limits = UnpackLimits(max_bytes=int(csv_format.max_unpacked * 2**30))
-    with lend_unpacked(path, limits) as (unpacked, ending):
+    with lend_unpacked(path, csv_format.limits) as (unpacked, ending):
         _refuse_empty(unpacked)
         return READERS[ending](unpacked, csv_format)
 
@@ -180,6 +187,7 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
                 notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
         # Looked at before pandas does, which would rename the second one, "a.1".
         check_names(filter(None, header), path.name)
+        _check_padding(path, len(header))
         how = {
             **_CSV,
             "sep": separator,
@@ -354,6 +362,18 @@ def _read_header(path: Path, separator: str) -> list[str]:
         return next(csv.reader(handle, delimiter=separator), [])
 
 
+def _check_padding(path: Path, n_columns: int) -> None:
+    """Refuse short lines below a header so long that their missing fields fill the memory."""
+    # a line has a byte at least
+    if n_columns * path.stat().st_size <= MAX_CELLS:
+        return
+    with path.open("rb") as handle:
+        n_lines = sum(
+            block.count(b"\n") for block in iter(partial(handle.read, COPY_BYTES), b"")
+        )
+    check_cells(path, n_lines, n_columns)
+
+
 def _find_separator(header: list[str]) -> str:
     """Return the separator of a header that was read with commas."""
     if len(header) == 1:
@@ -366,12 +386,12 @@ def _find_separator(header: list[str]) -> str:
 #: File ending to reader.
 READERS: dict[str, Callable[[Path, CsvFormat], Table]] = {
     ".csv": _read_csv,
-    ".parquet": lambda path, _: read_parquet(path),
+    ".parquet": lambda path, how: read_parquet(path, limits=how.limits),
     ".arff": lambda path, _: read_arff(path),
     ".tsv": _read_tsv,
-    ".xlsx": lambda path, _: read_excel(path),
-    ".feather": lambda path, _: read_arrow(path),
-    ".arrow": lambda path, _: read_arrow(path),
+    ".xlsx": lambda path, how: read_excel(path, how.limits),
+    ".feather": lambda path, how: read_arrow(path, how.limits),
+    ".arrow": lambda path, how: read_arrow(path, how.limits),
     ".jsonl": lambda path, _: read_json_lines(path),
     ".ndjson": lambda path, _: read_json_lines(path),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -23,13 +24,19 @@ from amlb_ext.core.frames import (
 )
 from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_number
+from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, open_zip
+from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.arff import not_utf8
-from amlb_ext.sources.packed import UnpackLimits, open_zip
 from amlb_ext.sources.table import Table
 
-#: Most values of a Parquet file, which may say a thousand times "the same again" in a few bytes.
-MAX_CELLS = 2_000_000_000
+#: Most values of a table that a short file can pad: a line may lack most of the columns.
+MAX_CELLS = 500_000_000
+#: Most values of a sheet, which is padded to its last row and column.
+MAX_SHEET_CELLS = 50_000_000
+_CELL = re.compile(rb"""\br\s?=\s?["']([A-Z]{1,3})(\d{1,7})["']""")
+#: The longest text that it finds.
+_CELL_BYTES = 16
 #: What pandas and Arrow raise for a damaged file, or for metadata of pandas that lie about it.
 _DAMAGED = (
     ArithmeticError,
@@ -47,6 +54,7 @@ def read_parquet(
     path: Path,
     columns: Sequence[str] | None = None,
     dictionaries: Sequence[str] = (),
+    limits: UnpackLimits | None = None,
 ) -> Table:
     """Read a Parquet file of any ending; named index levels become columns.
 
@@ -59,6 +67,8 @@ def read_parquet(
     dictionaries : sequence of str
         Columns of texts to read as categories, a number for each row: texts that recur in
         hundreds of rows are in memory once.
+    limits : UnpackLimits, optional
+        How much it may stand for.
 
     Raises
     ------
@@ -66,12 +76,10 @@ def read_parquet(
         As :func:`~amlb_ext.sources.read_table.read_table`.
     """
     try:
-        metadata = pq.read_metadata(path)
-        _check_cells(path, metadata.num_rows, metadata.num_columns)
-        # Without partitioning: a folder called year=2024 would add a column.
-        stored = metadata.schema.to_arrow_schema()
+        stored = pq.read_schema(path)
         if columns is not None:
             columns = list(columns) if {*columns} <= {*stored.names} else None
+        check_expansion(path, columns, limits)
         is_text = {
             field.name: pa.types.is_string(field.type)
             or pa.types.is_large_string(field.type)
@@ -80,6 +88,7 @@ def read_parquet(
         frame = pd.read_parquet(
             path,
             columns=columns,
+            # a folder called year=2024 would add a column
             partitioning=None,
             read_dictionary=[name for name in dictionaries if is_text.get(name)],
             # a file read ahead is in memory twice
@@ -92,7 +101,7 @@ def read_parquet(
     return _typed_table(frame, path, notes)
 
 
-def read_arrow(path: Path) -> Table:
+def read_arrow(path: Path, limits: UnpackLimits | None = None) -> Table:
     """Read an Arrow file, Feather's or a stream's; named index levels become columns.
 
     Raises
@@ -101,8 +110,7 @@ def read_arrow(path: Path) -> Table:
         As :func:`~amlb_ext.sources.read_table.read_table`.
     """
     try:
-        arrow = _open_arrow(path)
-        _check_cells(path, arrow.num_rows, arrow.num_columns)
+        arrow = _open_arrow(path, limits or UnpackLimits())
         frame = to_pandas(arrow, what=path.name)
     except _DAMAGED as error:
         raise _invalid_file(path, "Arrow file", error) from None
@@ -110,17 +118,32 @@ def read_arrow(path: Path) -> Table:
     return _typed_table(frame, path, notes)
 
 
-def _open_arrow(path: Path) -> pa.Table:
+def _open_arrow(path: Path, limits: UnpackLimits) -> pa.Table:
     with path.open("rb") as file:
         start = file.read(6)
-    if start.startswith((b"ARROW1", b"FEA1")):
+    if start.startswith(b"FEA1"):
+        # of the first version, which packs nothing
         return feather.read_table(path)
-    # a stream has no mark of its own
-    with pa.OSFile(str(path)) as stream, pa.ipc.open_stream(stream) as reader:
-        return reader.read_all()
+    packed = path.stat().st_size
+    with pa.OSFile(str(path)) as stream:
+        # a stream has no mark of its own
+        is_file = start.startswith(b"ARROW1")
+        reader = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(stream)
+        batches = (
+            (reader.get_batch(number) for number in range(reader.num_record_batches))
+            if is_file
+            else reader
+        )
+        kept = []
+        size = 0
+        for batch in batches:
+            size += batch.nbytes
+            limits.check_bytes(path.name, size, packed)
+            kept.append(batch)
+    return pa.Table.from_batches(kept, reader.schema)
 
 
-def read_excel(path: Path) -> Table:
+def read_excel(path: Path, limits: UnpackLimits | None = None) -> Table:
     """Read the first sheet of a workbook; a note tells where it has more.
 
     Raises
@@ -130,7 +153,11 @@ def read_excel(path: Path) -> Table:
     """
     try:
         # a workbook is a zip file
-        with open_zip(path, UnpackLimits()), warnings.catch_warnings():
+        with (
+            open_zip(path, limits or UnpackLimits()) as parts,
+            warnings.catch_warnings(),
+        ):
+            _check_sheets(path, parts)
             # of styles, charts and other things that are no part of the table
             warnings.simplefilter("ignore", UserWarning)
             with pd.ExcelFile(path, engine="openpyxl") as book:
@@ -160,6 +187,26 @@ def read_excel(path: Path) -> Table:
     return _typed_table(frame, path, notes)
 
 
+def _check_sheets(path: Path, parts: zipfile.ZipFile) -> None:
+    """Refuse a workbook whose sheet is padded to its last cell, and that cell is far away."""
+    for part in parts.namelist():
+        # a sheet may have any name
+        if not part.lower().endswith(".xml"):
+            continue
+        n_rows = n_columns = 0
+        with parts.open(part) as stream:
+            rest = b""
+            while block := stream.read(COPY_BYTES):
+                for letters, row in _CELL.findall(rest + block):
+                    n_rows = max(n_rows, int(row))
+                    column = 0
+                    for letter in letters:
+                        column = 26 * column + letter - 64
+                    n_columns = max(n_columns, column)
+                rest = block[-_CELL_BYTES:]
+        check_cells(path, n_rows, n_columns, MAX_SHEET_CELLS)
+
+
 def read_json_lines(path: Path) -> Table:
     """Read a file with one JSON object on each line; a column that a line lacks is missing there.
 
@@ -181,6 +228,7 @@ def read_json_lines(path: Path) -> Table:
                     column += [None] * (n_rows - len(column))
                     column.append(value)
                 n_rows += 1
+                check_cells(path, n_rows, len(columns))
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except OSError as error:
@@ -214,11 +262,17 @@ def _as_row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _check_cells(path: Path, n_rows: int, n_columns: int) -> None:
-    if n_rows * n_columns > MAX_CELLS:
+def check_cells(path: Path, n_rows: int, n_columns: int, most: int = MAX_CELLS) -> None:
+    """Refuse a table of more than ``most`` values, unless its file has a byte for each.
+
+    Raises
+    ------
+    DataError
+    """
+    if n_rows * n_columns > max(most, path.stat().st_size):
         raise DataError(
-            f"{path.name} stands for {n_rows} rows of {n_columns} columns, but at most "
-            f"{MAX_CELLS:,} values are read",
+            f"{path.name} stands for {n_rows:,} rows of {n_columns:,} columns, but at most "
+            f"{most:,} values are read",
             "give fewer rows or columns",
         )
 

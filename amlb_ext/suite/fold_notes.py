@@ -289,7 +289,7 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
     if not concerned:
         return []
     text = CountedText.of(
-        f"of failures of {side} rows, {{}} of {{}} rows asked for were made",
+        f"{{}} rows were made from failures of {side} rows, {{}} were asked for",
         made,
         asked,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from amlb_ext.core.errors import SuiteError, suggest_nearest
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.core.paths import no_suite_error
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import FORECAST_MANIFEST, MAIN_SUFFIXES, Layout
@@ -114,7 +115,7 @@ class SuiteFiles:
         DataFrame of shape (rows of the test file, p)
         """
         task = self._task_with_fold(amlb_task, fold_index)
-        return pd.read_parquet(self.layout.at(task.provenance[fold_index]))
+        return read_frame(self.layout.at(task.provenance[fold_index]))
 
     def train_provenance(self, amlb_task: str, fold: int) -> pd.DataFrame:
         """Return where each row of an AMLB task's own training file comes from, row for row.
@@ -126,7 +127,7 @@ class SuiteFiles:
         fold : int
             The source's fold number.
         """
-        return pd.read_parquet(self.layout.train_provenance(amlb_task, fold))
+        return read_frame(self.layout.train_provenance(amlb_task, fold))
 
     def _task_with_fold(self, name: str, fold_index: int) -> AmlbTask:
         """Return an AMLB task after a check that it has a fold of this number."""

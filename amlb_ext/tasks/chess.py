@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.packed import (
+    DAMAGED,
+    CountingStream,
+    UnpackLimits,
+    open_decompressed,
+)
 from amlb_ext.tasks.record import Draw, Rows, name_labels
 
 LABELS = ("c0_draw", "c1_white", "c2_black")
@@ -24,9 +31,13 @@ MAX_RATING = 1300
 TRAIN, TEST = 1000, 1000
 #: A month of a large server has millions of games; these are enough for every fold.
 MAX_GAMES = 50_000
+#: Most characters of a game; the longest ones, with comments, have some 100,000.
+MAX_GAME_CHARACTERS = 1 << 20
 _WINNERS = {"1/2-1/2": 0, "1-0": 1, "0-1": 2}
 _HEADER = re.compile(r'\[(\w+)\s+"([^"]*)"\]')
-_ASIDES = re.compile(r"\{[^}]*\}|\([^()]*\)|;[^\n]*|\$\d+|\d+\.+|[!?]+")
+# A brace that nothing closes takes the rest, and a number starts at its first digit: the time
+# grows with the text, not with its square.
+_ASIDES = re.compile(r"\{[^}]*(?:\}|$)|\([^()]*\)|;[^\n]*|\$\d+|(?<!\d)\d+\.+|[!?]+")
 _MOVE = re.compile(
     r"(?:O-O(?:-O)?|([KQRBN])?([a-h])?([1-8])?(x)?([a-h])([1-8])(?:=([QRBN]))?)([+#])?"
 )
@@ -59,18 +70,25 @@ class GameFile:
     too_strong: int
 
 
-def read_games(path: Path) -> GameFile:
-    """Read the games of players rated below 1300 from a PGN file, ``.zst`` or plain.
+def read_games(path: Path, limits: UnpackLimits | None = None) -> GameFile:
+    """Read the games of players rated below 1300 from a PGN file, packed or plain.
+
+    Parameters
+    ----------
+    path : Path
+        Plain, or packed by gzip, bzip2, xz or zstd.
+    limits : UnpackLimits, optional
+        How much may come out of it.
 
     Raises
     ------
     SourceError
-        The file cannot be read.
+        The file cannot be read, a game of it is too long, or too much comes out of it.
     """
     games = []
     broken = too_strong = 0
     try:
-        for headers, text in _entries(path):
+        for headers, text in _entries(path, limits or UnpackLimits()):
             ratings = [headers.get(key, "") for key in ("WhiteElo", "BlackElo")]
             if not all(r.isdecimal() and int(r) < MAX_RATING for r in ratings):
                 too_strong += 1
@@ -82,7 +100,7 @@ def read_games(path: Path) -> GameFile:
             games.append(game)
             if len(games) == MAX_GAMES:
                 break
-    except (OSError, UnicodeDecodeError) as error:
+    except DAMAGED as error:
         raise SourceError(
             f"cannot read the games of {path}: {error}", "give a file of games in PGN"
         ) from None
@@ -197,28 +215,36 @@ def _rows(games: list[Game], rng: np.random.Generator) -> Rows:
     )
 
 
-def _entries(path: Path) -> Iterator[tuple[dict[str, str], str]]:
+def _entries(path: Path, limits: UnpackLimits) -> Iterator[tuple[dict[str, str], str]]:
     """Yield the headers and the text of each game."""
     headers: dict[str, str] = {}
     lines: list[str] = []
-    with _open_text(path) as file:
-        for line in file:
+    characters = 0
+    with _open_text(path, limits) as file:
+        while line := file.readline(MAX_GAME_CHARACTERS):
+            characters += len(line)
+            if characters > MAX_GAME_CHARACTERS:
+                raise SourceError(
+                    f"{path.name} holds a game of more than {MAX_GAME_CHARACTERS:,} characters",
+                    "give a file of games in PGN",
+                )
             match = _HEADER.match(line)
             if match is None:
                 lines.append(line)
                 continue
             if any(text.strip() for text in lines):
                 yield headers, "".join(lines)
-                headers, lines = {}, []
+                headers, lines, characters = {}, [], 0
             headers[match[1]] = match[2]
     if headers:
         yield headers, "".join(lines)
 
 
-def _open_text(path: Path) -> io.TextIOWrapper:
-    if path.suffix != ".zst":
-        return path.open(encoding="utf-8-sig", errors="replace")
-    import pyarrow as pa
-
-    stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    return io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", errors="replace")
+@contextmanager
+def _open_text(path: Path, limits: UnpackLimits) -> Iterator[io.TextIOWrapper]:
+    packed = path.stat().st_size
+    with open_decompressed(path) as stream:
+        counted = CountingStream(stream, name=path.name, packed=packed, limits=limits)
+        yield io.TextIOWrapper(
+            io.BufferedReader(counted), "utf-8-sig", errors="replace"
+        )

@@ -17,14 +17,13 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.parquet import write_parquet
-from amlb_ext.core.progress import StageDisplay
+from amlb_ext.core.parquet import read_frame, write_parquet
+from amlb_ext.core.progress import Bar, StageDisplay
 from amlb_ext.suite import Layout, SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
@@ -108,7 +107,7 @@ def certify_suite(
         jobs = []
         for task in missing:
             jobs.append((str(directory), task, settings, files.get(task)))
-        with tqdm(
+        with Bar(
             total=len(jobs), desc="certificates", unit="task", disable=quiet
         ) as bar:
             display = StageDisplay(bar)
@@ -180,7 +179,7 @@ def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
     """
     path = suite.layout.task_null(task)
     try:
-        return pd.read_parquet(path) if path.is_file() else None
+        return read_frame(path) if path.is_file() else None
     except (OSError, ValueError):  # pyarrow's errors derive from these
         raise SuiteError(
             f"{path} is damaged", "hardsynth certify DIR writes it again"

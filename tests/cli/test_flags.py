@@ -39,7 +39,7 @@ def test_flags_reach_their_settings():
     ("words", "message"),
     [
         (["generate", "-o", "x", "--kapa", "1"], "did you mean --kappa"),
-        (["generat"], "invalid choice: 'generat'"),
+        (["generat"], "did you mean generate"),
         (["generate", "bundled/toy"], "required: -o"),
     ],
 )

@@ -172,7 +172,7 @@ def test_failures_alone(answered):
             "fitted on the column 'b', which the table lacks",
         ),
         ({"X": lambda X: X[:30], "y": lambda y: y[:30]}, DataError, "at least 50 rows"),
-        ({"candidates": {}}, ConfigError, "give the models by name"),
+        ({"candidates": {}}, ConfigError, "give them by name"),
         (
             {"candidates": {"bad": np.ones(7)}},
             DataError,
@@ -185,7 +185,7 @@ def test_failures_alone(answered):
             "no probabilities|no finite",
         ),
         ({"null": "train"}, ConfigError, "train="),
-        ({"level": 95}, ConfigError, "between 0 and 1"),
+        ({"level": 95}, ConfigError, "level = 95"),
     ],
 )
 def test_input_that_does_not_fit_is_one_clear_error(answered, change, error, message):

@@ -7,7 +7,7 @@ import pytest
 from tqdm import tqdm
 
 from amlb_ext.core.parallel import Execution, Unit, run_units
-from amlb_ext.core.progress import StageDisplay, begin_stage, listening
+from amlb_ext.core.progress import Bar, StageDisplay, begin_stage, listening
 
 
 def work(number):
@@ -58,3 +58,16 @@ def test_the_bar_shows_the_stage_of_each_unit_until_it_ends():
     assert any("0/2" in text and "toy fold 0: fitting F" in text for text in shown)
     assert "toy fold 0: fitting F | toy fold 1: writing" in stream.getvalue()
     assert "toy fold 0" not in shown[-1]
+
+
+def test_a_log_has_a_line_for_each_unit_and_no_carriage_return():
+    log = io.StringIO()
+    with Bar(total=3, desc="folds", unit="fold", file=log, mininterval=0) as bar:
+        for stage in ("fitting F", "searching", "done"):
+            bar.set_postfix_str(stage)
+            bar.refresh()
+            bar.update()
+    assert "\r" not in log.getvalue()
+    # a bar ends in a line break of its own
+    lines = log.getvalue().strip().splitlines()
+    assert [f"{n}/3" in line for n, line in enumerate(lines, 1)] == [True] * 3

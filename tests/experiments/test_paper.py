@@ -324,7 +324,8 @@ class TestRun:
         out = str(tmp_path / "out")
         assert main(["reproduce", "table-a4", "-o", out]) == 2
         assert "did you mean 'table-a" in capsys.readouterr().err
-        assert main(["reproduce", "table-a1", "-o", out, "--splits", "0"]) == 2
+        with pytest.raises(SystemExit):
+            main(["reproduce", "table-a1", "-o", out, "--splits", "0"])
         assert main(["reproduce", "table-a1", "-o", out, "--set", "pool=all"]) == 2
         assert not Path(out).exists()
 

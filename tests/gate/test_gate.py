@@ -161,10 +161,6 @@ def test_annotations_are_for_github(files, capsys, monkeypatch):
     [
         (["--candidate", "g", "--task", "t"], "--task is for a suite"),
         ([], "a table needs --candidate"),
-        (
-            ["--candidate", "g", "--margin", "-1", "--need", "not-worse"],
-            "the margin is",
-        ),
     ],
 )
 def test_wrong_use_is_one_line(files, capsys, more, message):

@@ -8,9 +8,10 @@ import zipfile
 
 import pytest
 
+from amlb_ext.core import packed
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import archive, packed
-from amlb_ext.sources.packed import UnpackLimits
+from amlb_ext.core.packed import UnpackLimits
+from amlb_ext.sources import archive
 
 MIB = 1 << 20
 SMALL = UnpackLimits(max_bytes=4 * MIB, max_members=50, max_ratio=50, ratio_from=MIB)

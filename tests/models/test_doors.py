@@ -302,7 +302,7 @@ REFUSED = {
         "g is the class LogisticRegression",
     ),
     "no model": ({"candidates": {"g": {"a": 1}}}, "g is a dict, which has no predict"),
-    "an unknown alignment": ({"align": "rows"}, "align is 'rows'"),
+    "an unknown alignment": ({"align": "rows"}, "align = 'rows'"),
 }
 
 

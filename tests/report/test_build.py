@@ -323,7 +323,6 @@ def test_mistakes_of_the_command_line(scored, tmp_path, capsys):
     for words in (
         [str(scored.suite), "--results", str(tmp_path / "nowhere")],
         [str(scored.suite), "--results", str(tmp_path)],
-        [str(scored.suite), "--results", str(scored.results), "--level", "95"],
         [str(tmp_path), "--results", str(scored.results)],
     ):
         assert main(["report", *words, "-q"]) == 2

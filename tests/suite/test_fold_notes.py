@@ -152,10 +152,10 @@ def test_rows_that_were_not_made_are_one_line_a_side():
     one["summary"].update(counts, hard_train={**counts, "synthetic": 4})
     other["summary"].update(counts)
     assert lines(wine=[one, other, fold()]) == [
-        "2 of 3 folds (0, 1): of failures of test rows, 6 of 20 rows asked for were made (dropped: "
-        "4 repeating the features of a real row, 14 good for F, 2 with a label that the oracle "
-        "does not support)",
-        "1 of 3 folds (0): of failures of training rows, 7 of 15 rows asked for were made "
+        "2 of 3 folds (0, 1): 6 rows were made from failures of test rows, 20 were asked for "
+        "(dropped: 4 repeating the features of a real row, 14 good for F, 2 with a label that the "
+        "oracle does not support)",
+        "1 of 3 folds (0): 7 rows were made from failures of training rows, 15 were asked for "
         "(dropped: 2 repeating the features of a real row, 11 good for F, 1 with a label that the "
         "oracle does not support)",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,7 +102,11 @@ class Execution:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.timeout < 0:
+        if self.workers < 0:
+            raise ConfigError(
+                f"{self.workers} processes", "give 1 or more, or 0 for all cores"
+            )
+        if not 0 <= self.timeout < math.inf:
             raise ConfigError(
                 f"a limit of {self.timeout:g} seconds",
                 "give a number above 0, or 0 for none",

@@ -16,6 +16,8 @@ from amlb_ext.models.service.options import SAME_COMMAND
 
 #: Most characters of an answer that an error repeats.
 LONGEST_QUOTE = 80
+#: The title of a page stands within so many of its first characters.
+_HEAD = 4096
 
 
 class AnswerReader:
@@ -40,12 +42,14 @@ class AnswerReader:
     def read_json(self, text: str) -> dict[str, Any]:
         """Return the object that an answer is."""
         if re.match(r"\s*<", text):
-            title = re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S)
+            # on a short text alone: its time grows with the square of the length
+            title = re.search(r"<title[^>]*>(.*?)</title", text[:_HEAD], re.I | re.S)
             page = f" ({quote(title.group(1))})" if title else ""
             raise self._wrong_answer(f"a page in HTML{page} in place of JSON")
         try:
             answer = json.loads(text)
-        except ValueError:
+        # lists a thousand deep end in a RecursionError
+        except (ValueError, RecursionError):
             raise self._wrong_answer(f"{quote(text)}, which is no JSON") from None
         if not isinstance(answer, dict):
             raise self._wrong_answer(f"{quote(text)}, which is no JSON object")

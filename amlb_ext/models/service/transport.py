@@ -5,13 +5,13 @@ The key travels in a header, and stands in no error, no file and no setting.
 
 from __future__ import annotations
 
-import io
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from amlb_ext.core.errors import ServiceError
+from amlb_ext.core.errors import NetworkError, ServiceError, SourceError
 from amlb_ext.core.redact import redact_text, redact_url
 from amlb_ext.models.service.answers import LONGEST_QUOTE, quote
 from amlb_ext.models.service.options import (
@@ -90,6 +90,9 @@ class Transport:
     def _post(self, body: bytes, longest: int) -> str:
         """Send a question once; return the text of the answer."""
         import requests
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+        from amlb_ext.sources.download import ask_until, receive
 
         key = self.options.key()
         headers = {
@@ -105,7 +108,8 @@ class Transport:
 
         deadline = time.monotonic() + self.options.timeout
         try:
-            with requests.post(
+            ask = partial(
+                requests.post,
                 self.address,
                 data=body,
                 headers=headers,
@@ -114,11 +118,20 @@ class Transport:
                 # the key is for this address alone
                 allow_redirects=False,
                 stream=True,
-            ) as answer:
-                content = self._receive(answer, deadline, longest)
-        except requests.Timeout:
+            )
+            with ask_until(ask, deadline=deadline, name=self.name) as answer:
+                blocks = receive(
+                    answer, max_bytes=longest, deadline=deadline, unpack=True
+                )
+                content = b"".join(blocks)
+        except (requests.Timeout, ReadTimeoutError, NetworkError):
             raise self._too_slow() from None
-        except (requests.RequestException, OSError) as error:
+        except SourceError:
+            raise ServiceError(
+                f"{self.name} answers with more than {longest:,} bytes",
+                "let it answer with predictions alone",
+            ) from None
+        except (requests.RequestException, HTTPError, OSError) as error:
             reason = redact_text(_innermost_reason(error), key)
             raise _PassingError(
                 f"cannot be reached ({reason})", "start it, or check the address"
@@ -126,23 +139,6 @@ class Transport:
         text = content.decode("utf-8", errors="replace")
         self._check_status(answer, redact_text(text, key))
         return redact_text(text, key)
-
-    def _receive(
-        self, answer: requests.Response, deadline: float, longest: int
-    ) -> bytes:
-        """Return the body of an answer; one deadline for all of it, however it drips."""
-        content = io.BytesIO()
-        # small pieces: the deadline is looked at between them
-        for piece in answer.iter_content(1 << 14):
-            content.write(piece)
-            if time.monotonic() > deadline:
-                raise self._too_slow()
-            if content.tell() > longest:
-                raise ServiceError(
-                    f"{self.name} answers with more than {longest:,} bytes",
-                    "let it answer with predictions alone",
-                )
-        return content.getvalue()
 
     def _too_slow(self) -> _PassingError:
         seconds = self.options.timeout

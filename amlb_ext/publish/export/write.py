@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from amlb_ext.core.files import write_text
+from amlb_ext.core.progress import Bar
 from amlb_ext.publish.export.archives import Member, Upload, write_upload
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 
@@ -115,7 +114,7 @@ def _write_uploads(
 ) -> dict[str, dict[str, Any]]:
     """Write the uploads that are not there already, and return what the record says of each."""
     about = {}
-    with tqdm(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
+    with Bar(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
         for name, upload in uploads.items():
             place = f"{UPLOAD}/{name}"
             path = folder.at(place)

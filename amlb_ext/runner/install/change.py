@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -106,7 +107,7 @@ def install(
     installed = read_installed(home)
     earlier = installed.get(new.name)
     record = _make_record(directory, suite, new)
-    notes = _check_earlier(record, installed)
+    notes = _check_earlier(record, installed, home)
 
     # Names that another suite or the user has already.
     own, text = read_texts(home)
@@ -240,21 +241,24 @@ def _check_home(home: Home, suite: SuiteContent) -> None:
         )
 
 
-def _check_earlier(record: Installed, installed: dict[str, Installed]) -> list[str]:
+def _check_earlier(
+    record: Installed, installed: dict[str, Installed], home: Home
+) -> list[str]:
     """Return notes on an earlier installation; raise where it is in the way."""
     earlier = installed.get(record.name)
+    undo = f"hardsynth uninstall --userdir {shlex.quote(str(home.root))}"
     for other in installed.values():
         if other.name != record.name and _is_same_folder(other.suite, record.suite):
             raise RunError(
                 f"this suite is already installed, as {other.name}",
-                f"first: hardsynth uninstall {record.suite}",
+                f"first: {undo} {shlex.quote(record.suite)}",
             )
     if earlier is None or _is_same_folder(earlier.suite, record.suite):
         return []
     if manifest_file(earlier.suite).is_file():
         raise RunError(
             f"another suite is installed as {record.name}: {earlier.suite}",
-            f"--name NAME for a second one, or first: hardsynth uninstall {earlier.suite}",
+            f"--name NAME for a second one, or first: {undo} {shlex.quote(earlier.suite)}",
         )
     return [f"the suite was moved: {earlier.suite} no longer holds it"]
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.paths import TABLE_ENDINGS, table_ending
@@ -243,6 +243,12 @@ class CountingStream(io.RawIOBase):
         self._limits.check_bytes(self._name, self.unpacked, self._packed)
         return block
 
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, as ``io.BufferedReader`` asks for it."""
+        block = self.read(min(len(buffer), MAX_READ))
+        buffer[: len(block)] = block
+        return len(block)
+
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to a position; what is passed over counts as unpacked."""
         if whence == io.SEEK_SET:
@@ -255,12 +261,13 @@ class CountingStream(io.RawIOBase):
 
 
 def open_decompressed(path: Path) -> IO[bytes]:
-    """Open the plain bytes of a tar file; its first bytes tell the compression, not its name."""
+    """Open the plain bytes of a packed file; its first bytes tell the packing, not its name."""
     # The longest of these marks has six bytes.
     openers: dict[bytes, Callable[..., object]] = {
         b"\x1f\x8b": gzip.open,
         b"BZh": bz2.open,
         b"\xfd7zXZ\0": lzma.open,
+        b"\x28\xb5\x2f\xfd": _open_zstandard,
     }
     with path.open("rb") as file:
         start = file.read(6)
@@ -268,6 +275,12 @@ def open_decompressed(path: Path) -> IO[bytes]:
         if start.startswith(magic):
             return cast("IO[bytes]", opener(path, "rb"))
     return path.open("rb")
+
+
+def _open_zstandard(path: Path, mode: str) -> object:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.OSFile(str(path), mode), "zstd")
 
 
 def directory_bytes(path: Path) -> int:

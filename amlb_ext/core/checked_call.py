@@ -1,0 +1,107 @@
+"""Public functions that hold their arguments to their annotations: one clear error, no traceback.
+
+Numbers are of the declared type: ``True``, ``"3"`` and ``2.0`` are no whole numbers, and no number
+is NaN or infinite. Models and tables are ``Any`` in an annotation; who reads them says more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, validate_call
+
+from amlb_ext.core.display import shorten_text
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+def _refuse_text(names: Collection[str]) -> Collection[str]:
+    # each letter of a text would count as a name
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError("a list of texts is wanted")
+    return names
+
+
+#: Confidence level of intervals.
+Level = Annotated[float, Field(gt=0, lt=1)]
+Seed = Annotated[int, Field(ge=0)]
+#: How many there are of what cannot be absent.
+Count = Annotated[int, Field(ge=1)]
+CountOrNone = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+Names = Annotated[Collection[str], AfterValidator(_refuse_text)]
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse arguments that are not as annotated.
+
+    Examples
+    --------
+    >>> @checked_call
+    ... def forecast(horizon: Count) -> int:
+    ...     return horizon
+    >>> forecast(2.5)
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: horizon = 2.5: input should be a valid integer
+    >>> forecast(horizont=2)
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: forecast takes no argument 'horizont' (did you mean \
+'horizon'? known: horizon)
+    """
+    # made when it is first needed: a method's class does not stand yet
+    validated = functools.cache(lambda: validate_call(config=_STRICT)(function))
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        plain = [_plain_scalar(value) for value in args]
+        named = {name: _plain_scalar(value) for name, value in kwargs.items()}
+        unknown = [name for name in named if name not in names]
+        if unknown and not _takes_any(function):
+            raise ConfigError(
+                f"{function.__name__} takes no argument {unknown[0]!r}",
+                suggest_nearest(unknown[0], names),
+            )
+        try:
+            return validated()(*plain, **named)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            first, *rest = problem["loc"] or ("arguments",)
+            # arguments that were given by position have a number
+            if isinstance(first, int) and first < len(names):
+                first = names[first]
+            raise explain_problem({**problem, "loc": (first, *rest)}) from None
+
+    return call
+
+
+def explain_problem(problem: Any) -> ConfigError:
+    """Return one of pydantic's complaints as an error of one line."""
+    # pydantic names the branch of a union, too: "dict[str,float]"
+    parts = [str(part) for part in problem["loc"]]
+    name = ".".join(part for part in parts if "[" not in part)
+    given = shorten_text(repr(problem["input"]), 80)
+    message = problem["msg"].removeprefix("Value error, ")
+    return ConfigError(f"{name} = {given}: {message[:1].lower()}{message[1:]}")
+
+
+def _takes_any(function: Callable[..., Any]) -> bool:
+    kinds = [
+        parameter.kind for parameter in inspect.signature(function).parameters.values()
+    ]
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _plain_scalar(value: Any) -> Any:
+    """Return a number of numpy as one of Python, and anything else as it is."""
+    is_scalar = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+    return value.item() if is_scalar else value
