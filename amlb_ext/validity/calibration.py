@@ -24,6 +24,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.rounds import MOST_CLASSES
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
@@ -174,6 +175,9 @@ def calibrate(
         if failures < MIN_ROWS:
             why = too_few_text(failures, "failures of the training rows")
             return _floors_for(tasks, why, failures)
+        # a third of the whole fold's time, for a kappa that rows of so many classes never passed
+        if (n_classes := len(tasks[0].labels)) > MOST_CLASSES:
+            return _floors_for(tasks, f"not tried for {n_classes} classes", failures)
         parts = held_out.parts
     except ModelError as error:
         return _floors_for(tasks, f"on parts of the training rows: {error}", 0)

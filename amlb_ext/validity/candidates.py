@@ -110,7 +110,9 @@ def _all_candidates(kind: Kind, size: Size, n_classes: int) -> dict[str, ModelSp
         raise ConfigError(f"no zoo of size {size!r}", "use quick or full")
     is_full = size == "full"
     # early stopping is off: it would hold rows back, and other rows with every seed
-    trees = {"n_estimators": 200 if is_full else 40}
+    # a tree of very many classes takes ten times one of few, and a candidate need not win
+    share = 0.5 if n_classes > MOST_CLASSES else 1
+    trees = {"n_estimators": int(share * (200 if is_full else 40))}
     most_rounds = affordable_rounds(200 if is_full else 40, n_classes)
     rounds = {"max_iter": most_rounds, "early_stopping": False}
     steps = {"max_iter": 200 if is_full else 30}

@@ -94,7 +94,6 @@ def images_file(tmp_path, shape):
         (["--model", "m", "--coder-params", "price={input: .nan}"], "input is"),
         (["--model", "m", "--coder-params", "price=cheap"], "price is"),
         (["--model", "m", "--coder-params", "feedback=train"], "feedback is"),
-        (["--folds", "0"], "--folds is 0"),
     ],
 )
 def test_what_does_not_serve_is_one_line_before_anything_is_written(

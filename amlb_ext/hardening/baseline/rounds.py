@@ -18,7 +18,7 @@ from __future__ import annotations
 MOST_TREES = 3000
 #: Rounds that it has all the same.
 FEWEST_ROUNDS = 10
-#: Classes beyond which boosting only makes a mean of models worse.
+#: Classes beyond which boosting only makes a mean of models worse, and kappa is not calibrated.
 MOST_CLASSES = 150
 
 
