@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,6 @@ from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
-from amlb_ext.core.version import __version__
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
@@ -410,7 +408,6 @@ def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str
         "Seed": str(manifest.seed),
         "hardsynth": manifest.version,
         "Made by": manifest.command,
-        "Report": f"{date.today().isoformat()} by hardsynth {__version__}",
     }
 
 

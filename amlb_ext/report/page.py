@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
+from amlb_ext.core.version import __version__
 from amlb_ext.report.glossary import GLOSSARY
 from amlb_ext.report.matrix import answer_matrix
 from amlb_ext.report.metrics import UNITS
@@ -73,6 +75,8 @@ def render_page(report: SuiteReport, links: Mapping[str, str]) -> str:
     anchors = task_anchors(names)
     return template.render(
         report=report,
+        # of the page alone: the report's files have the same bytes on every day
+        made=f"{date.today().isoformat()} by hardsynth {__version__}",
         links={label: quote(href, safe="/%#?=&") for label, href in links.items()},
         anchors=anchors,
         anchor_of=dict(zip(names, anchors, strict=True)),
