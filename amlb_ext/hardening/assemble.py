@@ -31,7 +31,7 @@ from amlb_ext.hardening.hardness import no_failures_text, raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.sides import MadeSide
 from amlb_ext.hardening.oracle import check_labels
-from amlb_ext.hardening.prepare import Prepared
+from amlb_ext.hardening.prepare import FoldSeeds, Prepared
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
@@ -210,6 +210,8 @@ def summarise_fold(
         "rule": models.rule.rule,
         "alpha": models.rule.alpha,
         "alpha_reason": models.rule.reason,
+        # AMLB fits F again with it
+        "seed": FoldSeeds.derive(models.config.seed, models.key).fit,
         "train": prepared.n_train,
         "test": len(test),
         "bad": int(test.is_bad.sum()),

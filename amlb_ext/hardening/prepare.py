@@ -47,9 +47,6 @@ from amlb_ext.hardening.ordered_split import blocks_left_out
 from amlb_ext.hardening.split import PARTS, CvSplits, cross_folds, judged_rows
 from amlb_ext.hardening.weights import Region, draw_region
 
-#: The random stream of F's own fits.
-FIT_STREAM = "fit"
-
 
 @dataclass(frozen=True, kw_only=True)
 class FoldSeeds:
@@ -85,8 +82,7 @@ class FoldSeeds:
             cross=derive_int_seed(seed, *key, "cross"),
             oracle=derive_int_seed(seed, *key, "oracle"),
             relations=derive_seed(seed, *key, "relations"),
-            # one for all folds: AMLB fits F again with it
-            fit=derive_int_seed(seed, FIT_STREAM),
+            fit=derive_int_seed(seed, *key, "fit"),
             weights=derive_int_seed(seed, *key, "weights"),
             region=derive_seed(seed, *key, "region"),
         )

@@ -123,15 +123,20 @@ def generate_suite(request: Request) -> GenerationReport:
         original = None
         if request.twin:
             original = find_original(request, loaded.source_names)
+        suite_tasks = _suite_tasks(tasks, loaded, hardened, request=request)
+        seeds = {
+            task.name: [record.summary["seed"] for record in task.folds]
+            for task in suite_tasks
+        }
         manifest = finish_suite(
             layout,
             name=request.config.name,
             config=settings,
             seed=request.config.seed,
-            tasks=_suite_tasks(tasks, loaded, hardened, request=request),
+            tasks=suite_tasks,
             failures=report.failures,
             version=__version__,
-            integrations=framework_definitions(request.config),
+            integrations=framework_definitions(request.config, seeds),
             request=suite_request(request),
             constraints=_read_constraints(),
             original=original,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.prepare import FIT_STREAM
 from amlb_ext.models.files import comes_fitted
-from amlb_ext.models.registry import build_estimator, resolve_model
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
 from amlb_ext.validity.refits import NULL_SHARE
 
@@ -18,8 +17,17 @@ from amlb_ext.validity.refits import NULL_SHARE
 NULL_OFFSET = 1000
 
 
-def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
-    """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with."""
+def framework_definitions(
+    config: GenerateConfig, seeds: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with.
+
+    Parameters
+    ----------
+    config : GenerateConfig
+    seeds : mapping of str to sequence of int
+        With which F was fitted on each fold, by task: with AMLB's seed it would be another F.
+    """
     entry = {"module": INTEGRATION, "version": "stable"}
     candidate = {
         "classifier": "sklearn.ensemble.HistGradientBoostingClassifier",
@@ -31,11 +39,11 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
     if not comes_fitted(config.baseline):
         params = integration_params(config)
         # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
-        null = integration_params(config, with_seed=False)
-        null |= {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
+        null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
+        own = {"seeds": {task: list(seeds[task]) for task in sorted(seeds)}}
         frameworks[BASELINE_FRAMEWORK] = entry | {
             "description": "the baseline F of this suite",
-            "params": params,
+            "params": params | own,
         }
         frameworks[NULL_FRAMEWORK] = entry | {
             "description": "the null: F with another seed, on another part of the training rows",
@@ -48,31 +56,16 @@ def framework_definitions(config: GenerateConfig) -> dict[str, Any]:
     return frameworks
 
 
-def integration_params(
-    config: GenerateConfig, *, with_seed: bool = True
-) -> dict[str, Any]:
-    """Return AMLB parameters of F for each family of tasks that it serves.
-
-    Parameters
-    ----------
-    config : GenerateConfig
-    with_seed : bool
-        Whether F gets the seed with which the suite fitted it; else it takes AMLB's.
-    """
-    seed = derive_int_seed(config.seed, FIT_STREAM)
+def integration_params(config: GenerateConfig) -> dict[str, Any]:
+    """Return AMLB parameters of F for each family of tasks that it serves."""
     params: dict[str, Any] = {}
     for kind, family in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
         try:
             spec = resolve_model(config.baseline, kind)
-            estimator = build_estimator(spec, kind, seed)
         except ModelError:  # a model of the other family only
             continue
-        seeds = {}
-        for key, value in estimator.get_params().items():
-            if with_seed and key.rpartition("__")[2] == "random_state":
-                seeds[key] = value
         params[family] = spec.path
         # Sorted, as the manifest gives them back: a repair writes the same bytes.
-        params[f"{family}_params"] = dict(sorted((seeds | spec.params).items()))
+        params[f"{family}_params"] = dict(sorted(spec.params.items()))
         params["encoding"] = spec.encoding
     return params

@@ -118,13 +118,17 @@ def write_derived(
     layout: Layout, manifest: Manifest, config: GenerateConfig
 ) -> dict[str, str]:
     """Write what follows from a manifest alone; return the sha256 of each file."""
+    seeds = {
+        name: [entry.folds[fold]["summary"]["seed"] for fold in sorted(entry.folds)]
+        for name, entry in manifest.tasks.items()
+    }
     return write_shared_files(
         layout,
         name=manifest.name,
         seed=manifest.seed,
         amlb_tasks=manifest.listed,
         pair=manifest.pair,
-        integrations=framework_definitions(config),
+        integrations=framework_definitions(config, seeds),
     )
 
 

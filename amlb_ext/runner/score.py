@@ -243,7 +243,7 @@ def _score_parts(
             for name, params in frameworks.items():
                 key = (name, task.train[index])
                 if key not in fitted:
-                    fitted[key] = _fit_model(params, suite, task, train)
+                    fitted[key] = _fit_model(params, suite, task, train, index)
                 model = fitted[key]
                 if model is None:  # the framework does not serve this kind of task
                     continue
@@ -285,7 +285,7 @@ def _score_parts(
 
 
 def _fit_model(
-    params: dict[str, Any], suite: SuiteFiles, task: AmlbTask, train: Path
+    params: dict[str, Any], suite: SuiteFiles, task: AmlbTask, train: Path, index: int
 ) -> Any:
     """Return a framework fitted on a training file; None where it does not serve the task."""
     is_classification = task.type is not Kind.REGRESSION
@@ -297,10 +297,11 @@ def _fit_model(
     pipeline = _load_pipeline()
     make_importable(str(params[family]))
     try:
+        settings = pipeline.Settings.from_params(params)
         model = pipeline.Model(
-            pipeline.Settings.from_params(params),
+            settings,
             classes=is_classification,
-            seed=suite.manifest.seed,
+            seed=settings.seed_of(task.name, index, suite.manifest.seed),
             cores=1,
         )
         return model.fit(features, target)

@@ -25,7 +25,6 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.prepare import FIT_STREAM
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
@@ -624,7 +623,7 @@ class _FoldScorer:
             return None
         # the seed of the generation: the same F comes again
         rows = self.rows
-        seed = derive_int_seed(rows.seed, FIT_STREAM)
+        seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
         return self._unfitted_baseline(self.f_spec).fit(self.Z, self.y, seed)
 
     def score(self, test: Rows) -> _PartScores:

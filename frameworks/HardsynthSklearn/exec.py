@@ -31,7 +31,8 @@ def run(dataset, config):
     """
     classes = config.type == "classification"
     settings = Settings.from_params(config.framework_params)
-    model = Model(settings, classes=classes, seed=config.seed, cores=config.cores)
+    seed = settings.seed_of(config.name, config.fold, config.seed)
+    model = Model(settings, classes=classes, seed=seed, cores=config.cores)
     log.info("HardsynthSklearn: %s, scikit-learn %s", model.path, sklearn.__version__)
 
     target = dataset.train.y.iloc[:, 0]

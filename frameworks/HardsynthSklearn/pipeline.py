@@ -43,6 +43,9 @@ class Settings:
         What the model sees of categories: ``ordinal`` or ``onehot``.
     seed_offset : int
         Added to AMLB's seed: several definitions of one model differ by it.
+    seeds : dict of str to list of int
+        Seeds in place of AMLB's for each fold of a task and of the tasks that are named after it:
+        those of the generator, so that the same model comes again.
     train_share : float
         Part of the training rows, drawn by the seed, to fit on; below 1 for a null control.
     """
@@ -53,6 +56,7 @@ class Settings:
     regressor_params: Dict[str, Any] = dataclasses.field(default_factory=dict)
     encoding: str = "ordinal"
     seed_offset: int = 0
+    seeds: Dict[str, Any] = dataclasses.field(default_factory=dict)
     train_share: float = 1.0
 
     @classmethod
@@ -73,6 +77,14 @@ class Settings:
         if not 0 < settings.train_share <= 1:
             raise ValueError(f"train_share is {settings.train_share}; choose above 0, at most 1")
         return settings
+
+    def seed_of(self, task: str, fold: int, seed: Optional[int]) -> Optional[int]:
+        """Return the seed of a fold: the generator's where it is known, else AMLB's."""
+        for name in sorted(self.seeds, key=len, reverse=True):
+            is_of_task = task == name or task.startswith(name + "_")
+            if is_of_task and fold < len(self.seeds[name]):
+                return int(self.seeds[name][fold])
+        return seed
 
 
 def plain(value: Any) -> Any:

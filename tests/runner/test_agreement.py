@@ -128,14 +128,12 @@ def test_f_fitted_again_predicts_what_the_suite_keeps(tmp_path, amlb_seed):
     pipeline = score._load_pipeline()
     for task in ("wine_full", "diabetes_full"):
         coding = files.coding(task)
-        train, test = files.pair(task, 0)
-        model = pipeline.Model(
-            pipeline.Settings.from_params(params["HardsynthBaseline"]["params"]),
-            classes=bool(coding.labels),
-            seed=amlb_seed,
-        )
+        train, test = files.pair(task, 1)
+        settings = pipeline.Settings.from_params(params["HardsynthBaseline"]["params"])
+        seed = settings.seed_of(task, 1, amlb_seed)
+        model = pipeline.Model(settings, classes=bool(coding.labels), seed=seed)
         model.fit(*coding.decode(coding.read_csv(train)))
         features, _ = coding.decode(coding.read_csv(test))
         predicted, p = model.predict(features)
-        kept = stored_predictions(files.provenance(task, 0), len(coding.labels))
+        kept = stored_predictions(files.provenance(task, 1), len(coding.labels))
         assert np.array_equal(kept, predicted if p is None else p)
