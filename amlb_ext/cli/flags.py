@@ -386,22 +386,7 @@ def add_execution_flags(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         default="",
         metavar="WHERE",
-        help="address or file of a Dask scheduler, slurm or pbs, for which -j is the number of "
-        "batch jobs (default: this machine)",
-    )
-    group.add_argument(
-        "--cluster-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="option of the batch jobs, named as in dask-jobqueue, e.g. queue=short; repeat the "
-        "flag for several",
-    )
-    group.add_argument(
-        "--shared-files",
-        action="store_true",
-        help="use this if the machines of the cluster see the suite's folder under the same path "
-        "(default: folds are sent over the network)",
+        help="address or file of a Dask scheduler (default: this machine)",
     )
     group.add_argument(
         "--fold-timeout",
@@ -440,21 +425,9 @@ def execution_from(arguments: argparse.Namespace) -> Any:
     """
     from amlb_ext.core.parallel.execution import Execution, parse_size
 
-    # Values stay text: dask-jobqueue converts its own options.
-    options = {}
-    for option in arguments.cluster_option:
-        key, sign, value = option.partition("=")
-        if not (key and sign):
-            raise ConfigError(
-                f"--cluster-option {option}",
-                "write KEY=VALUE, e.g. --cluster-option queue=short",
-            )
-        options[key] = value
     return Execution(
         workers=arguments.jobs,
         cluster=arguments.cluster,
-        options=options,
-        shared=arguments.shared_files,
         timeout=arguments.fold_timeout,
         memory=parse_size(arguments.fold_memory) if arguments.fold_memory else 0,
         retries=arguments.fold_retries,
