@@ -61,7 +61,7 @@ def generate(source, out, *more):
 
 
 def of_fold(out):
-    return SuiteFiles.load(out).tasks["cells"].folds[0]["summary"]
+    return SuiteFiles.load(out).tasks["cells"].folds[0].summary
 
 
 def test_an_id_column_changes_neither_f_nor_its_failures(
