@@ -22,7 +22,6 @@ from amlb_ext.core.paths import table_ending, table_stem
 if TYPE_CHECKING:
     from amlb_ext.forecasting.forecasters import Forecaster
     from amlb_ext.forecasting.generate import GeneratedForecasts
-    from amlb_ext.forecasting.made_windows import MakingSettings
     from amlb_ext.forecasting.panel import PanelRoles
     from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 
@@ -47,11 +46,7 @@ _SETTINGS = {
     ("baseline", "model"),
     ("hardness", "rule"),
     ("hardness", "alpha"),
-    ("preset",),
     ("search", "copies"),
-    ("search", "kappa"),
-    ("synthesizer", "name"),
-    ("synthesizer", "times"),
 }
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
@@ -438,7 +433,7 @@ def _write_series(
         force=arguments.force,
         settings={"baseline": Path(word).name},
         benchmark=benchmark,
-        making=_making_settings(layer),
+        copies=build_config({"search": layer.get("search", {})}).search.copies,
         certificate=None if arguments.certificate == "none" else arguments.certificate,
     )
     _print_generated(arguments, generated)
@@ -480,24 +475,6 @@ def _print_generated(
     out = shlex.quote(str(generated.out))
     print(f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out")
     print(f"      hardsynth report {out} --results out")
-
-
-def _making_settings(layer: Mapping[str, Any]) -> MakingSettings:
-    """Return what is made of bad windows, as the flags say."""
-    from amlb_ext.forecasting.made_windows import MakingSettings
-
-    # checked as settings of tables are; unlike there, nothing is searched for or drawn unless it
-    # is asked for
-    stages = ("preset", "search", "synthesizer")
-    config = build_config({stage: layer[stage] for stage in stages if stage in layer})
-    has_kappa = "kappa" in layer.get("search", {})
-    return MakingSettings(
-        copies=config.search.copies,
-        kappa=float(config.search.kappa or 0.0) if has_kappa else 0.0,
-        preset=config.preset,
-        generator=layer.get("synthesizer", {}).get("name", ""),
-        times=config.synthesizer.times,
-    )
 
 
 def _check_settings(arguments: argparse.Namespace, layer: dict[str, Any]) -> None:
