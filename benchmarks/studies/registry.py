@@ -1,0 +1,18 @@
+"""Every study by name."""
+
+from __future__ import annotations
+
+from benchmarks.studies.engine import Study
+from benchmarks.studies.paper import certificates, tables
+
+_MODULES = (tables, certificates)
+STUDIES: dict[str, Study] = {
+    study.name: study for module in _MODULES for study in module.STUDIES
+}
+
+
+def named_studies(name: str) -> list[Study]:
+    """Return the study of a name, or all of a group."""
+    if name in STUDIES:
+        return [STUDIES[name]]
+    return [study for study in STUDIES.values() if study.group == name]

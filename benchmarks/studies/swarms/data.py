@@ -1,0 +1,96 @@
+"""The tables that swarms are run on: with the installation, simulated, or of the user's folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from amlb_ext.core.config import SourceConfig, SplitConfig
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Task
+from benchmarks.studies.data_files import find_data_file
+from benchmarks.studies.osyn.tabular import FILES as UCI_FILES
+from benchmarks.studies.osyn.tabular import load_table as load_uci_table
+from benchmarks.studies.swarms.populations import POPULATIONS, draw_task
+from amlb_ext.hardening.split import split_task
+from amlb_ext.sources import open_specs
+
+#: Parquet files and their targets.
+PARQUET = {"letter": "class", "kin8nm": "y"}
+#: Seed of the rows that are kept of a large table: every draw is from the same ones.
+KEPT_SEED = 0
+TEXT = {
+    "digits": "digits (bundled, 10 classes)",
+    "breast_cancer": "breast cancer (bundled, 2 classes)",
+    "titanic": "titanic (bundled, 2 classes)",
+    "diabetes": "diabetes (bundled, regression)",
+    "five_gaussians": "five Gaussians (simulated, 5 classes)",
+    "interaction": "interaction (simulated, 2 classes)",
+    "clusters": "clusters (simulated, 2 classes)",
+    "friedman": "Friedman (simulated, regression)",
+    "toy": "straight line (simulated, regression)",
+    "adult": "adult (2 classes)",
+    "bank": "bank (2 classes)",
+    "bike": "bike (regression)",
+    "letter": "letter (26 classes)",
+    "kin8nm": "kin8nm (regression)",
+}
+
+
+def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | None:
+    """Return a table without folds; None where each draw simulates its own.
+
+    Parameters
+    ----------
+    name : str
+    folder : Path or None
+        With the files of the tables that need one.
+    most_rows : int
+        Keep so many rows, drawn at random.
+
+    Raises
+    ------
+    SourceError
+        No such file.
+
+    Examples
+    --------
+    >>> len(load_swarm_table("breast_cancer", None, 500))
+    500
+    """
+    if name in POPULATIONS:
+        return None
+    if name in UCI_FILES:
+        return load_uci_table(name, folder, most_rows)
+    spec, target = f"bundled/{name}", None
+    if name in PARQUET:
+        # one folder may hold the files of many sets, some of them in a folder "large"
+        places = "large" if folder and (folder / "large").is_dir() else name
+        spec = str(find_data_file(folder, places, [f"{name}.parquet"]))
+        target = PARQUET[name]
+    [ref] = open_specs([spec], SourceConfig(target=target))
+    return _keep_rows(ref.load().renamed(name), most_rows)
+
+
+def split_draw(task: Task | None, name: str, seed: int, most_rows: int) -> Task:
+    """Return the table of one draw with its one fold, simulated where there is none."""
+    if task is None:
+        task = draw_task(name, seed, min(most_rows, 4000))
+    without_folds = dataclasses.replace(task, folds=())
+    return split_task(without_folds, SplitConfig(folds=1), seed)
+
+
+def _keep_rows(task: Task, most_rows: int) -> Task:
+    if len(task) <= most_rows:
+        return task
+    rng = random_stream(KEPT_SEED, task.name, "swarm rows")
+    rows = np.sort(rng.choice(len(task), most_rows, replace=False))
+    return dataclasses.replace(
+        task,
+        features=task.features.iloc[rows].reset_index(drop=True),
+        target=task.target.iloc[rows].reset_index(drop=True),
+        row_ids=task.row_ids[rows],
+        folds=(),
+    )
