@@ -317,7 +317,7 @@ def _read_cells(path: Path) -> dict[str, pd.DataFrame]:
         return {}
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     for name in (SECONDS, VALUE):
-        table[name] = pd.to_numeric(table[name].replace("", "nan"))
+        table[name] = [float(text or "nan") for text in table[name]]
     return {str(name): rows for name, rows in table.groupby(CELL, sort=False)}
 
 

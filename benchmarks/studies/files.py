@@ -15,14 +15,44 @@ from amlb_ext.core.task import ColumnType, Kind, Task
 
 #: UCI's files: adult has no head, its names are those of the description.
 FILES = {"adult": "adult.data", "bank": "bank-full.csv", "bike": "hour.csv"}
-ADULT_NUMBERS = (
-    ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
-)
-ADULT = ["age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"]
+ADULT_NUMBERS = [
+    "age",
+    "fnlwgt",
+    "education-num",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+]
+ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+]
 #: Irrelevant (dates, a row number), or parts of the target.
 BIKE_DROPPED = ("instant", "dteday", "casual", "registered")
 #: Numbers in the file that are codes of categories.
-BIKE_CODES = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
+BIKE_CODES = [
+    "season",
+    "yr",
+    "mnth",
+    "hr",
+    "holiday",
+    "weekday",
+    "workingday",
+    "weathersit",
+]
 TARGETS = {
     "adult": ("income", Kind.BINARY),
     "bank": ("y", Kind.BINARY),
@@ -30,7 +60,16 @@ TARGETS = {
 }
 #: The columns of Table A3: named in section 5.1, then those chosen here.
 DIABETES_CATEGORIES = ["gender", "ethnicity", "income_level", "smoking_status"]
-DIABETES_NUMBERS = ["age", "insulin_level", "bmi", "family_history_diabetes", "systolic_bp", "cholesterol_total", "hdl_cholesterol", "triglycerides"]
+DIABETES_NUMBERS = [
+    "age",
+    "insulin_level",
+    "bmi",
+    "family_history_diabetes",
+    "systolic_bp",
+    "cholesterol_total",
+    "hdl_cholesterol",
+    "triglycerides",
+]
 DIABETES_TARGET = "diagnosed_diabetes"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from benchmarks.studies.engine import Study
+from benchmarks.studies.osyn import tables as osyn_tables
 from benchmarks.studies.paper import certificates, tables
+from benchmarks.studies.swarms import tables as swarm_tables
 
-_MODULES = (tables, certificates)
+_MODULES = (tables, certificates, osyn_tables, swarm_tables)
 STUDIES: dict[str, Study] = {
     study.name: study for module in _MODULES for study in module.STUDIES
 }

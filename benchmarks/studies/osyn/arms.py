@@ -26,9 +26,9 @@ from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_selected
 from amlb_ext.estimate.osyn.explore import B_GRID, sweep_settings
 from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
-from benchmarks.studies.osyn.choices import Choice
 from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
 from amlb_ext.stats.stratified_mean import stratified_interval
+from benchmarks.studies.osyn.choices import Choice
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000

@@ -17,12 +17,12 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
-from benchmarks.studies.osyn.choices import Choice
-from benchmarks.studies.osyn.models import fit_model
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.stats.bounded_loss import LOSSES
 from amlb_ext.synthesizers import make_synthesizer
+from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.models import fit_model
 
 #: Share of D_train, and of the minority among the labelled rows (300 : 200).
 TRAIN, MINORITY = 0.3, 0.4

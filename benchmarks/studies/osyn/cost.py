@@ -15,10 +15,10 @@ from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_selected
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.osyn.arms import bootstrap_limit
 from benchmarks.studies.osyn.case import SEED, Case, Generator
-from benchmarks.studies.osyn.choices import TABLES, Choice, models_of
-from amlb_ext.hardening.baseline.estimator import fill_missing
+from benchmarks.studies.osyn.choices import Choice
 
 PARTS = ("generate", "encode", "assign", "predict", "select")
 #: Labelled rows of the paper's table. The paper times the SVM alone.
@@ -75,7 +75,7 @@ class Clock:
 
 
 def measure_cost(
-    task: Task, choice: Choice, repetition: int
+    task: Task, names: Sequence[str], choice: Choice, repetition: int
 ) -> dict[str, dict[str, float]]:
     """Return, for each model, minutes of both forms of OSYN, their parts, and the baselines.
 
@@ -85,11 +85,10 @@ def measure_cost(
     labelled rows the SVM is run with its others too.
     """
     # the models share S and the generator of one number of labelled rows
-    names = models_of(TABLES["osyn-cost"], task.name, choice)
     rows = _measure_size(task, choice, repetition, names)
     if choice.size == SIZES[0] and "SVM" in names:
         for size in SIZES[1:]:
-            sized_choice = replace(choice, size=size)
+            sized_choice = choice.model_copy(update={"size": size})
             rows[sized_row(size)] = _measure_size(
                 task, sized_choice, repetition, ["SVM"]
             )["SVM"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
 from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
 from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.five_gaussians import SHARES, draw_class_rows, draw_rows
 from benchmarks.studies.osyn.arms import (
     Evidence,
@@ -24,10 +25,9 @@ from benchmarks.studies.osyn.arms import (
     tune_together,
 )
 from benchmarks.studies.osyn.case import SEED, Case, Generator
-from benchmarks.studies.osyn.choices import SHIFTS, TABLES, Choice, models_of
+from benchmarks.studies.osyn.choices import SHIFTS, SIMULATED, Choice, models_of
 from benchmarks.studies.osyn.models import fit_model
 from benchmarks.studies.osyn.simulation import kl_divergence
-from amlb_ext.hardening.baseline.estimator import fill_missing
 
 #: NOTE[DIFF]: the paper names no classes. The printed gaps of Table 1 are met with S from the
 #: fifth class and without a sphere; Table 2 with S from the first and fourth, k = 10.
@@ -101,7 +101,7 @@ def repeat_table_1(choice: Choice, repetition: int) -> Rows:
     simulation = _Simulation(choice, repetition, ONE)
     regions = Regions(simulation.X_s, None, choice.k or None)
     rows: Rows = {}
-    for name in models_of(TABLES["osyn-table-1"], "simulation", choice):
+    for name in models_of(("DT",), choice):
         model = simulation.fit_model(name)
         loss_s, oracle = simulation.model_losses(model)
         widths = {"a_priori": choice.b, "reading": choice.b_reading}
@@ -183,7 +183,7 @@ def repeat_table_2(choice: Choice, repetition: int) -> Rows:
     simulation = _Simulation(choice, repetition, TWO)
     n_neighbours = choice.k or min(SPHERE, choice.size - 1)
     regions = Regions(simulation.X_s, None, n_neighbours)
-    names = models_of(TABLES["osyn-table-2"], "simulation", choice)
+    names = models_of(SIMULATED, choice)
     models = {name: simulation.fit_model(name) for name in names}
     # the rows are drawn once and serve all models, as each model's losses are its own
     region_batches = []
@@ -225,37 +225,36 @@ def _add_common_setting(rows: Rows, sweeps: list[pd.DataFrame]) -> Rows:
 
 
 def repeat_tabular(
-    name: str, data: str, task: Task, choice: Choice, repetition: int
+    name: str, task: Task, models: Sequence[str], choice: Choice, repetition: int
 ) -> Rows:
     """Return every estimate of a data set's models (Tables 3 and 7).
 
     Parameters
     ----------
     name : {'osyn-table-3', 'osyn-table-7'}
-    data : str
     task : Task
+    models : sequence of str
     choice : Choice
     repetition : int
     """
     case = Case(task, choice, repetition, regression=name == "osyn-table-7")
-    names = models_of(TABLES[name], data, choice)
-    models = {model_name: case.fit_model(model_name) for model_name in names}
+    fitted = {model_name: case.fit_model(model_name) for model_name in models}
     X = case.model_inputs(case.Z_oracle)
     oracle_losses = {}
-    for model_name, model in models.items():
+    for model_name, model in fitted.items():
         oracle_losses[model_name] = case.model_losses(model, X, case.y_oracle)
-    labelled = case.draw_labelled(oracle_losses[names[0]])
+    labelled = case.draw_labelled(oracle_losses[models[0]])
     # S is drawn from D_oracle, so its losses are among those at hand
     S = np.searchsorted(case.oracle, labelled)
 
     regions = Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None)
     generator = case.fit_generator()
     masses = _tally_masses(case, generator, regions)
-    region, generated_losses = _place_generated(case, generator, regions, models=models)
+    region, generated_losses = _place_generated(case, generator, regions, models=fitted)
 
     # by class only where S was drawn by class
     codes = case.y[labelled].astype(int) if case.has_classes else None
-    key = derive_seed(SEED, name, data, repetition)
+    key = derive_seed(SEED, name, task.name, repetition)
     rows: Rows = {}
     sweeps = []
     for model_name, losses in oracle_losses.items():

@@ -52,4 +52,4 @@ class PaperSettings(Settings):
     balanced: bool = True
     simulated_rows: int = Field(253_000, ge=100)
     data: tuple[str, ...] = ()
-    config: dict[str, dict[str, Any]] = {}
+    config: dict[str, dict[str, Any]] = Field(default_factory=dict)

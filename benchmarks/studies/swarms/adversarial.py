@@ -27,11 +27,12 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
-from benchmarks.studies.swarms.choices import SwarmChoice
-from benchmarks.studies.swarms.draw import prepare_draw
 from amlb_ext.swarm.labels import best_labels
 from amlb_ext.swarm.particles import PaperSwarm, SwarmSettings
 from amlb_ext.swarm.prepare import PreparedSwarm
+from benchmarks.studies.engine import Rows, flat_rows
+from benchmarks.studies.swarms.choices import SwarmChoice
+from benchmarks.studies.swarms.draw import prepare_draw
 
 #: Takers, their hidden layers, and rounds over their rows: of the base, and of each tuning.
 TAKERS, LAYERS, BASE_ROUNDS, TUNING_ROUNDS = 4, (48, 48), 30, 15
@@ -78,8 +79,8 @@ class Takers:
 
 def draw_adversarial(
     task: Task | None, name: str, number: int, choice: SwarmChoice
-) -> dict[str, Any]:
-    """Return labels → arm → accuracy on real rows that nobody saw, and the course of both swarms.
+) -> Rows:
+    """Return, by labels and arm, the accuracy on real rows that nobody saw.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def draw_adversarial(
     # the products are small, and several threads would only get in each other's way
     with threadpool_limits(1):
         study = _Study(prepared, name, number, choice)
-        return {labels: study.evolve(labels) for labels in LABELS}
+        return [row for labels in LABELS for row in study.evolve(labels)]
 
 
 class _Study:
@@ -149,9 +150,9 @@ class _Study:
         model = _tune(self.takers.base, self.inputs(Z), y, seed=seed)
         return self.accuracy(model.predict(self.pool))
 
-    def evolve(self, labels: str) -> dict[str, Any]:
+    def evolve(self, labels: str) -> Rows:
         """Let both swarms evolve, then tune the base on what stands beside them."""
-        data, models, made, course = self._alternate(labels)
+        data, models, made = self._alternate(labels)
         n = sum(len(y) for _, y in made) // 2
         rng = self.stream("size", labels)
         Z_all = np.concatenate([Z for Z, _ in made])
@@ -180,15 +181,16 @@ class _Study:
             "real_true": self.tuned_accuracy(real_Z, real_y),
         }
         told = best_labels(self.arena.teacher.predict(Z_all))
-        return {
-            "arms": arms,
-            "course": course,
-            "rows": {"made": n, "real": len(real_y), "dev": len(self.dev[1])},
-            "contradicted": float((told != y_all).mean()),
-        }
+        figures = {arm: {"accuracy": accuracy} for arm, accuracy in arms.items()}
+        figures["swarm_rows"]["contradicted"] = float((told != y_all).mean())
+        return list(
+            flat_rows(figures, "method", "figure", form=labels, objective="accuracy")
+        )
 
-    def _alternate(self, labels: str) -> tuple[PaperSwarm, PaperSwarm, Any, Any]:
-        """Run Algorithm 2; return both swarms, all made rows, and what each iteration gave."""
+    def _alternate(
+        self, labels: str
+    ) -> tuple[PaperSwarm, PaperSwarm, list[tuple[np.ndarray, np.ndarray]]]:
+        """Run Algorithm 2; return both swarms and all made rows."""
         patient = SwarmSettings(
             iterations=self.choice.iterations, patience=self.choice.iterations + 1
         )
@@ -199,7 +201,7 @@ class _Study:
         first = rng.permutation(len(self.dev[1]))[:WINDOW]
         window_Z, window_y = self.dev[0][first].copy(), self.dev[1][first].copy()
         n_rows = self.choice.evaluation_rows or WINDOW
-        made, course = [], []
+        made: list[tuple[np.ndarray, np.ndarray]] = []
         while len(points := data.ask()):
             thetas = points @ space.initial
             answers = models.ask()
@@ -222,11 +224,9 @@ class _Study:
                 (self.takers.predict(c, inputs) == window_y).mean() for c in answers
             ]
             models.tell(np.array(scores))
-            best_now = self.accuracy(self.takers.predict(models.best, self.pool))
-            course.append([max(values), float(max(scores)), best_now])
             if _has_settled(data) and _has_settled(models):
                 break
-        return data, models, made, course
+        return data, models, made
 
     def _label_rows(
         self,

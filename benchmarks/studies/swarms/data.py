@@ -10,33 +10,16 @@ import numpy as np
 from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from benchmarks.studies.data_files import find_data_file
-from benchmarks.studies.osyn.tabular import FILES as UCI_FILES
-from benchmarks.studies.osyn.tabular import load_table as load_uci_table
-from benchmarks.studies.swarms.populations import POPULATIONS, draw_task
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
+from benchmarks.studies.files import FILES as UCI_FILES
+from benchmarks.studies.files import find_data_file, load_uci
+from benchmarks.studies.swarms.populations import POPULATIONS, draw_task
 
 #: Parquet files and their targets.
 PARQUET = {"letter": "class", "kin8nm": "y"}
 #: Seed of the rows that are kept of a large table: every draw is from the same ones.
 KEPT_SEED = 0
-TEXT = {
-    "digits": "digits (bundled, 10 classes)",
-    "breast_cancer": "breast cancer (bundled, 2 classes)",
-    "titanic": "titanic (bundled, 2 classes)",
-    "diabetes": "diabetes (bundled, regression)",
-    "five_gaussians": "five Gaussians (simulated, 5 classes)",
-    "interaction": "interaction (simulated, 2 classes)",
-    "clusters": "clusters (simulated, 2 classes)",
-    "friedman": "Friedman (simulated, regression)",
-    "toy": "straight line (simulated, regression)",
-    "adult": "adult (2 classes)",
-    "bank": "bank (2 classes)",
-    "bike": "bike (regression)",
-    "letter": "letter (26 classes)",
-    "kin8nm": "kin8nm (regression)",
-}
 
 
 def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | None:
@@ -63,7 +46,7 @@ def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | N
     if name in POPULATIONS:
         return None
     if name in UCI_FILES:
-        return load_uci_table(name, folder, most_rows)
+        return load_uci(name, folder, most_rows)
     spec, target = f"bundled/{name}", None
     if name in PARQUET:
         # one folder may hold the files of many sets, some of them in a folder "large"

@@ -13,6 +13,20 @@ import numpy as np
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.stats.weighted_mean import kish_size
+from amlb_ext.swarm.arena import Arena, MadeBatch
+from amlb_ext.swarm.audit import AUDIT_ROWS, HELD_OUT_ROWS, Court, audit_rows
+from amlb_ext.swarm.baselines import draw_by_regret, real_rows_by_regret
+from amlb_ext.swarm.initial import InitialSettings
+from amlb_ext.swarm.labels import performance
+from amlb_ext.swarm.objectives import parse_objective
+from amlb_ext.swarm.prepare import (
+    PreparedSwarm,
+    SwarmRequest,
+    prepare_swarm,
+)
+from amlb_ext.swarm.search import make_plan
+from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import (
     FORMS,
     OBJECTIVES,
@@ -27,19 +41,6 @@ from benchmarks.studies.swarms.methods import (
     split_rows,
 )
 from benchmarks.studies.swarms.populations import TrueTeacher
-from amlb_ext.stats.weighted_mean import kish_size
-from amlb_ext.swarm.arena import Arena, MadeBatch
-from amlb_ext.swarm.audit import AUDIT_ROWS, HELD_OUT_ROWS, Court, audit_rows
-from amlb_ext.swarm.baselines import draw_by_regret, real_rows_by_regret
-from amlb_ext.swarm.initial import InitialSettings
-from amlb_ext.swarm.labels import performance
-from amlb_ext.swarm.objectives import parse_objective
-from amlb_ext.swarm.prepare import (
-    PreparedSwarm,
-    SwarmRequest,
-    prepare_swarm,
-)
-from amlb_ext.swarm.search import make_plan
 
 #: Methods of Tables 2 and 3 that search; ``regret`` and ``by_x`` stand beside them.
 SEARCHES = ("pso", "best_initial", "soups", "affine", "cma")
@@ -53,7 +54,8 @@ TRUTH_FORMS = ("literal", "honest", "fitted")
 #: Real rows that are chosen by features alone.
 CHOSEN_SHARE = 0.2
 
-Rows = dict[str, Any]
+#: Labels → numbers, nested.
+Figures = dict[str, Any]
 
 
 def prepare_draw(
@@ -125,14 +127,14 @@ def _split_off_user(split: Task, name: str, seed: int) -> tuple[np.ndarray, np.n
 def draw_table_1(
     task: Task | None, name: str, number: int, choice: SwarmChoice
 ) -> Rows:
-    """Return objective → form → method → what it reports and gets on fresh rows."""
+    """Return, by objective, form and method, what it reports and gets on fresh rows."""
     prepared, held_out = prepare_draw(task, name, number, choice, user=True)
-    rows: Rows = {objective: {} for objective in choice.objectives or OBJECTIVES}
+    rows: Figures = {objective: {} for objective in choice.objectives or OBJECTIVES}
     for form in FORMS:
         run = FormRun(prepared, form_plan(form, choice), choice, held_out)
         for objective, entry in rows.items():
             entry[form] = measure_objective(run, objective, parse_objective(objective))
-    return rows
+    return list(flat_rows(rows, "objective", "form", "method", "figure"))
 
 
 # --- Table 2 ---
@@ -141,13 +143,16 @@ def draw_table_1(
 def draw_table_2(
     task: Task | None, name: str, number: int, choice: SwarmChoice
 ) -> Rows:
-    """Return form → method → its audit: takers, re-fits, unseen families, real rows."""
+    """Return, by form and method, its audit: takers, re-fits, unseen families, real rows.
+
+    Of the form ``proof`` is what can be found on the table before any search.
+    """
     prepared, held_out = prepare_draw(task, name, number, choice, user=False)
-    rows: Rows = {}
+    rows: Figures = {}
     for form in FORMS:
         run = FormRun(prepared, form_plan(form, choice), choice, held_out)
         arena, court = run.arena, prepared.court
-        entry: Rows = {}
+        entry: Figures = {}
         for method in ("dev", "elicitation", "breeder"):
             made, held = split_rows(run.fixed[method], AUDIT_SHARE)
             entry[method] = _short_audit(audit_rows(arena, court, made, held), None)
@@ -164,12 +169,13 @@ def draw_table_2(
         entry["held_out"] = _held_out_figures(court)
         entry["by_x"] = _by_x_figures(arena, court)
         rows[form] = entry
-    return {"proof": prepared.proof, "forms": rows}
+    rows["proof"] = {"auditor": {key: prepared.proof[key] for key in ("gain", "se")}}
+    return list(flat_rows(rows, "form", "method", "figure", objective="difficult"))
 
 
-def _short_audit(audit: dict[str, Any], reported: float | None) -> Rows:
+def _short_audit(audit: dict[str, Any], reported: float | None) -> Figures:
     """Return the figures of an audit that Table 2 shows."""
-    figures: Rows = {"reported": reported, "fresh": audit["fresh"]}
+    figures: Figures = {"reported": reported, "fresh": audit["fresh"]}
     for who in ("seen", "refits", "unseen"):
         figures[who] = audit[who]["difficult"]
         figures[f"{who} excess"] = audit[who]["excess"]
@@ -184,18 +190,18 @@ def _short_audit(audit: dict[str, Any], reported: float | None) -> Rows:
     return figures
 
 
-def _held_out_figures(court: Court) -> Rows:
+def _held_out_figures(court: Court) -> Figures:
     """Return the difficulty of all real test rows, by their labels."""
-    figures: Rows = {}
+    figures: Figures = {}
     for who in court.panels:
         figures[who] = float(1 - court.real_performance(who).mean(axis=1).max())
     figures["real"] = figures["unseen"]
     return figures
 
 
-def _by_x_figures(arena: Arena, court: Court) -> Rows:
+def _by_x_figures(arena: Arena, court: Court) -> Figures:
     chosen = real_rows_by_regret(arena, court)
-    figures: Rows = {who: chosen[who]["difficult"] for who in court.panels}
+    figures: Figures = {who: chosen[who]["difficult"] for who in court.panels}
     figures["real"] = figures["unseen"]
     figures["real gain"] = chosen["unseen"]["gain"]
     figures["size"] = chosen["rows"]
@@ -208,11 +214,11 @@ def _by_x_figures(arena: Arena, court: Court) -> Rows:
 def draw_table_3(
     task: Task | None, name: str, number: int, choice: SwarmChoice
 ) -> Rows:
-    """Return form → objective → method → what the truth says of its rows."""
+    """Return, by form, objective and method, what the truth says of its rows."""
     prepared, held_out = prepare_draw(task, name, number, choice, user=False)
     fitted = prepared.arena
     truth = TrueTeacher(name, fitted.encoder, fitted.scale)
-    rows: Rows = {}
+    rows: Figures = {}
     for form in TRUTH_FORMS:
         plan = form_plan("literal" if form == "literal" else "honest", choice)
         if form == "literal":
@@ -225,17 +231,17 @@ def draw_table_3(
         rows[form] = {}
         for objective in ("difficult", "separate"):
             rows[form][objective] = _truth_figures(run, truth, objective)
-    return rows
+    return list(flat_rows(rows, "form", "objective", "method", "figure"))
 
 
 def _with_truth(arena: Arena, truth: TrueTeacher) -> Arena:
     return dataclasses.replace(arena, teacher=truth)
 
 
-def _truth_figures(run: FormRun, truth: TrueTeacher, objective: str) -> Rows:
+def _truth_figures(run: FormRun, truth: TrueTeacher, objective: str) -> Figures:
     """Return what the truth says of every method's rows."""
     arena = run.for_objective(parse_objective(objective))
-    figures: Rows = {}
+    figures: Figures = {}
     for method in ("dev", "held_out", "elicitation", "breeder"):
         figures[method] = judge_by_truth(run, truth, run.fixed[method], None)
     for method in SEARCHES:
@@ -250,7 +256,7 @@ def _truth_figures(run: FormRun, truth: TrueTeacher, objective: str) -> Rows:
 
 def judge_by_truth(
     run: FormRun, truth: TrueTeacher, made: MadeBatch, reported: float | None
-) -> Rows:
+) -> Figures:
     """Return difficulty, its two parts, and separation of rows, by the truth.
 
     Parameters
@@ -268,7 +274,7 @@ def judge_by_truth(
         ``separate``, the paper's objectives by the truth's best label; ``supported``.
     """
     t = truth.predict(made.Z)
-    figures: Rows = {"reported": reported}
+    figures: Figures = {"reported": reported}
     noise = 0.0 if t.ndim == 1 else float((1 - t.max(axis=1)).mean())
     figures["noise"] = noise
     for who in ("seen", "unseen"):

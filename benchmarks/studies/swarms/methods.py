@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from benchmarks.studies.swarms.choices import FormName, SwarmChoice
 from amlb_ext.swarm.arena import Arena, MadeBatch
-from amlb_ext.swarm.objectives import OBJECTIVES, ScoredRows
+from amlb_ext.swarm.objectives import ScoredRows
 from amlb_ext.swarm.prepare import PreparedSwarm, settle_arena
 from amlb_ext.swarm.rival_rows import autobencher, breeder, elicitation, take_rows
 from amlb_ext.swarm.search import (
@@ -31,6 +30,7 @@ from amlb_ext.swarm.search import (
     make_search,
     search_generators,
 )
+from benchmarks.studies.swarms.choices import FormName, SwarmChoice
 
 #: Method → name for people; in the order of Table 1, ours after the paper's.
 METHODS = {
@@ -260,11 +260,3 @@ def split_rows(rows: MadeBatch, share: float) -> tuple[MadeBatch, MadeBatch]:
     cut = int(len(rows.y) * share)
     positions = np.arange(len(rows.y))
     return take_rows(rows, positions[:cut]), take_rows(rows, positions[cut:])
-
-
-def literal_values(scored: ScoredRows) -> dict[str, float]:
-    """Return the paper's difficulty and separation of rows."""
-    return {
-        name: float(OBJECTIVES[name]["literal"](scored))
-        for name in ("difficult", "separate")
-    }

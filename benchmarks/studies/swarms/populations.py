@@ -20,13 +20,13 @@ from scipy.stats import multivariate_normal
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Task
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from benchmarks.studies.five_gaussians import (
     COVARIANCES,
     MEANS,
     SHARES,
     draw_class_rows,
 )
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 
 #: Rows of a table that is drawn.
 DRAWN_ROWS = 4000
