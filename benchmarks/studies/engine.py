@@ -62,9 +62,14 @@ class Settings(BaseModel):
         return self.model_dump(mode="json", exclude=set(self.chooses))
 
     @property
-    def phase(self) -> str:
-        """The phase of a study that has two, which is a folder of its own."""
+    def part(self) -> str:
+        """The part of a study that has several, such as a phase: a folder of its own."""
         return ""
+
+    @property
+    def is_confirmatory(self) -> bool:
+        """Whether nothing may change once a cell is computed."""
+        return False
 
 
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
@@ -225,11 +230,8 @@ def run_study(
     """
     plan = study.plan(settings, data)
     if not plan.cells:
-        reasons = "; ".join(f"{name}: {why}" for name, why in plan.left_out.items())
-        raise ConfigError(
-            f"{study.name}: nothing could be run: {reasons or 'no cell is asked for'}"
-        )
-    folder = out / study.name / settings.phase
+        raise _nothing_run(study, plan.left_out)
+    folder = out / study.name / settings.part
     _claim_folder(folder, settings)
     names = [_hash_cell(study, settings, cell) for cell in plan.cells]
     done = _read_cells(folder / CELLS)
@@ -249,7 +251,7 @@ def run_study(
         left_out.setdefault(" ".join(labels) or study.name, row[FAILURE])
     rows = rows[~failed].reset_index(drop=True)
     if not len(rows):
-        raise ConfigError(f"{study.name}: nothing could be run: {left_out}")
+        raise _nothing_run(study, left_out)
     seconds = rows.groupby(CELL)[SECONDS].first().sum()
     page = write_page(
         folder,
@@ -266,6 +268,13 @@ def run_study(
     )
     return Outcome(
         page=page, left_out=left_out, computed=len(missing), cells=len(plan.cells)
+    )
+
+
+def _nothing_run(study: Study, left_out: Mapping[str, str]) -> ConfigError:
+    reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+    return ConfigError(
+        f"{study.name}: nothing could be run: {reasons or 'no cell is asked for'}"
     )
 
 
@@ -301,7 +310,7 @@ def _claim_folder(folder: Path, settings: Settings) -> None:
     before = None
     with contextlib.suppress(OSError, ValueError):
         before = json.loads(path.read_text(encoding="utf-8"))
-    if settings.phase == "confirmatory" and before not in (None, entry):
+    if settings.is_confirmatory and before not in (None, entry):
         raise ConfigError(
             f"{folder} holds confirmatory draws of another protocol; contrasts declared after "
             "they were seen confirm nothing",

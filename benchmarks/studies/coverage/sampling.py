@@ -20,29 +20,30 @@ from __future__ import annotations
 import math
 import pickle
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from amlb_ext.core.display import markdown_table
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import EstimateAnswers
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
-from benchmarks.studies.engine import (
-    Repetition,
-    hash_key,
-    open_results_folder,
-    run_repetitions,
-)
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
+from benchmarks.studies.engine import (
+    Cell,
+    Plan,
+    Rows,
+    Settings,
+    Study,
+    flat_rows,
+)
+from benchmarks.studies.page import Part, Table
 
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
@@ -65,24 +66,37 @@ POOL, TRUTH = 4_000, 20_000
 RANGE = (-12.0, 30.0)
 #: The times of ``early`` and ``outdated``.
 EARLY = 0.3
-COLUMNS = ["kind", "loss", "design", "given", "draws", "refused", "coverage", "width"]
-#: Folder of the results of :class:`Draw`.
-DRAWS = "draws"
+
+
+class SamplingSettings(Settings):
+    """What the study of samples may be told.
+
+    Attributes
+    ----------
+    draws : int
+        Per design; each has its own training rows and model.
+    rows : int
+        Labelled rows.
+    level : float
+    seed : int
+    kinds : tuple of str
+    designs : tuple of str
+        Some of the designs; empty for all.
+    """
+
+    chooses: ClassVar[frozenset[str]] = frozenset({"draws", "kinds", "designs"})
+
+    draws: int = Field(100, ge=1)
+    rows: int = Field(200, ge=1)
+    level: float = Field(0.95, gt=0, lt=1)
+    seed: int = Field(0, ge=0)
+    kinds: tuple[Literal["classes", "numbers"], ...] = ("classes", "numbers")
+    designs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """One draw of training rows, a model and S: one repetition of the engine.
-
-    Attributes
-    ----------
-    kind : {'classes', 'numbers'}
-    design : str
-    n : int
-        Rows of S.
-    level : float
-    seed, number : int
-    """
+    """One draw of training rows, a model and S, whose n rows a design labels."""
 
     kind: str
     design: str
@@ -103,150 +117,70 @@ class Scene:
     errors: dict[str, float]
 
 
-def sampling_study(
-    draws: int = 100,
-    n: int = 200,
-    level: float = 0.95,
-    seed: int = 0,
-    kinds: Sequence[str] = ("classes", "numbers"),
-    designs: Sequence[str] | None = None,
-    *,
-    out: Path | None = None,
-    workers: int = 0,
-    quiet: bool = False,
-) -> pd.DataFrame:
-    """Return how often samples are refused, and how often what is quoted holds.
-
-    Parameters
-    ----------
-    draws : int
-        Per design; each has its own training rows and model.
-    n : int
-        Labelled rows.
-    level : float
-    seed : int
-    kinds : sequence of str
-        ``classes``, ``numbers``.
-    designs : sequence of str, optional
-        All when omitted.
-    out : Path, optional
-        Folder that keeps the results, so that the same call continues a study that was stopped.
-    workers : int
-        Processes; 0 for every core.
-    quiet : bool
-
-    Returns
-    -------
-    DataFrame
-        One row per kind, loss, design and what is given beside the labelled rows.
-
-    Raises
-    ------
-    ConfigError
-        For fewer than one draw.
-    """
-    if draws < 1:
-        raise ConfigError(f"{draws} draws", "give at least 1")
-    planned = []
-    for kind in kinds:
+def _plan(settings: SamplingSettings, _: Path | None) -> Plan:
+    cells = []
+    for kind in settings.kinds:
         for design in DESIGNS[kind]:
-            if designs is not None and design not in designs:
+            if settings.designs and design not in settings.designs:
                 continue
-            for number in range(draws):
+            for number in range(settings.draws):
                 draw = Draw(
                     kind=kind,
                     design=design,
-                    n=n,
-                    level=level,
-                    seed=seed,
+                    n=settings.rows,
+                    level=settings.level,
+                    seed=settings.seed,
                     number=number,
                 )
-                planned.append(draw)
-    with open_results_folder(out) as folder:
-        repetitions = [_repeat_draw(draw, folder) for draw in planned]
-        results = run_repetitions(
-            repetitions,
-            name="sampling",
-            unit="draw",
-            workers=workers,
-            quiet=quiet,
-        )
-    records: list[dict[str, Any]] = []
-    for result in results:
-        records += result["records"]
-    return _summarize_records(pd.DataFrame(records))
+                cells.append(
+                    Cell(
+                        labels={"kind": kind, "design": design, "draw": number},
+                        compute=judge_sample,
+                        arguments=(draw,),
+                    )
+                )
+    return Plan(cells=cells)
 
 
-def _repeat_draw(draw: Draw, folder: Path) -> Repetition:
-    # a design's name has a comma and a space, which a file's name should not have
-    design = draw.design.replace(", ", "_")
-    return Repetition(
-        path=folder / DRAWS / f"{draw.kind}_{design}_{draw.number}.json",
-        key=hash_key(asdict(draw)),
-        compute=compute_draw,
-        arguments=(draw,),
-    )
-
-
-def _summarize_records(records: pd.DataFrame) -> pd.DataFrame:
-    """Return shares refused, coverages and widths over the draws, in order of appearance."""
-    rows = []
+def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
+    """Return shares refused, coverages and widths over the draws."""
     keys = ["kind", "loss", "design", "given"]
-    for key, group in records.groupby(keys, sort=False):
-        # only what is quoted can hold
-        quoted = group[~group["refused"].astype(bool)]
-        row = dict(zip(keys, key, strict=True))
-        row |= {
-            "draws": len(group),
-            "refused": group["refused"].mean(),
-            "coverage": quoted["covers"].mean() if len(quoted) else math.nan,
-            "width": quoted["width"].mean() if len(quoted) else math.nan,
-        }
-        rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def sampling_markdown(table: pd.DataFrame) -> str:
-    """Return the study as Markdown: share refused, coverage among those quoted.
-
-    Examples
-    --------
-    >>> row = ["classes", "brier", "random", "train", 100, 0.01, 0.95, 0.1]
-    >>> print(sampling_markdown(pd.DataFrame([row], columns=COLUMNS)))
-    ## classes, brier
-    <BLANKLINE>
-    | design | train |
-    | --- | --- |
-    | random | 1 % refused, .95 |
-    <BLANKLINE>
-    """
-    lines: list[str] = []
-    for (kind, loss), part in table.groupby(["kind", "loss"], sort=False):
-        given = list(dict.fromkeys(part["given"]))
-        rows = []
-        for design, group in part.groupby("design", sort=False):
-            row_by_given = {row.given: row for row in group.itertuples()}
-            texts = [design]
-            for name in given:
-                # class priors need the training rows, so this design lacks two columns
-                is_run = name in row_by_given
-                texts.append(_refusal_text(row_by_given[name]) if is_run else "")
-            rows.append(texts)
-        headers = ["design", *given]
-        lines += [f"## {kind}, {loss}", "", markdown_table(headers, rows), ""]
-    return "\n".join(lines)
+    wide = rows.pivot_table(
+        index=[*keys, "draw"], columns="figure", values="value", sort=False
+    ).reset_index()
+    # only what is quoted can hold
+    quoted = wide.reindex(columns=[*wide.columns.union(["width"])])
+    for figure in ("covers", "width"):
+        quoted.loc[quoted["refused"] == 1, figure] = np.nan
+    means = quoted.groupby(keys, sort=False).agg(
+        draws=("refused", "size"),
+        refused=("refused", "mean"),
+        coverage=("covers", "mean"),
+        width=("width", "mean"),
+    )
+    figures = means.reset_index()
+    note = "Share of draws for which nothing is quoted, and how often what is quoted holds."
+    parts: list[Part] = [
+        Table(heading="Samples", note=note, data=figures, file="sampling.csv")
+    ]
+    texts = [_refusal_text(row) for row in figures.itertuples()]
+    for place, part in figures.assign(text=texts).groupby(["kind", "loss"], sort=False):
+        frame = part.pivot_table(
+            index="design", columns="given", values="text", aggfunc="first", sort=False
+        )
+        # class priors need the training rows, so this design lacks two columns
+        frame = frame.fillna("").reset_index()
+        parts.append(Table(heading=", ".join(place), frame=frame))
+    return parts
 
 
 def _refusal_text(row: Any) -> str:
-    refused = f"{100 * row.refused:.0f} % refused"
-    if np.isnan(row.coverage):
-        return refused
-    coverage = f"{row.coverage:.2f}".removeprefix("0")
-    return f"{refused}, {coverage}"
+    refused = f"{row.refused:.0%} refused"
+    return refused if np.isnan(row.coverage) else f"{refused}, {row.coverage:.2f}"
 
 
-def compute_draw(draw: Draw) -> dict[str, Any]:
-    """Return one record per loss and per what is given beside S, under ``records``."""
+def judge_sample(draw: Draw) -> Rows:
+    """Return, by loss and what is given beside S, whether something is quoted and holds."""
     key = ("sampling", draw.kind, draw.design, draw.number)
     rng = random_stream(draw.seed, *key)
     scene = _make_scene(draw.kind, draw.design, rng)
@@ -259,15 +193,13 @@ def compute_draw(draw: Draw) -> dict[str, Any]:
         unlabelled = scene.unlabelled.drop(columns="y")
         unlabelled.to_csv(folder / "unlabelled.csv", index=False)
         (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
-        return {"records": _estimate_from_files(folder, scene, draw)}
+        return _estimate_from_files(folder, scene, draw)
 
 
-def _estimate_from_files(
-    folder: Path, scene: Scene, draw: Draw
-) -> list[dict[str, Any]]:
+def _estimate_from_files(folder: Path, scene: Scene, draw: Draw) -> Rows:
     """Return the records of ``hardsynth estimate`` without and with training rows."""
     takes_priors = draw.design == "by_class, priors"
-    records = []
+    records: Rows = []
     for train in (None, folder / "train.csv"):
         if takes_priors and train is None:
             continue
@@ -291,23 +223,18 @@ def _estimate_from_files(
 
 def _judge_answers(
     answers: EstimateAnswers, scene: Scene, draw: Draw, *, given: str
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Return for each loss whether something is quoted, and whether that holds."""
-    records = []
+    records: Rows = []
     for loss in _losses_of_kind(draw.kind):
         quoted = answers.with_loss(loss).report("", "").recommended
         theta = scene.errors[loss.name]
-        records.append(
-            {
-                "kind": draw.kind,
-                "loss": loss.name,
-                "design": draw.design,
-                "given": given,
-                "refused": quoted is None,
-                "covers": quoted is not None and quoted.low <= theta <= quoted.high,
-                "width": math.nan if quoted is None else quoted.width,
-            }
-        )
+        figures = {
+            "refused": quoted is None,
+            "covers": quoted is not None and quoted.low <= theta <= quoted.high,
+            "width": math.nan if quoted is None else quoted.width,
+        }
+        records += flat_rows(figures, "figure", loss=loss.name, given=given)
     return records
 
 
@@ -415,3 +342,16 @@ def _draw_numbers(
     noise = scale * rng.standard_normal(n)
     y = 3 * X[:, 0] + 2 * X[:, 1] + X[:, 2] ** 2 + noise
     return pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+
+
+STUDIES = (
+    Study(
+        name="sampling",
+        title="How often estimate detects labelled rows that were not drawn at random",
+        group="intervals",
+        settings=SamplingSettings(),
+        plan=_plan,
+        summarize=_summarize,
+        small={"draws": 2, "designs": ("random", "by_class, priors")},
+    ),
+)

@@ -22,282 +22,162 @@ shift as ``drifted``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from amlb_ext.core.display import markdown_table
-from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from benchmarks.studies.coverage.populations import (
-    MAKERS,
-    Pool,
-    Population,
-    make_population,
-)
-from benchmarks.studies.engine import (
-    Repetition,
-    hash_key,
-    open_results_folder,
-    run_repetitions,
-)
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.error_estimate import ErrorEstimate
 from amlb_ext.stats.prediction_powered import prediction_powered_error
 from amlb_ext.stats.stratified_mean import stratified_interval
 from amlb_ext.stats.surrogate import Surrogate
+from benchmarks.studies.coverage.populations import (
+    Pool,
+    Population,
+    make_population,
+)
+from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study, flat_rows
+from benchmarks.studies.page import Part, Table
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
 #: Rows without labels, and generated rows, of each draw.
 UNLABELLED = 5_000
 DESIGNS = ("iid", "by_class", "drifted")
-COLUMNS = [
-    "population",
-    "model",
-    "loss",
-    "design",
-    "n",
-    "level",
-    "estimator",
-    "draws",
-    "coverage",
-    "coverage_se",
-    "width",
-    "bias",
-    "share_without",
-    "covered",
-    "holds",
-]
-#: Folder of the results of :class:`Cell`.
-CELLS = "cells"
+LABELS = ["population", "model", "loss", "design", "n", "level", "estimator"]
+NOTE = """Coverage (mean width) over the draws with an interval. An ! marks a coverage that does not
+hold: it is below the level less two standard errors of that many draws. -x%: share of draws without
+an interval, which do not count. On drifted rows no interval promises to hold."""
+
+FIGURES = ["draws", "coverage", "coverage_se", "width", "bias", "share_without", "covered", "holds"]
 
 #: Name of the loss, level, name of the estimator.
 _Key = tuple[str, float, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """All draws of one population, design and n: one repetition of the engine.
-
-    A single draw takes a millisecond, less than reading it back from a file would; so the engine
-    repeats cells, and keeps their summaries.
+class CoverageSettings(Settings):
+    """What the study of coverage may be told.
 
     Attributes
     ----------
-    model : str
-        Names the population.
-    design : str
-    n : int
-    levels : tuple of float
-    draws, bca_draws : int
-    pool : int
-        Rows of the population.
-    seed : int
-    """
-
-    model: str
-    design: str
-    n: int
-    levels: tuple[float, ...]
-    draws: int
-    bca_draws: int
-    pool: int
-    seed: int
-
-
-def coverage_study(
-    draws: int = 1000,
-    levels: Sequence[float] = (0.9, 0.95),
-    n: Sequence[int] = (50, 200, 500),
-    seed: int = 0,
-    populations: Sequence[str] = ("tree", "logistic", "boosting"),
-    pool: int = 200_000,
-    bca_draws: int = 100,
-    *,
-    out: Path | None = None,
-    workers: int = 0,
-    quiet: bool = False,
-) -> pd.DataFrame:
-    """Return how often each estimator's interval covers the true error.
-
-    Parameters
-    ----------
     draws : int
         Labelled samples per population, design and n.
-    levels : sequence of float
-    n : sequence of int
+    levels : tuple of float
+    n : tuple of int
         Labelled rows.
     seed : int
         A draw depends on it, the population, the design, n and its number alone.
-    populations : sequence of str
+    populations : tuple of str
         By their models: ``tree`` and ``logistic`` on the mixture, ``boosting`` on a regression.
     pool : int
         Rows of the population.
     bca_draws : int
         The bootstrap and the betting interval, which are slow, see the first so many draws.
-    out : Path, optional
-        Folder that keeps the results, so that the same call continues a study that was stopped.
-    workers : int
-        Processes; 0 for every core.
-    quiet : bool
-        Without a progress bar.
-
-    Returns
-    -------
-    DataFrame
-        One row per population, loss, design, n, level and estimator: ``coverage`` over the draws
-        with an interval and its standard error, mean ``width``, ``bias`` of the point,
-        ``share_without`` an interval, share ``covered`` of all draws, and whether the coverage
-        ``holds``: at least the level less two standard errors of that many draws.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown population or fewer than one draw.
-
-    Examples
-    --------
-    >>> table = coverage_study(
-    ...     20,
-    ...     [0.9],
-    ...     [50],
-    ...     populations=["logistic"],
-    ...     pool=20_000,
-    ...     bca_draws=0,
-    ...     workers=1,
-    ...     quiet=True,
-    ... )
-    >>> wilson = table.query("loss == 'zero_one' and design == 'iid' and estimator == 'wilson'")
-    >>> int(wilson["draws"].iloc[0]), bool(wilson["coverage"].iloc[0] > 0.6)
-    (20, True)
     """
-    if draws < 1:
-        raise ConfigError(f"{draws} draws", "give at least 1")
-    for name in populations:
-        if name not in MAKERS:
-            raise ConfigError(
-                f"unknown population {name!r}", suggest_nearest(name, MAKERS)
-            )
-    # population by population, so that each is made once
+
+    # a cell has all draws of a setting: each takes a millisecond
+    chooses: ClassVar[frozenset[str]] = frozenset({"n", "populations"})
+
+    draws: int = Field(1000, ge=1)
+    levels: tuple[float, ...] = (0.9, 0.95)
+    n: tuple[int, ...] = (50, 200, 500)
+    seed: int = Field(0, ge=0)
+    populations: tuple[Literal["tree", "logistic", "boosting"], ...] = (
+        "tree",
+        "logistic",
+        "boosting",
+    )
+    pool: int = Field(200_000, ge=100)
+    bca_draws: int = Field(100, ge=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One population, design and n, and what all of them share."""
+
+    model: str
+    design: str
+    n: int
+    shared: CoverageSettings
+
+
+def _plan(settings: CoverageSettings, _: Path | None) -> Plan:
     cells = []
-    for name in populations:
+    # population by population, so that each is made once
+    for model in settings.populations:
         for design in DESIGNS:
             # a regression has no classes to draw by
-            if design == "by_class" and name == "boosting":
+            if design == "by_class" and model == "boosting":
                 continue
-            for size in n:
-                cell = Cell(
-                    model=name,
-                    design=design,
-                    n=size,
-                    levels=tuple(levels),
-                    draws=draws,
-                    bca_draws=bca_draws,
-                    pool=pool,
-                    seed=seed,
+            for n in settings.n:
+                setting = Setting(model=model, design=design, n=n, shared=settings)
+                cells.append(
+                    Cell(
+                        labels={"model": model, "design": design, "n": n},
+                        compute=cover,
+                        arguments=(setting,),
+                    )
                 )
-                cells.append(cell)
-    with open_results_folder(out) as folder:
-        repetitions = [_repeat_cell(cell, folder) for cell in cells]
-        results = run_repetitions(
-            repetitions,
-            name="coverage",
-            unit="cell",
-            workers=workers,
-            quiet=quiet,
+    return Plan(cells=cells)
+
+
+def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
+    """Return the coverage of every estimator, one table per setting."""
+    figures = rows.pivot_table(
+        index=LABELS, columns="figure", values="value", sort=False
+    ).reset_index()
+    # all answers may lack an interval
+    figures = figures.reindex(columns=[*LABELS, *FIGURES])
+    texts = [_coverage_text(row) for row in figures.itertuples()]
+    parts: list[Part] = [
+        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv")
+    ]
+    shown = figures.assign(text=texts, n="n = " + figures["n"])
+    for place, part in shown.groupby(
+        ["population", "model", "loss", "design", "level"], sort=False
+    ):
+        wide = part.pivot_table(
+            index="estimator", columns="n", values="text", aggfunc="first", sort=False
         )
-    rows = []
-    for result in results:
-        rows += [_restore_nan(row) for row in result["rows"]]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _repeat_cell(cell: Cell, folder: Path) -> Repetition:
-    return Repetition(
-        path=folder / CELLS / f"{cell.model}_{cell.design}_{cell.n}.json",
-        key=hash_key(asdict(cell)),
-        compute=compute_cell,
-        arguments=(cell,),
-    )
-
-
-def _restore_nan(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with NaN for null, which JSON writes in its place."""
-    return {
-        column: math.nan if value is None else value for column, value in row.items()
-    }
-
-
-def coverage_markdown(table: pd.DataFrame) -> str:
-    """Return the study as Markdown: coverage (mean width) per n, one table per setting.
-
-    An ``!`` marks a coverage that does not hold; ``-x%`` the share of draws without interval.
-
-    Examples
-    --------
-    >>> row = ["mixture", "tree", "zero_one", "iid", 50, 0.9, "t", 100]
-    >>> row += [0.8, 0.04, 0.1, 0.0, 0.02, 0.784, False]
-    >>> print(coverage_markdown(pd.DataFrame([row], columns=COLUMNS)))
-    ## mixture, tree, zero_one, iid, level 0.9
-    <BLANKLINE>
-    | estimator | n = 50 |
-    | --- | --- |
-    | t | .800! (.1000) -2% |
-    <BLANKLINE>
-    """
-    lines: list[str] = []
-    keys = ["population", "model", "loss", "design", "level"]
-    for key, part in table.groupby(keys, sort=False):
-        *names, level = key
-        heading = ", ".join(str(name) for name in names)
-        lines += [f"## {heading}, level {level}", ""]
-        sizes = list(dict.fromkeys(part["n"]))
-        rows = []
-        for estimator, group in part.groupby("estimator", sort=False):
-            row_by_n = {row.n: row for row in group.itertuples()}
-            texts = [estimator]
-            for size in sizes:
-                texts.append(_coverage_text(row_by_n[size]) if size in row_by_n else "")
-            rows.append(texts)
-        headers = ["estimator", *(f"n = {size}" for size in sizes)]
-        lines += [markdown_table(headers, rows), ""]
-    return "\n".join(lines)
+        frame = wide.fillna("").reset_index()
+        parts.append(Table(heading=", ".join(place), frame=frame))
+    return parts
 
 
 def _coverage_text(row: Any) -> str:
-    """Return ``.951 (.0412)``, with marks; see :func:`coverage_markdown`."""
+    """Return ``.951 (.0412)``, with marks; see :data:`NOTE`."""
     if np.isnan(row.coverage):
         return "no interval"
-    coverage = f"{row.coverage:.3f}".removeprefix("0")
-    width = f"{row.width:.4f}".removeprefix("0")
     mark = "" if row.holds else "!"
     # less than a draw in two thousand rounds to 0 %
     without = f" -{row.share_without:.0%}" if row.share_without > 0.0005 else ""
-    return f"{coverage}{mark} ({width}){without}"
+    return f"{row.coverage:.3f}{mark} ({row.width:.4f}){without}"
 
 
-def compute_cell(cell: Cell) -> dict[str, Any]:
-    """Return the rows of the study for one cell under ``rows``."""
+def cover(cell: Setting) -> Rows:
+    """Return the figures of every estimator over all draws of one setting."""
     # made once for all cells of a model that one process computes
-    population = make_population(cell.model, cell.pool, cell.seed)
+    shared = cell.shared
+    population = make_population(cell.model, shared.pool, shared.seed)
     estimates: dict[_Key, list[ErrorEstimate]] = {}
-    for number in range(cell.draws):
+    for number in range(shared.draws):
         # keyed by its number, so that more draws begin with the same ones
         key = ("coverage", cell.model, cell.design, cell.n, number)
-        draw = _draw_rows(population, cell, random_stream(cell.seed, *key))
-        is_slow = number < cell.bca_draws
+        draw = _draw_rows(population, cell, random_stream(shared.seed, *key))
+        is_slow = number < shared.bca_draws
         for pool in population.pools:
-            for level in cell.levels:
+            for level in shared.levels:
                 for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
                     estimate_key = (pool.loss.name, level, estimate.name)
                     estimates.setdefault(estimate_key, []).append(estimate)
-    return {"rows": _summarize_cell(population, cell, estimates)}
+    return list(_answer_rows(population, estimates))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,7 +200,7 @@ class _DrawnRows:
         Of the intervals that draw.
     """
 
-    cell: Cell
+    cell: Setting
     labelled: np.ndarray
     unlabelled: np.ndarray
     generated: np.ndarray
@@ -330,7 +210,7 @@ class _DrawnRows:
 
 
 def _draw_rows(
-    population: Population, cell: Cell, rng: np.random.Generator
+    population: Population, cell: Setting, rng: np.random.Generator
 ) -> _DrawnRows:
     # all pools of a population share their rows; the order of the draws decides every number
     first_pool = population.pools[0]
@@ -475,27 +355,15 @@ def _clopper_pearson(errors: int, n: int, level: float) -> ErrorEstimate:
     return bounded_mean.clopper_pearson(np.arange(n) < errors, level)
 
 
-def _summarize_cell(
-    population: Population,
-    cell: Cell,
-    estimates: dict[_Key, list[ErrorEstimate]],
-) -> list[dict[str, Any]]:
+def _answer_rows(
+    population: Population, estimates: dict[_Key, list[ErrorEstimate]]
+) -> Iterator[dict[str, Any]]:
     # rows are drawn with replacement, so the pool's mean is the true error exactly
     true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
-    rows = []
     for (loss, level, name), answers in estimates.items():
-        row = {
-            "population": population.name,
-            "model": population.model,
-            "loss": loss,
-            "design": cell.design,
-            "n": cell.n,
-            "level": level,
-            "estimator": name,
-            "draws": len(answers),
-        }
-        rows.append(row | _coverage_figures(answers, true_errors[loss], level))
-    return rows
+        figures = _coverage_figures(answers, true_errors[loss], level)
+        labels = {"loss": loss, "level": level, "estimator": name}
+        yield from flat_rows(figures, "figure", population=population.name, **labels)
 
 
 def _coverage_figures(
@@ -518,6 +386,7 @@ def _coverage_figures(
     n_draws = max(n_intervals, 1)
     level_se = np.sqrt(level * (1 - level) / n_draws)
     return {
+        "draws": len(answers),
         "coverage": coverage,
         "coverage_se": float(np.sqrt(coverage * (1 - coverage) / n_draws)),
         "width": width,
@@ -526,3 +395,23 @@ def _coverage_figures(
         "covered": float(np.mean(covers)),
         "holds": bool(coverage >= level - 2 * level_se),
     }
+
+
+STUDIES = (
+    Study(
+        name="coverage",
+        title="How often the intervals of estimate hold, on populations whose error is known",
+        group="intervals",
+        settings=CoverageSettings(),
+        plan=_plan,
+        summarize=_summarize,
+        small={
+            "draws": 20,
+            "levels": (0.9,),
+            "n": (50,),
+            "populations": ("logistic", "boosting"),
+            "pool": 20_000,
+            "bca_draws": 2,
+        },
+    ),
+)

@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 
 from amlb_ext.core.rng import derive_seed
-from benchmarks.studies.fidelity.answer import Answer, average_rows
-from benchmarks.studies.fidelity.made import held_out_of, judge_sample
-from benchmarks.studies.fidelity.sample import Function, Method, Sample
 from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.judged_rows import JudgedRows
 from amlb_ext.hardening.made_rows.region_rows import make_region_rows
 from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.validity.composition import choose_composition
+from benchmarks.studies.fidelity.answer import Answer, average_rows
+from benchmarks.studies.fidelity.made import held_out_of, judge_sample
+from benchmarks.studies.fidelity.sample import Function, Method, Sample
 
 
 def choose_for_sample(s: Sample) -> Composition:

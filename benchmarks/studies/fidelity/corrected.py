@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.studies.fidelity.draw import Draw, Points
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.made_rows.population_teacher import FLOOR
+from benchmarks.studies.fidelity.draw import Draw, Points
 
 # Dense lines below: each is one of the formulas above.
 

@@ -16,6 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from amlb_ext.hardening.made_rows.population_teacher import (
+    draw_outcomes,
+    failing_chance,
+)
 from benchmarks.studies.fidelity import proposals, swarm_proposal
 from benchmarks.studies.fidelity.answer import Answer, without_interval
 from benchmarks.studies.fidelity.corrected import CorrectedTeacher
@@ -27,10 +31,6 @@ from benchmarks.studies.fidelity.sample import (
     Method,
     Sample,
     expected_contrasts,
-)
-from amlb_ext.hardening.made_rows.population_teacher import (
-    draw_outcomes,
-    failing_chance,
 )
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.

@@ -27,13 +27,13 @@ from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
-from benchmarks.studies.fidelity.protocol import Protocol
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
+from benchmarks.studies.fidelity.protocol import Protocol
 
 #: Added to P(bad | x) of the reference ``region``: a forest's 0 does not rule a failure out.
 LEAST_CHANCE = 1e-4
@@ -236,8 +236,8 @@ def _split_rows(
         raise DataError(
             f"{table} has {len(task)} rows; train, labelled, unlabelled and pool need "
             f"{n_needed}",
-            "lower them under 'sizes' in a protocol of your own; hardsynth study protocol prints "
-            "one to start from",
+            "lower them under 'sizes' in a protocol of your own; copy one of "
+            "benchmarks/studies/*.yaml",
         )
     order = random_stream(seed, table, "study split").permutation(len(task))
     cuts = np.cumsum([sizes.train, labelled, sizes.unlabelled, sizes.pool])

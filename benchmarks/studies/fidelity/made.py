@@ -14,13 +14,13 @@ import numpy as np
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.presets import PRESETS
-from benchmarks.studies.fidelity.answer import Answer, average_rows
-from benchmarks.studies.fidelity.draw import Draw
-from benchmarks.studies.fidelity.sample import Function, Method, Sample
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
 from amlb_ext.validity.calibration import calibrate
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
+from benchmarks.studies.fidelity.answer import Answer, average_rows
+from benchmarks.studies.fidelity.draw import Draw
+from benchmarks.studies.fidelity.sample import Function, Method, Sample
 
 Layer = Mapping[str, Any]
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.config import SearchConfig, SynthesizerConfig
-from benchmarks.studies.fidelity.sample import Sample
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
+from benchmarks.studies.fidelity.sample import Sample
 
 #: Rows proposed.
 PROPOSED = 5000

@@ -1,24 +1,23 @@
 """What a study shall do, declared before it runs: a YAML file.
 
 Tables, sizes, baselines, methods, contrasts and the seeds of two phases are written down first;
-the results carry the protocol's hash, and a folder holds the results of one protocol only.
+the settings stand in the folder of a phase, and one with confirmatory draws takes no others.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import BaselineConfig, Rule, read_config
-from amlb_ext.core.errors import ConfigError, suggest_nearest
+from benchmarks.studies.engine import Settings, read_settings
 
 # Dense lines below: a key of the file a line, with its type, default and limits.
 
+#: Where the shipped protocols stand.
+FOLDER = Path(__file__).parents[1]
 Phase = Literal["exploratory", "confirmatory"]
 #: What a ranking is set against; see :mod:`benchmarks.studies.fidelity.draw`.
 REFERENCES = ("realised", "region", "weighted", "all")
@@ -102,8 +101,28 @@ class Phases(_Part):
         return confirmatory
 
 
-class Protocol(_Part):
-    """Everything a study of ranking fidelity depends on, but for the tables' content."""
+class Protocol(Settings):
+    """Everything a study of ranking fidelity depends on, but for the tables' content.
+
+    A protocol is a YAML file of these keys; ``methods`` are those of
+    ``benchmarks/studies/fidelity/study.py``. The phases have seeds of their own: what was found
+    by exploring is confirmed on fresh ones, by contrasts that were declared before.
+
+    Attributes
+    ----------
+    draws : int
+        Of the phase that runs; 0 for as many as are declared.
+    phase : {'exploratory', 'confirmatory'}
+    tables : dict
+        Name → source, target, columns to drop.
+    """
+
+    chooses: ClassVar[frozenset[str]] = frozenset(
+        {"draws", "phase", "seeds", "contrasts", "phases", "tables", "name"}
+    )
+
+    draws: int = Field(0, ge=0)
+    phase: Phase = "exploratory"
 
     name: str = "fidelity"
     #: Source → what to read; and phase of those that belong to one alone.
@@ -127,33 +146,68 @@ class Protocol(_Part):
             names += [contrast.method, contrast.against]
         return tuple(dict.fromkeys(names))
 
-    def tables_of(self, phase: Phase) -> dict[str, Table]:
-        """Return the tables of a phase; one without a phase belongs to both."""
-        tables = {}
-        for name, table in self.tables.items():
-            if self.phases.get(name, phase) == phase:
-                tables[name] = table
-        return tables
+    def drawn_tables(self) -> dict[str, Table]:
+        """Return the tables of the phase that runs; one without a phase belongs to both."""
+        return {
+            name: table
+            for name, table in self.tables.items()
+            if self.phases.get(name, self.phase) == self.phase
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that decides a draw's result."""
+        # a table counts by its content; a contrast by its methods
+        return super().identity() | {"methods": sorted(self.used_methods())}
 
     @property
-    def sha256(self) -> str:
-        """Hash of everything that decides a draw's result (not the number of draws)."""
-        # a table counts by its content, which the key of a draw holds beside this hash
-        entry = self.model_dump(
-            mode="json", exclude={"seeds", "contrasts", "phases", "tables"}
-        )
-        entry["methods"] = sorted(self.used_methods())
-        text = json.dumps(entry, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+    def part(self) -> str:
+        """The phase."""
+        return self.phase
+
+    @property
+    def is_confirmatory(self) -> bool:
+        """Whether contrasts are confirmed."""
+        return self.phase == "confirmatory"
+
+    def drawn_seeds(self) -> range:
+        """Return the seeds of the phase that runs.
+
+        Examples
+        --------
+        >>> Protocol(phase="confirmatory", draws=2).drawn_seeds()
+        range(1000, 1002)
+        """
+        declared: Seeds = getattr(self.seeds, self.phase)
+        return range(declared.first, declared.first + (self.draws or declared.draws))
+
+    @model_validator(mode="after")
+    def _check(self) -> Protocol:
+        for name in self.phases:
+            if name not in self.tables:
+                raise ValueError(f"phases names {name!r}, which is no table")
+        declared = self.seeds.confirmatory
+        if self.is_confirmatory and self.draws > declared.draws:
+            # more draws after a look at the first would not confirm what was declared
+            raise ValueError(
+                f"{self.draws} confirmatory draws, the protocol declares {declared.draws}: "
+                "declare more under 'seeds' in a new protocol"
+            )
+        if not self.is_confirmatory and set(self.drawn_seeds()) & set(
+            declared.values()
+        ):
+            raise ValueError(
+                f"{self.draws} exploratory draws would use seeds of the confirmatory phase"
+            )
+        return self
+
+    def with_protocol(self, path: Path) -> dict[str, Any]:
+        """Return the settings of another protocol's file, as changes."""
+        values = read_protocol(path).model_dump()
+        return {key: values[key] for key in values if key not in ("draws", "phase")}
 
 
-def shipped_protocol() -> Path:
-    """Return the file of the protocol that the project itself ran."""
-    return asset_path("benchmarks", "studies", "fidelity.yaml")
-
-
-def read_protocol(path: Path | None = None) -> Protocol:
-    """Read a protocol; without a path the one shipped with the project.
+def read_protocol(path: Path) -> Protocol:
+    """Read a protocol.
 
     Raises
     ------
@@ -162,28 +216,7 @@ def read_protocol(path: Path | None = None) -> Protocol:
 
     Examples
     --------
-    >>> read_protocol().seeds.confirmatory.draws
+    >>> read_protocol(FOLDER / "fidelity.yaml").seeds.confirmatory.draws
     20
     """
-    path = shipped_protocol() if path is None else path
-    layer = read_config(path)
-    try:
-        protocol = Protocol.model_validate(layer)
-    except ValidationError as error:
-        # the first problem is enough: later ones often follow from it
-        problem = error.errors()[0]
-        location = [str(key) for key in problem["loc"]]
-        where = ".".join(location) or "protocol"
-        hint = ""
-        if problem["type"] == "extra_forbidden":
-            hint = suggest_nearest(location[-1], Protocol.model_fields)
-        message = problem["msg"].lower()
-        raise ConfigError(f"{path.name}: {where}: {message}", hint) from None
-    # pydantic sees each key alone, and these must agree
-    unknown = sorted(set(protocol.phases) - set(protocol.tables))
-    if unknown:
-        raise ConfigError(
-            f"{path.name}: phases names {unknown[0]!r}, which is no table",
-            suggest_nearest(unknown[0], protocol.tables),
-        )
-    return protocol
+    return read_settings(Protocol, read_config(path), path.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
+from amlb_ext.stats.ranking import half_and_half_score
 from benchmarks.studies.fidelity.answer import (
     Answer,
     average_rows,
@@ -11,8 +13,6 @@ from benchmarks.studies.fidelity.answer import (
 )
 from benchmarks.studies.fidelity.draw import Points, reducible_gap
 from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
-from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.stats.ranking import half_and_half_score
 
 
 def average_bad(s: Sample) -> Answer | None:

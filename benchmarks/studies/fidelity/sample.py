@@ -14,9 +14,9 @@ import numpy as np
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.row_losses import outcome_losses
+from amlb_ext.stats.ranking import expected_contrast
 from benchmarks.studies.fidelity.answer import Answer
 from benchmarks.studies.fidelity.draw import Draw, Points
-from amlb_ext.stats.ranking import expected_contrast
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Method:
     ----------
     function : callable
     text : str
-        One line, as ``hardsynth study methods`` prints it.
+        One line, for the page of a study.
     """
 
     function: Function

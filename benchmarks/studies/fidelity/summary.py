@@ -14,128 +14,75 @@ has the same sign stands beside it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import t as student
 
-from amlb_ext.core.files import write_text
-from benchmarks.studies.agreement import float_or_nan
-from benchmarks.studies.fidelity.judge import ALL_TABLES, FIGURES, Record
-from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast, Phase, Protocol
+from amlb_ext.core.display import format_with_spread
 from amlb_ext.stats.weighted_mean import holm_adjusted
+from benchmarks.studies.fidelity.answer import FIGURES
+from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast
+from benchmarks.studies.page import STYLE
 
-_NAN = float("nan")
-#: Columns of :func:`summarize_levels`, and of :func:`paired_contrasts`.
-_LEVELS = ["reference", "table", "n", "method", "figure", "mean", "se", "draws"]
-_PAIRED = [
-    "table",
-    "n",
-    "primary",
-    "method",
-    "against",
-    "reference",
-    "difference",
-    "se",
-    "p",
-    "p_holm",
-    "draws",
-    "left_out",
-    "agree",
-    "tables",
-]
+#: What stands for every table together.
+ALL_TABLES = "all tables"
+#: A sample of a draw.
+_SAMPLE = ["n", "data", "draw", "first"]
+_DRAW = _SAMPLE[:3]
+READING = """A difference is the mean over draws of tau(method) - tau(against) within the same
+draw, ± its standard error. The samples of one draw are averaged first. Draws of one table share a
+population, so the ± over all tables holds for these tables only; "agree" counts those whose own
+difference has the same sign. p is a two-sided t test over draws, p_holm is adjusted over all
+rows of its table, the primary contrasts (*) and the others apart."""
+LEVELS = """Mean over draws ± standard error, all tables together. A figure's mean is over the
+draws in which it exists. Coverage is fair only against the reference a method aims at.
 
-#: n, table and seed: the samples of one draw that are averaged.
-_DrawKey = tuple[int, str, int]
+""" + "\n".join(f"- {name}: {text}" for name, text in FIGURES.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Group:
-    """One number per draw, of one table or of :data:`ALL_TABLES`, at one n; NaN for none."""
-
-    table: str
-    n: int
-    draws: np.ndarray
-
-    @property
-    def finite_draws(self) -> np.ndarray:
-        """The draws that have a number."""
-        return self.draws[np.isfinite(self.draws)]
-
-
-def summarize_levels(records: Sequence[Record], reference: str) -> pd.DataFrame:
-    """Return each method's mean figures against one reference.
+def summarize_levels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return each method's mean figures against each reference.
 
     Parameters
     ----------
-    records : sequence of dict
-        From :func:`~benchmarks.studies.fidelity.run.run_study`.
-    reference : str
-        One of :data:`~benchmarks.studies.fidelity.protocol.REFERENCES`.
+    rows : DataFrame
+        ``data, draw, n, first, method, reference, figure, value``.
 
     Returns
     -------
     DataFrame
-        One row per table (:data:`ALL_TABLES` first), n, method and figure of
-        :data:`~benchmarks.studies.fidelity.judge.FIGURES`, and ``rows``, the rows the answer
-        rests on: ``mean``, ``se`` (NaN for one draw) and ``draws``, those in which it has a value.
+        One row per table (:data:`ALL_TABLES` first), n, method, reference and figure: ``mean``,
+        ``se`` (NaN for one draw) and ``draws``, those in which it has a value.
 
     Examples
     --------
-    >>> rows = [{"table": "a", "seed": s, "n": 9, "first": 0, "answers":
-    ...          {"whole": {"rows": 9, "all": {"tau": v}}}} for s, v in enumerate([.25, .75])]
-    >>> print(summarize_levels(rows, "all").iloc[0][["table", "figure", "mean", "se"]].to_string())
-    table     all tables
-    figure           tau
-    mean             0.5
-    se              0.25
+    >>> rows = [{"data": "a", "draw": d, "n": "9", "first": "0", "method": "whole", "reference":
+    ...          "all", "figure": "tau", "value": v} for d, v in (("0", .25), ("1", .75))]
+    >>> print(summarize_levels(pd.DataFrame(rows)).iloc[0][["table", "mean", "se"]].to_string())
+    table    all tables
+    mean            0.5
+    se             0.25
     """
-    # in the order in which they first answer; a dictionary keeps it, a set would not
-    methods: dict[str, None] = {}
-    for record in records:
-        methods |= dict.fromkeys(record["answers"])
-    rows: list[dict[str, Any]] = []
-    for method in methods:
-        for figure in (*FIGURES, "rows"):
-            read = partial(
-                _read_figure, method=method, figure=figure, reference=reference
-            )
-            for group in _group_draws(_average_samples(records, read)):
-                values = group.finite_draws
-                mean, se = mean_and_se(values)
-                rows.append(
-                    {
-                        "reference": reference,
-                        "table": group.table,
-                        "n": group.n,
-                        "method": method,
-                        "figure": figure,
-                        "mean": mean,
-                        "se": se,
-                        "draws": len(values),
-                    }
-                )
-    return _sort_tables(pd.DataFrame(rows, columns=_LEVELS))
+    answers = rows[rows["reference"].isin(REFERENCES)]
+    keys = ["n", "method", "reference", "figure"]
+    draws = answers.groupby(["data", "draw", *keys], sort=False)["value"].mean()
+    per_draw = draws.reset_index()
+    both = pd.concat([per_draw.assign(data=ALL_TABLES), per_draw])
+    levels = both.groupby(["data", *keys], sort=False)["value"].agg(
+        mean="mean", se="sem", draws="count"
+    )
+    return levels.reset_index().rename(columns={"data": "table"})
 
 
-def paired_contrasts(
-    records: Sequence[Record], contrasts: Iterable[Contrast]
-) -> pd.DataFrame:
+def paired_contrasts(rows: pd.DataFrame, contrasts: Iterable[Contrast]) -> pd.DataFrame:
     """Return the declared contrasts: by how much more one method agrees than another.
 
     Within each sample tau(method) - tau(against) on the contrast's reference, averaged over the
     samples of a draw, then over draws.
-
-    Parameters
-    ----------
-    records : sequence of dict
-    contrasts : iterable of Contrast
 
     Returns
     -------
@@ -149,83 +96,69 @@ def paired_contrasts(
 
     Examples
     --------
-    >>> def record(seed, few, whole):
-    ...     answers = {"few_bad": few, "whole": whole}
-    ...     return {"table": "a", "seed": seed, "n": 9, "first": 0, "answers":
-    ...             {k: {"rows": 9, "all": {"tau": v}} for k, v in answers.items()}}
-    >>> rows = [record(0, .5, .75), record(1, .25, 1.)]
+    >>> rows = [{"data": "a", "draw": d, "n": "9", "first": "0", "method": m, "reference": "all",
+    ...          "figure": "tau", "value": v} for d, m, v in (("0", "few_bad", .5),
+    ...         ("0", "whole", .75), ("1", "few_bad", .25), ("1", "whole", 1.))]
     >>> c = Contrast(method="whole", against="few_bad", reference="all")
-    >>> first = paired_contrasts(rows, [c]).iloc[0]
+    >>> first = paired_contrasts(pd.DataFrame(rows), [c]).iloc[0]
     >>> print(first[["difference", "se", "draws", "agree"]].to_string())
     difference     0.5
     se            0.25
     draws            2
     agree            1
     """
-    rows: list[dict[str, Any]] = []
+    samples = rows[_SAMPLE].drop_duplicates().set_index(_SAMPLE).index
+    tau = rows[rows["figure"] == "tau"].pivot_table(
+        index=_SAMPLE, columns=["reference", "method"], values="value", sort=False
+    )
+    lines: list[dict[str, Any]] = []
     for contrast in contrasts:
-        read = partial(_read_gap, contrast=contrast)
-        groups = list(_group_draws(_average_samples(records, read)))
-        for group in groups:
-            rows.append(_contrast_row(contrast, group, groups))
-    table = _sort_tables(pd.DataFrame(rows, columns=_PAIRED))
+        ours, other = (
+            tau.get((contrast.reference, method), pd.Series(dtype=float)).reindex(
+                samples
+            )
+            for method in (contrast.method, contrast.against)
+        )
+        gaps = (
+            (ours - other)
+            .groupby(level=_DRAW, sort=False)
+            .mean()
+            .reset_index(name="gap")
+        )
+        for n, of_size in gaps.groupby("n", sort=False):
+            signs = np.sign(of_size.groupby("data", sort=False)["gap"].mean())
+            groups = [(ALL_TABLES, of_size), *of_size.groupby("data", sort=False)]
+            for table, group in groups:
+                line = {"table": table, "n": n, **contrast.model_dump()}
+                known = group["gap"].dropna()
+                # a table stands for itself
+                own = signs.dropna() if table == ALL_TABLES else signs[[table]].dropna()
+                mean, se = known.mean(), known.sem() if len(known) > 1 else np.nan
+                lines.append(
+                    line
+                    | {
+                        "difference": mean,
+                        "se": se,
+                        "p": t_test(mean, se, len(known)),
+                        "draws": len(known),
+                        "left_out": len(group) - len(known),
+                        "agree": int((own == np.sign(mean)).sum()) if mean else 0,
+                        "tables": len(own),
+                    }
+                )
+    table = pd.DataFrame(lines)
+    if not len(table):
+        return table
+    table["p_holm"] = np.nan
     # primary contrasts are what a study is for, so the others do not weaken them
     for _, family in table.groupby(["table", "primary"], sort=False):
         p_values = family["p"].to_numpy(dtype=float)
         table.loc[family.index, "p_holm"] = holm_adjusted(p_values)
-    return table
-
-
-def _contrast_row(
-    contrast: Contrast, group: _Group, groups: Sequence[_Group]
-) -> dict[str, Any]:
-    """Return one row of :func:`paired_contrasts`; ``groups`` are those of the same contrast."""
-    differences = group.finite_draws
-    mean, se = mean_and_se(differences)
-    signs = []
-    for other in groups:
-        # all tables together are compared with each of them; one table stands for itself
-        is_part = other.table == group.table
-        if group.table == ALL_TABLES:
-            is_part = other.table != ALL_TABLES
-        if other.n == group.n and is_part and len(other.finite_draws):
-            signs.append(np.sign(np.mean(other.finite_draws)))
-    agree = 0
-    if mean:
-        agree = sum(bool(sign == np.sign(mean)) for sign in signs)
-    return {
-        "table": group.table,
-        "n": group.n,
-        "primary": contrast.primary,
-        "method": contrast.method,
-        "against": contrast.against,
-        "reference": contrast.reference,
-        "difference": mean,
-        "se": se,
-        "p": t_test(mean, se, len(differences)),
-        "p_holm": _NAN,  # needs the p-values of the whole family
-        "draws": len(differences),
-        "left_out": len(group.draws) - len(differences),
-        "agree": agree,
-        "tables": len(signs),
-    }
-
-
-def mean_and_se(values: np.ndarray) -> tuple[float, float]:
-    """Return the mean and its s.e.; NaN where there is none.
-
-    Examples
-    --------
-    >>> mean_and_se(np.array([1.0, 3.0])), mean_and_se(np.array([2.0]))
-    ((2.0, 1.0), (2.0, nan))
-    """
-    if not len(values):
-        return _NAN, _NAN
-    mean = float(np.mean(values))
-    if len(values) == 1:
-        return mean, _NAN
-    deviation = np.std(values, ddof=1)
-    return mean, float(deviation / math.sqrt(len(values)))
+    is_single = table["table"] != ALL_TABLES
+    in_order = table.assign(single=is_single, size=table["n"].astype(int)).sort_values(
+        ["single", "table", "size"], kind="stable"
+    )
+    return in_order.drop(columns=["single", "size"]).reset_index(drop=True)
 
 
 def t_test(mean: float, se: float, draws: int) -> float:
@@ -238,127 +171,102 @@ def t_test(mean: float, se: float, draws: int) -> float:
     """
     # differences that are all 0 give no evidence; equal ones that are not 0 have no t
     if not se > 0:
-        return 1.0 if mean == 0 and se == 0 else _NAN
+        return 1.0 if mean == 0 and se == 0 else float("nan")
     return float(2 * student.sf(abs(mean) / se, draws - 1))
 
 
-def write_phase(
-    out: Path, phase: Phase, records: Sequence[Record], protocol: Protocol
-) -> list[Path]:
-    """Write a phase's tables and its figure; return their paths.
+def contrast_frame(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Return contrasts as people read them; a star marks the primary ones."""
+    stars = contrasts["primary"].map({True: "*", False: ""})
+    return pd.DataFrame(
+        {
+            "n": contrasts["n"],
+            "method": stars + contrasts["method"],
+            "against": contrasts["against"],
+            "reference": contrasts["reference"],
+            "difference in tau": [
+                format_with_spread(line.difference, line.se, sign=True)
+                for line in contrasts.itertuples()
+            ],
+            "p": contrasts["p"],
+            "p_holm": contrasts["p_holm"],
+            "draws": contrasts["draws"],
+            "left out": contrasts["left_out"],
+            "agree": contrasts["agree"].astype(str)
+            + "/"
+            + contrasts["tables"].astype(str),
+        }
+    )
+
+
+def level_frame(levels: pd.DataFrame, n: str) -> pd.DataFrame:
+    """Return methods down, figures across, over all tables at one n.
+
+    Agreement and coverage depend on what a method aims at, so they stand against every reference.
+    """
+    part = levels[(levels["table"] == ALL_TABLES) & (levels["n"] == n)]
+    is_shown = part["figure"].isin(["tau", "coverage"]) | (
+        part["reference"] == REFERENCES[0]
+    )
+    part = part[is_shown]
+    texts = [format_with_spread(line.mean, line.se) for line in part.itertuples()]
+    columns = part["figure"] + ", " + part["reference"]
+    wide = part.assign(text=texts, column=columns).pivot_table(
+        index="method", columns="column", values="text", aggfunc="first", sort=False
+    )
+    return wide.fillna("").reset_index()
+
+
+def draw_intervals(
+    frame: pd.DataFrame, *, value: str, lines: str, series: str, label: str
+) -> Figure:
+    """Return means ± 1.96 s.e., one panel per n, one line per contrast or table.
 
     Parameters
     ----------
-    out : Path
-    phase : {'exploratory', 'confirmatory'}
-    records : sequence of dict
-    protocol : Protocol
-
-    Returns
-    -------
-    list of Path
-        ``<phase>.md``, ``<phase>_contrasts.csv``, ``<phase>_levels.csv``; when a contrast is
-        declared, ``<phase>.svg`` and, for each reference of a contrast,
-        ``<phase>_tau_<reference>.svg``.
+    frame : DataFrame
+        With ``n`` and ``se``.
+    value, lines, series : str
+        Columns: the mean, what a line shows, and what tells its marks apart.
+    label : str
+        Of the axis.
     """
-    from benchmarks.studies.fidelity.page_text import phase_markdown
+    import matplotlib
 
-    contrasts = paired_contrasts(records, protocol.contrasts)
-    levels = pd.concat(
-        [summarize_levels(records, reference) for reference in REFERENCES],
-        ignore_index=True,
-    )
-    text_path = out / f"{phase}.md"
-    text = phase_markdown(
-        phase,
-        records,
-        protocol=protocol,
-        contrasts=contrasts,
-        levels=levels,
-    )
-    write_text(text_path, text)
-    paths = [text_path]
-    for name, frame in (("contrasts", contrasts), ("levels", levels)):
-        path = out / f"{phase}_{name}.csv"
-        # rounded: the last bits of a sum differ between machines
-        write_text(path, frame.round(6).to_csv(index=False, lineterminator="\n"))
-        paths.append(path)
-    figure_path = out / f"{phase}.svg"
-    if not len(contrasts):
-        for old_path in (figure_path, *out.glob(f"{phase}_tau_*.svg")):
-            old_path.unlink(missing_ok=True)  # of an earlier run that had contrasts
-        return paths
-    # matplotlib takes a second to import, and a study without contrasts needs none
-    from benchmarks.studies.fidelity.plot import forest_plot, levels_plot
-
-    title = f"{protocol.name}, {phase}"
-    write_text(figure_path, forest_plot(contrasts, title))
-    paths.append(figure_path)
-    for reference in dict.fromkeys(contrasts["reference"]):
-        of_reference = levels[levels["reference"] == reference]
-        levels_path = out / f"{phase}_tau_{reference}.svg"
-        write_text(
-            levels_path, levels_plot(of_reference, f"{title}, reference: {reference}")
+    sizes = list(dict.fromkeys(frame["n"]))
+    line_names = list(dict.fromkeys(frame[lines]))
+    names = list(dict.fromkeys(frame[series]))
+    offsets = np.linspace(-0.3, 0.3, len(names)) if len(names) > 1 else np.zeros(1)
+    height = 1.4 + (0.25 + 0.08 * len(names)) * len(line_names)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure((2.6 + 3.0 * len(sizes), height), layout="constrained")
+        [panels] = figure.subplots(
+            1, len(sizes), sharex=True, sharey=True, squeeze=False
         )
-        paths.append(levels_path)
-    return paths
-
-
-def _read_figure(record: Record, *, method: str, figure: str, reference: str) -> float:
-    """Return a figure of a method on one sample; NaN where it has no answer or no value."""
-    answer = record["answers"].get(method)
-    if answer is None:
-        return _NAN
-    if figure == "rows":
-        return float_or_nan(answer["rows"])
-    return float_or_nan(answer[reference].get(figure))
-
-
-def _read_gap(record: Record, *, contrast: Contrast) -> float:
-    """Return tau(method) - tau(against) on one sample; NaN where either has no answer."""
-    answer = record["answers"].get(contrast.method)
-    other = record["answers"].get(contrast.against)
-    if answer is None or other is None:
-        return _NAN
-    tau = float_or_nan(answer[contrast.reference]["tau"])
-    other_tau = float_or_nan(other[contrast.reference]["tau"])
-    return tau - other_tau
-
-
-def _average_samples(
-    records: Sequence[Record], read: Callable[[Record], float]
-) -> dict[_DrawKey, float]:
-    """Return the mean of each draw over its samples that have a value, in order of the keys."""
-    # samples of one draw share its pool and its models: they are not independent
-    values: dict[_DrawKey, list[float]] = {}
-    for record in records:
-        key = (int(record["n"]), str(record["table"]), int(record["seed"]))
-        values.setdefault(key, []).append(read(record))
-    means = {}
-    for key in sorted(values):
-        finite = [value for value in values[key] if math.isfinite(value)]
-        means[key] = float(np.mean(finite)) if finite else _NAN
-    return means
-
-
-def _group_draws(per_draw: Mapping[_DrawKey, float]) -> Iterator[_Group]:
-    """Yield the draws of each table by n; all tables together first."""
-    sizes = sorted({n for n, _, _ in per_draw})
-    tables = list(dict.fromkeys(table for _, table, _ in per_draw))
-    for size in sizes:
-        for table in (ALL_TABLES, *tables):
-            draws = []
-            for (n, draw_table, _), value in per_draw.items():
-                if n == size and table in (ALL_TABLES, draw_table):
-                    draws.append(value)
-            if draws:
-                yield _Group(table=table, n=size, draws=np.array(draws))
-
-
-def _sort_tables(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sort by table, all of them first, and n; keep the declared order of the rest."""
-    is_single = frame["table"].ne(ALL_TABLES)
-    ordered = frame.assign(_is_single=is_single).sort_values(
-        ["_is_single", "table", "n"], kind="stable"
-    )
-    return ordered.drop(columns="_is_single").reset_index(drop=True)
+        for axes, n in zip(panels, sizes, strict=True):
+            axes.axvline(0, color="#555555", linewidth=0.8)
+            for index, name in enumerate(names):
+                part = frame[(frame["n"] == n) & (frame[series] == name)]
+                places = [
+                    line_names.index(line) + offsets[index] for line in part[lines]
+                ]
+                axes.errorbar(
+                    part[value],
+                    places,
+                    # one draw has no spread
+                    xerr=1.96 * part["se"].fillna(0.0),
+                    fmt="osD^vPX*"[index % 8],
+                    color=f"C{index % 10}",
+                    markersize=4,
+                    linewidth=1.0,
+                    label=name,
+                )
+            axes.set_title(f"n = {n}")
+            axes.set_xlabel(label, fontsize=8)
+            axes.grid(axis="x", color="#e4e4e4", linewidth=0.6)
+        panels[0].set_yticks(np.arange(len(line_names)), line_names)
+        # from the first line at the top to the last
+        panels[0].set_ylim(len(line_names) - 0.5, -0.5)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure

@@ -24,9 +24,6 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Kind
-from benchmarks.studies.fidelity.draw import Points, score_rows_by
-from benchmarks.studies.fidelity.proposals import PROPOSED, Proposal, stack_real_rows
-from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.models.registry import ModelSpec
@@ -36,6 +33,9 @@ from amlb_ext.swarm.particles import SwarmSettings
 from amlb_ext.swarm.search import make_search
 from amlb_ext.swarm.space import GeneratorSpace
 from amlb_ext.validity.candidates import fit_zoo
+from benchmarks.studies.fidelity.draw import Points, score_rows_by
+from benchmarks.studies.fidelity.proposals import PROPOSED, Proposal, stack_real_rows
+from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
 
 #: Initial generators; on the CPU, so that a draw has the same bytes everywhere. One cluster of some
 #: 500 rows has 80, so a step of its fine-tuning sees them all, and 100 steps are 100 epochs.

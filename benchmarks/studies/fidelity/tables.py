@@ -10,8 +10,8 @@ from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_ne
 from amlb_ext.core.paths import table_ending
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from benchmarks.studies.fidelity.protocol import Table
 from amlb_ext.sources import open_specs
+from benchmarks.studies.fidelity.protocol import Table
 
 
 def load_table(name: str, table: Table, folder: Path) -> Task:

@@ -1,4 +1,4 @@
-"""What the paper's settings may be used for: a suite for each row, and its certificate's verdict."""
+"""What the paper's settings may be used for: a suite for each row, and its certificate."""
 
 from __future__ import annotations
 
