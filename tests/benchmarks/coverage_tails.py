@@ -26,8 +26,8 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.row_losses import row_loss
-from amlb_ext.experiments.fidelity.protocol import read_protocol
-from amlb_ext.experiments.fidelity.tables import load_table
+from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.tables import load_table
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule

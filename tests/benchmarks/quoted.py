@@ -19,9 +19,9 @@ import numpy as np
 from scipy.stats import skew
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.experiments.osyn.case import Case
-from amlb_ext.experiments.osyn.choices import Choice
-from amlb_ext.experiments.osyn.tabular import load_table
+from benchmarks.studies.osyn.case import Case
+from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.files import load_uci
 from amlb_ext.stats.bounded_loss import LOSSES, absolute_loss, squared_loss
 from amlb_ext.stats.bounded_mean import (
     betting_interval,
@@ -37,13 +37,13 @@ SIZES = (50, 100, 200, 500, 1000, 2000)
 def populations(folder):
     """Yield a name, a loss and the losses of all rows of a population."""
     for data in ("bank", "adult"):
-        case = Case(load_table(data, folder), Choice(), 0, False)
+        case = Case(load_uci(data, folder), Choice(), 0, False)
         X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(int)
         for model in ("LR", "RF", "GB"):
             f = case.fit_model(model).predict_proba(X)
             for loss in (LOSSES["brier"], LOSSES["log"]):
                 yield f"{data} {model} {loss.name}", loss, loss(y, f)
-    case = Case(load_table("bike", folder), Choice(), 0, True)
+    case = Case(load_uci("bike", folder), Choice(), 0, True)
     X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(float)
     for model in ("Ridge", "RFR"):
         f = np.clip(case.fit_model(model).predict(X), 0, 1)

@@ -30,8 +30,8 @@ from sklearn.metrics import roc_auc_score
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.task import Fold
-from amlb_ext.experiments.fidelity.protocol import read_protocol
-from amlb_ext.experiments.fidelity.tables import load_table
+from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.tables import load_table
 from amlb_ext.hardening import weights
 from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -231,8 +232,6 @@ def draw_intervals(
     label : str
         Of the axis.
     """
-    import matplotlib
-
     sizes = list(dict.fromkeys(frame["n"]))
     line_names = list(dict.fromkeys(frame[lines]))
     names = list(dict.fromkeys(frame[series]))

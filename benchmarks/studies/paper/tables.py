@@ -107,7 +107,7 @@ def plan_table(table: PaperTable, chosen: PaperSettings, folder: Path | None) ->
 def score_split(task: Task, number: int, rows: list[Setting], _: str) -> Rows:
     """Return scores and counts of one split, for each row of the table."""
     # the task holds its one fold as the first; the streams are keyed by the split's number
-    found = []
+    found: Rows = []
     for name, outcome in run_split(task, 0, rows, number).items():
         found += flat_rows(outcome.scores, "part", "model", "measure", row=name)
         found += flat_rows(outcome.counts, "part", row=name, model="", measure="count")

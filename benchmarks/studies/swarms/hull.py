@@ -67,8 +67,8 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
         known = _known_figures(arenas["honest"], truth, batch)
         for position, (c1, c2, _) in enumerate(batch):
             supported, excess = known[position]
-            figures = {form: float(values[form][position]) for form in FORMS}
-            figures |= {"supported": supported, "excess": excess}
+            figures = {"supported": supported, "excess": excess}
+            figures |= {str(form): float(values[form][position]) for form in FORMS}
             rows += flat_rows(figures, "figure", c1=c1, c2=c2, form="")
     for form, arena in arenas.items():
         trace = search_generators(
