@@ -35,6 +35,9 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.rng import random_stream
+from amlb_ext.stats.order_agreement import order_agreement
+from amlb_ext.stats.ranking import kendall_tau, mean_z2
+from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
 from benchmarks.studies.fidelity.draw import make_draw
 from benchmarks.studies.fidelity.made import (
     calibrated_kappa,
@@ -44,9 +47,6 @@ from benchmarks.studies.fidelity.made import (
 from benchmarks.studies.fidelity.protocol import read_protocol
 from benchmarks.studies.fidelity.sample import Sample
 from benchmarks.studies.fidelity.tables import load_table
-from amlb_ext.stats.order_agreement import order_agreement
-from amlb_ext.stats.ranking import kendall_tau, mean_z2
-from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
 
 STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
 SEEDS = {

@@ -1,41 +1,23 @@
-from pathlib import Path
+"""The studies of intervals: what should cover covers, and what should not does not."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.errors import ConfigError
-from amlb_ext.experiments.coverage import sampling, study
-from amlb_ext.experiments.coverage.study import (
-    COLUMNS,
-    coverage_markdown,
-    coverage_study,
-)
-from amlb_ext.experiments.five_gaussians import MEANS, SHARES, draw_rows
+from benchmarks.studies.__main__ import main
+from benchmarks.studies.five_gaussians import MEANS, SHARES, draw_rows
 
 
-def small_study(out: Path) -> pd.DataFrame:
-    return coverage_study(
-        60,
-        [0.9],
-        [200],
-        populations=["logistic"],
-        pool=20_000,
-        bca_draws=3,
-        out=out,
-        workers=1,
-        quiet=True,
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    out = tmp_path_factory.mktemp("coverage")
+    settings = "levels=[.9] n=[200] populations=[logistic] pool=20000 bca_draws=3"
+    words = [word for setting in settings.split() for word in ("--set", setting)]
+    assert (
+        main(["coverage", "--draws", "60", "-o", str(out), "-q", "-j", "1", *words])
+        == 0
     )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("coverage")
-
-
-@pytest.fixture(scope="module")
-def table(folder) -> pd.DataFrame:
-    return small_study(folder)
+    return pd.read_csv(out / "coverage" / "coverage.csv")
 
 
 def pick(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -45,7 +27,6 @@ def pick(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 
 def test_the_table_is_tidy(table):
-    assert list(table.columns) == COLUMNS
     keys = ["model", "loss", "design", "n", "level", "estimator"]
     assert not table.duplicated(keys).any()
     assert set(table["design"]) == {"iid", "by_class", "drifted"}
@@ -82,38 +63,6 @@ def test_figures_are_consistent(table):
     )
 
 
-def test_a_stopped_study_computes_what_is_missing_alone(table, folder, monkeypatch):
-    lost = folder / study.CELLS / "logistic_drifted_200.json"
-    lost.unlink()
-    computed = []
-
-    def count_and_draw(population, cell, rng):
-        computed.append(cell.design)
-        return draw_rows_of_cell(population, cell, rng)
-
-    draw_rows_of_cell = study._draw_rows
-    monkeypatch.setattr(study, "_draw_rows", count_and_draw)
-    # the same numbers, so the seed and the number of a draw decide them alone
-    pd.testing.assert_frame_equal(table, small_study(folder))
-    assert computed == ["drifted"] * 60
-
-
-def test_regression_has_no_classes():
-    got = coverage_study(
-        2,
-        [0.9],
-        [50],
-        populations=["boosting"],
-        pool=2_000,
-        bca_draws=0,
-        workers=1,
-        quiet=True,
-    )
-    assert set(got["design"]) == {"iid", "drifted"}
-    assert "stratified" not in set(got["estimator"])
-    assert set(got["loss"]) == {"squared", "absolute"}
-
-
 def test_the_mixture_is_that_of_the_paper():
     X, y = draw_rows(200_000, np.random.default_rng(0))
     assert np.bincount(y) / len(y) == pytest.approx(SHARES, abs=0.005)
@@ -124,31 +73,14 @@ def test_the_mixture_is_that_of_the_paper():
     assert shifted - plain == pytest.approx(np.tile([-1.0, 0.0], (1000, 1)))
 
 
-def test_markdown_marks_what_does_not_hold(table):
-    text = coverage_markdown(table)
-    assert text.count("## ") == 9  # three losses, three designs
-    assert ("!" in text) == (not table["holds"].all())
-    assert "| stratified | " in text
-
-
-def test_wrong_settings_are_refused():
-    with pytest.raises(ConfigError, match="did you mean 'logistic'"):
-        coverage_study(populations=["logistics"])
-    with pytest.raises(ConfigError, match="at least 1"):
-        coverage_study(draws=0)
-
-
 @pytest.mark.exhaustive
-def test_the_study_of_samples_tells_them_apart():
-    designs = ["random", "by_class", "by_class, priors", "by_score"]
-    table = sampling.sampling_study(
-        2, kinds=["classes"], designs=designs, workers=1, quiet=True
-    )
-    assert list(table.columns) == sampling.COLUMNS
-    assert set(designs) < set(sampling.DESIGNS["classes"])
+def test_the_study_of_samples_tells_them_apart(tmp_path):
+    designs = "[random, by_class, 'by_class, priors', by_score]"
+    words = ["--draws", "2", "--set", "kinds=[classes]", "--set", f"designs={designs}"]
+    assert main(["sampling", *words, "-o", str(tmp_path), "-q", "-j", "1"]) == 0
+    table = pd.read_csv(tmp_path / "sampling" / "sampling.csv")
     rate = table[table["loss"] == "zero_one"].set_index(["design", "given"])["refused"]
     assert rate["by_class", "nothing"] == 0  # nothing can tell
     assert rate["by_class", "train"] == 1
     assert rate["by_score", "train"] == rate["by_score", "unlabelled"] == 1
     assert rate["random", "train and unlabelled"] == 0
-    assert "| by_class, priors |  | " in sampling.sampling_markdown(table)

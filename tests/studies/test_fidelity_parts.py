@@ -3,20 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from amlb_ext.experiments.fidelity import proposals
-from amlb_ext.experiments.fidelity.draw import make_draw
-from amlb_ext.experiments.fidelity.protocol import Protocol, Table, read_protocol
-from amlb_ext.experiments.fidelity.registry import METHODS, find_method
-from amlb_ext.experiments.fidelity.run import (
-    judge_methods,
-    phase_seeds,
-    sample_positions,
-)
-from amlb_ext.experiments.fidelity.sample import Method, Sample, expected_contrasts
-from amlb_ext.experiments.fidelity.tables import load_table
+from benchmarks.studies.fidelity import proposals
+from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.protocol import Protocol, Table, read_protocol
+from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
+from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.tables import load_table
 
 SIZES = {
     "train": 150,
@@ -83,7 +79,7 @@ def test_few_bad_is_the_mean_over_bad_rows(draw):
     s = Sample(draw, np.arange(40, 80))
     assert s.key == "n40_40"
     np.testing.assert_array_equal(s.y, draw.y[40:])
-    answer = find_method("few_bad").function(s)
+    answer = METHODS["few_bad"].function(s)
     assert answer.rows == len(s.bad) > 0
     np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
 
@@ -98,9 +94,10 @@ def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
     monkeypatch.setitem(METHODS, "half", Method(fails, ""))
     monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
     s = Sample(draw, np.arange(40))
-    answers, without = judge_methods(s, ["whole", "half", "weighted"])
-    assert list(answers) == ["whole"]
-    assert without == {"half": "too few rows", "weighted": "no rows"}
+    rows = pd.DataFrame(judge_methods(s, ["whole", "half", "weighted"]))
+    told = dict(rows.loc[rows["without"].notna(), ["method", "without"]].to_numpy())
+    assert set(rows["method"]) - set(told) == {"whole"}
+    assert told == {"half": "too few rows", "weighted": "no rows"}
 
 
 def test_streams_of_proposals_are_those_of_the_published_numbers():
@@ -156,16 +153,6 @@ def test_a_file_is_looked_for_in_the_folder(tmp_path):
         load_table("u", Table(source="u.csv"), tmp_path)
 
 
-def test_small_samples_are_drawn_twice_where_they_fit():
-    found = [(len(rows), int(rows[0])) for rows in sample_positions([1000, 200])]
-    assert found == [(200, 0), (200, 200), (1000, 0)]
-    assert [(len(rows), int(rows[0])) for rows in sample_positions([60, 100])] == [
-        (60, 0),
-        (100, 0),
-    ]
-    assert [len(rows) for rows in sample_positions([50])] == [50]
-
-
 def test_overlapping_seeds_are_refused(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(
@@ -176,13 +163,8 @@ def test_overlapping_seeds_are_refused(tmp_path):
         read_protocol(path)
 
 
-def test_more_draws_than_allowed_are_refused():
-    assert phase_seeds(Protocol(), "exploratory", 12) == tuple(range(12))
-    with pytest.raises(ConfigError, match="protocol declares 20"):
-        phase_seeds(Protocol(), "confirmatory", 21)
-    with pytest.raises(
-        ConfigError, match=r"seeds of the confirmatory phase .*fewer than 1001"
-    ):
-        phase_seeds(Protocol(), "exploratory", 1001)
-    with pytest.raises(ConfigError, match="give 1 or more"):
-        phase_seeds(Protocol(), "exploratory", 0)
+def test_what_decides_a_draw(tmp_path):
+    declared = Protocol(contrasts=[{"method": "half", "against": "few_bad"}])
+    again = Protocol(methods=("few_bad", "half"), draws=3, phase="confirmatory")
+    assert declared.identity() == again.identity()
+    assert declared.identity() != Protocol(methods=("half",)).identity()

@@ -1,19 +1,15 @@
-"""Figures, contrasts and files of a study, on records made by hand."""
-
-import csv
+"""Figures and contrasts of a study, on records made by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from amlb_ext.experiments.fidelity.answer import Answer
-from amlb_ext.experiments.fidelity.judge import ALL_TABLES, FIGURES, judge_answer
-from amlb_ext.experiments.fidelity.page_text import describe_progress
-from amlb_ext.experiments.fidelity.plot import forest_plot, levels_plot
-from amlb_ext.experiments.fidelity.protocol import REFERENCES, Contrast, Protocol
-from amlb_ext.experiments.fidelity.summary import (
+from benchmarks.studies.fidelity.answer import FIGURES, Answer, judge_answer
+from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast
+from benchmarks.studies.fidelity.summary import (
+    ALL_TABLES,
     paired_contrasts,
     summarize_levels,
-    write_phase,
 )
 
 R = np.array([-0.2, 0.1, 0.4, 0.0])  # three candidates and the twin
@@ -62,23 +58,28 @@ def test_candidates_that_are_all_alike_have_no_regret_and_no_ranking():
 
 
 def record(table, seed, n, first=0, **taus):
-    """A record whose every figure is one number per method; None: no answer."""
-    answers = {
-        name: {"rows": n, **{r: dict.fromkeys(FIGURES, tau) for r in REFERENCES}}
-        for name, tau in taus.items()
-        if tau is not None
-    }
-    return {"table": table, "seed": seed, "n": n, "first": first, "answers": answers}
+    """Rows of a sample whose every figure is one number per method; None: no answer."""
+    place = {"data": table, "draw": str(seed), "n": str(n), "first": str(first)}
+    rows = [place | {"method": "", "reference": "", "figure": "bad", "value": 3.0}]
+    for name, tau in taus.items():
+        for reference in REFERENCES if tau is not None else ():
+            for figure in (*FIGURES, "rows"):
+                value = float(n) if figure == "rows" else tau
+                labels = {"method": name, "reference": reference, "figure": figure}
+                rows.append(place | labels | {"value": value})
+    return rows
 
 
-RECORDS = [
-    record("a", 0, 200, 0, few_bad=0.5, whole=0.6),
-    record("a", 0, 200, 200, few_bad=0.2, whole=0.5),  # seed 0: mean of .1 and .3
-    record("a", 1, 200, 0, few_bad=0.4, whole=0.4),
-    record("a", 1, 200, 200, few_bad=None, whole=0.9),  # seed 1: the first sample only
-    record("b", 0, 200, 0, few_bad=0.7, whole=0.6),
-    record("b", 1, 200, 0, few_bad=None, whole=0.6),  # left out
-]
+RECORDS = pd.DataFrame(
+    [
+        *record("a", 0, 200, 0, few_bad=0.5, whole=0.6),
+        *record("a", 0, 200, 200, few_bad=0.2, whole=0.5),  # seed 0: mean of .1 and .3
+        *record("a", 1, 200, 0, few_bad=0.4, whole=0.4),
+        *record("a", 1, 200, 200, few_bad=None, whole=0.9),  # seed 1: the first alone
+        *record("b", 0, 200, 0, few_bad=0.7, whole=0.6),
+        *record("b", 1, 200, 0, few_bad=None, whole=0.6),  # left out
+    ]
+)
 
 
 def row(frame, table, **where):
@@ -110,7 +111,11 @@ def test_paired_differences_are_those_computed_by_hand():
 def test_holm_counts_every_contrast_at_every_n():
     rng = np.random.default_rng(0)
     rows = [
-        record(
+        line
+        for t in "ab"
+        for s in range(5)
+        for n in (200, 1000)
+        for line in record(
             t,
             s,
             n,
@@ -118,11 +123,8 @@ def test_holm_counts_every_contrast_at_every_n():
             whole=0.4 + rng.normal(0, 0.05),
             half=0.3 + rng.normal(0, 0.1),
         )
-        for t in "ab"
-        for s in range(5)
-        for n in (200, 1000)
     ]
-    found = paired_contrasts(rows, [WHOLE, HALF])
+    found = paired_contrasts(pd.DataFrame(rows), [WHOLE, HALF])
     every = found[found["table"] == ALL_TABLES]
     assert len(every) == 4
     ordered = every.sort_values("p")
@@ -138,7 +140,8 @@ def test_a_method_that_never_answers_is_left_out_and_counted():
 
 
 def test_levels_average_the_samples_of_a_draw_first():
-    found = summarize_levels(RECORDS, "realised")
+    found = summarize_levels(RECORDS)
+    found = found[found["reference"] == "realised"]
     every = row(found, ALL_TABLES, method="few_bad", figure="tau")
     values = np.array([0.35, 0.4, 0.7])
     assert every["mean"] == pytest.approx(values.mean())
@@ -149,55 +152,8 @@ def test_levels_average_the_samples_of_a_draw_first():
 
 
 def test_figures_that_are_no_number_do_not_count():
-    rows = [record("a", s, 9, whole=tau) for s, tau in enumerate([0.1, 0.3])]
-    rows[0]["answers"]["whole"]["all"]["coverage"] = None
-    one = row(summarize_levels(rows, "all"), "a", figure="coverage")
+    rows = pd.DataFrame(record("a", 0, 9, whole=0.1) + record("a", 1, 9, whole=0.3))
+    is_lacking = (rows["draw"] == "0") & (rows["figure"] == "coverage")
+    rows.loc[is_lacking, "value"] = np.nan
+    one = row(summarize_levels(rows), "a", figure="coverage", reference="all")
     assert (one["mean"], one["draws"]) == (0.3, 1)
-
-
-def test_files_are_the_same_every_time(tmp_path):
-    protocol = Protocol(contrasts=(WHOLE,))
-    paths = write_phase(tmp_path, "exploratory", RECORDS, protocol)
-    assert sorted(p.name for p in paths) == [
-        "exploratory.md", "exploratory.svg", "exploratory_contrasts.csv", "exploratory_levels.csv",
-        "exploratory_tau_region.svg",
-    ]  # fmt: skip
-    before = [p.read_bytes() for p in paths]
-    assert [
-        p.read_bytes() for p in write_phase(tmp_path, "exploratory", RECORDS, protocol)
-    ] == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in paths)
-    text = (tmp_path / "exploratory.md").read_text(encoding="utf-8")
-    assert "2 tables, 2 of 10 declared draws" in text
-    assert "| 200 | whole | few_bad | region | +0.033 ± 0.088 |" in text
-    with (tmp_path / "exploratory_levels.csv").open(encoding="utf-8") as handle:
-        references = {line["reference"] for line in csv.DictReader(handle)}
-    assert references == set(REFERENCES)
-
-
-def test_without_contrasts_there_is_no_picture(tmp_path):
-    write_phase(tmp_path, "exploratory", RECORDS, Protocol(contrasts=(WHOLE,)))
-    paths = write_phase(tmp_path, "exploratory", RECORDS, Protocol())
-    assert not list(tmp_path.glob("*.svg"))
-    assert len(paths) == 3
-    assert "No contrast is declared." in paths[0].read_text(encoding="utf-8")
-
-
-def test_the_picture_has_text_as_text_and_no_date():
-    svg = forest_plot(paired_contrasts(RECORDS, [WHOLE]), "a study")
-    for words in ("whole − few_bad", "on region", "n = 200", "all tables"):
-        assert words in svg
-    assert "dc:date" not in svg
-
-
-def test_the_picture_of_levels_names_tables_and_methods():
-    svg = levels_plot(summarize_levels(RECORDS, "region"), "a study")
-    for words in ("bad rows", "whole test fold", "n = 200", "all tables"):
-        assert words in svg
-
-
-def test_progress_says_how_much_of_the_declared_is_done():
-    assert (
-        describe_progress(RECORDS, Protocol(), "confirmatory")
-        == "2 tables, 2 of 20 declared draws"
-    )

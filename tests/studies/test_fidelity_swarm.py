@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 from small_models import lighten
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.task import Kind
-from amlb_ext.experiments.fidelity import swarm_proposal
-from amlb_ext.experiments.fidelity.draw import make_draw
-from amlb_ext.experiments.fidelity.protocol import Protocol, Table, read_protocol
-from amlb_ext.experiments.fidelity.registry import find_method
-from amlb_ext.experiments.fidelity.run import judge_methods
-from amlb_ext.experiments.fidelity.sample import Sample
-from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.validity.candidates import candidate_zoo
+from benchmarks.studies.fidelity import swarm_proposal
+from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.protocol import (
+    FOLDER,
+    Protocol,
+    Table,
+    read_protocol,
+)
+from benchmarks.studies.fidelity.sample import Sample
+from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.tables import load_table
 
 ENTRY = {
     "sizes": {
@@ -57,14 +60,13 @@ def sample():
 
 
 def test_the_protocol_declares_its_contrasts_before_it_runs():
-    protocol = read_protocol(asset_path("benchmarks", "studies", "few_rows_swarm.yaml"))
+    protocol = read_protocol(FOLDER / "few_rows_swarm.yaml")
     assert len(protocol.tables) >= 8
     assert len(protocol.seeds.confirmatory.values()) >= 20
     assert max(protocol.sizes.labelled) <= 300
     primary = {c.against for c in protocol.contrasts if c.primary}
     assert primary == {"population", "few_bad", "half"}
-    for name in protocol.used_methods():
-        find_method(name)
+    assert set(protocol.used_methods()) <= set(METHODS)
 
 
 @pytest.mark.parametrize("kind", [Kind.BINARY, Kind.MULTICLASS, Kind.REGRESSION])
@@ -76,9 +78,12 @@ def test_no_taker_is_a_candidate(kind):
 
 
 def test_a_swarm_answers_as_every_method_does(sample):
-    answers, without = judge_methods(sample, ["few_bad", "swarm", "swarm_start"])
-    assert without == {}
-    assert answers["swarm"]["rows"] > len(sample.bad)
+    rows = judge_methods(sample, ["few_bad", "swarm", "swarm_start"])
+    assert not any("without" in row for row in rows)
+    is_size = [
+        row for row in rows if (row["method"], row["figure"]) == ("swarm", "rows")
+    ]
+    assert all(row["value"] > len(sample.bad) for row in is_size)
 
 
 def test_the_search_stays_in_the_hull_and_repeats(sample):

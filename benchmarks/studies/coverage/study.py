@@ -56,7 +56,16 @@ NOTE = """Coverage (mean width) over the draws with an interval. An ! marks a co
 hold: it is below the level less two standard errors of that many draws. -x%: share of draws without
 an interval, which do not count. On drifted rows no interval promises to hold."""
 
-FIGURES = ["draws", "coverage", "coverage_se", "width", "bias", "share_without", "covered", "holds"]
+FIGURES = [
+    "draws",
+    "coverage",
+    "coverage_se",
+    "width",
+    "bias",
+    "share_without",
+    "covered",
+    "holds",
+]
 
 #: Name of the loss, level, name of the estimator.
 _Key = tuple[str, float, str]

@@ -200,7 +200,7 @@ def _study(stem: str) -> Study:
             "phases": {},
             "sizes": {
                 "train": 150,
-                "labelled": (40, 80),
+                "labelled": (60,),
                 "unlabelled": 30,
                 "pool": 120,
                 "least_pool": 50,
@@ -208,7 +208,7 @@ def _study(stem: str) -> Study:
             "share": 0.2,
             "baselines": ({"model": "ridge"},),
             "methods": (),
-            "contrasts": protocol.contrasts[:2],
+            "contrasts": protocol.contrasts[:1],
             "draws": 2,
         },
     )

@@ -56,12 +56,13 @@ PRINTED = {
     "kl": "kl",
 }
 LIMITS = ("a_priori", "reading", "closed", "tuned_set", "tuned", "bootstrap", "limit")
-LEGEND = """oracle: the true loss. a_priori: OSYN by settings fixed before; closed: the same with every
-region filled; reading: b found by comparing with the printed bounds; tuned, tuned_set: b and
-δ2 nearest to the true loss, model by model or for all of a data set, which need the answer
-and so are not available to a user. What a user has: limit, from S alone, and low to high, the
-interval by class with known priors. held: share of repetitions in which a limit was not above
-the true loss, or the interval held it. gap: mean of oracle - estimate."""
+LEGEND = """oracle: the true loss. a_priori: OSYN by settings fixed before; closed: the same
+with every region filled; reading: b found by comparing with the printed bounds;
+tuned, tuned_set: b and δ2 nearest to the true loss, model by model or for all of a
+data set, which need the answer and so are not available to a user. What a user has:
+limit, from S alone, and low to high, the interval by class with known priors. held:
+share of repetitions in which a limit was not above the true loss, or the interval
+held it. gap: mean of oracle - estimate."""
 #: Form of the cost → its key among the printed minutes.
 PRINTED_MINUTES = {
     "closed": "osyn",

@@ -261,6 +261,9 @@ def _draw_roc_panel(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
         if name not in parts:
             continue
         is_positive = parts[name]["y"] == 1
+        # of one label there is no curve
+        if is_positive.nunique() < 2:
+            continue
         for model, style in (("f", "-"), ("g", "--")):
             false_rate, true_rate, _ = roc_curve(is_positive, parts[name][model])
             ax.plot(
@@ -279,7 +282,8 @@ def _draw_roc_panel(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
         linestyle=":",
     )
     ax.set(xlabel="false positive rate", ylabel="true positive rate")
-    ax.legend(fontsize=7)
+    if len(ax.lines) > 1:
+        ax.legend(fontsize=7)
 
 
 def _draw_maps(rows: Mapping[str, Parts], data: str) -> Figure:
