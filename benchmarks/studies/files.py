@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -220,6 +221,24 @@ def load_diabetes(folder: Path | None, balanced: bool = True) -> Task:
     labels = np.where(table[DIABETES_TARGET] == 1, "yes", "no")
     table = table.assign(**{DIABETES_TARGET: labels})
     return make_task(table, DIABETES_TARGET, name="diabetes")
+
+
+def keep_rows(task: Task, most: int, *stream: str) -> Task:
+    """Return a task with at most so many of its rows, in their order, without folds.
+
+    The seed is 0 whatever a draw's own: every draw of a study is from the same rows.
+    """
+    if len(task) <= most:
+        return task
+    rng = random_stream(0, task.name, *stream)
+    rows = np.sort(rng.choice(len(task), most, replace=False))
+    return dataclasses.replace(
+        task,
+        features=task.features.iloc[rows].reset_index(drop=True),
+        target=task.target.iloc[rows].reset_index(drop=True),
+        row_ids=task.row_ids[rows],
+        folds=(),
+    )
 
 
 def write_stand_ins(folder: Path, n: int = 400) -> None:

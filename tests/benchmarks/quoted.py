@@ -3,7 +3,7 @@
     python tests/benchmarks/quoted.py [--data DIR] [--draws 1000]
 
 The rule (t from 100 rows and 25 g^2 on, g the skewness of the losses; Hall's from 200 rows and
-15 g^2 on; else betting) was chosen on the simulated populations of ``python -m benchmarks.studies coverage``.
+15 g^2 on; else betting) was chosen on the simulated populations of ``benchmarks.studies coverage``.
 Here it is tried on others: squared errors of a good model (a true error of .0009 of the squared
 range) with noise from normal to heavy-tailed; and, with ``--data``, rows of BANK, ADULT and BIKE
 that a model was not fitted on *are* the population, drawn with replacement. Per population and n:

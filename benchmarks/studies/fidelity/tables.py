@@ -8,10 +8,10 @@ from pathlib import Path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
 from amlb_ext.core.paths import table_ending
-from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.sources import open_specs
 from benchmarks.studies.fidelity.protocol import Table
+from benchmarks.studies.files import keep_rows
 
 
 def load_table(name: str, table: Table, folder: Path) -> Task:
@@ -41,7 +41,7 @@ def load_table(name: str, table: Table, folder: Path) -> Task:
             f"{name}: {table.source} holds {len(refs)} tasks", "name one of them"
         )
     task = _drop_columns(refs[0].load().renamed(name), table.drop)
-    return _thin_rows(task, table.most)
+    return keep_rows(task, table.most, "study rows")
 
 
 def _source_spec(name: str, source: str, folder: Path) -> str:
@@ -71,19 +71,3 @@ def _drop_columns(task: Task, dropped: tuple[str, ...]) -> Task:
     columns = tuple(column for column in task.columns if column.name not in dropped)
     features = task.features[[column.name for column in columns]]
     return dataclasses.replace(task, columns=columns, features=features, folds=())
-
-
-def _thin_rows(task: Task, most: int) -> Task:
-    """Return a task with at most so many of its rows, in their order."""
-    if len(task) <= most:
-        return task
-    # seed 0 whatever a draw's own: every draw of a study is from the same table
-    rng = random_stream(0, task.name, "study rows")
-    rows = rng.choice(len(task), most, replace=False)
-    rows.sort()
-    return dataclasses.replace(
-        task,
-        features=task.features.iloc[rows].reset_index(drop=True),
-        target=task.target.iloc[rows].reset_index(drop=True),
-        row_ids=task.row_ids[rows],
-    )

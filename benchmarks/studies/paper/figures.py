@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,30 @@ MAP = {"regression": (15, 3), "classification": (30, 4)}
 SHOWN_LEVELS = ("0.02", "0.1")
 #: Panels of a row, and the width and height of each in inches.
 COLUMNS, WIDTH, HEIGHT = 3, 3.2, 2.9
+ALL_PARTS = ("test", "bad", "ga", "synthetic")
+#: Figure → its panels: how they are drawn, title and parts. A title with the row's name stands for
+#: one panel per row of the table, the others show the first row.
+PANELS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
+    "steps": (
+        ("features", "(a) test rows", ("test",)),
+        ("features", "(b) bad rows", ("test", "bad")),
+        ("features", "(c) augmented", ("bad", "ga")),
+        ("predictions", "(d) F", ("test", "ga", "bad")),
+        ("features", "(e) synthetic", ("ga", "synthetic")),
+        ("models", "(f) F and G on synthetic rows", ("synthetic",)),
+    ),
+    "levels": (("predictions", "std of the perturbation {row}", ("ga", "bad")),),
+    "targets": (("targets", "std of the perturbation {row}", ("test", "bad", "ga")),),
+    "thresholds": (("predictions", "alpha = {row}", ("test", "bad")),),
+    "roc": (
+        ("roc", "(a) test rows", ("test",)),
+        ("roc", "(b) bad and made rows", ("bad", "ga", "synthetic")),
+    ),
+    "maps": (
+        ("clusters", "clusters of bad rows", ("test", "bad")),
+        ("map", "made rows", ALL_PARTS),
+    ),
+}
 
 #: Part → its points, columns x1, x2, y, f, g; for classes f and g are P(y = 1).
 Parts = dict[str, pd.DataFrame]
@@ -87,22 +111,39 @@ def draw_parts(
         pictures.append(
             Picture(
                 file=f"{data}.svg",
-                figure=DRAW[table.draw](by_row, str(data)),
+                figure=draw_panels(table.draw, by_row, DATA[str(data)].family),
                 caption=DATA[str(data)].text,
             )
         )
     return pictures
 
 
-def _make_panels(
-    count: int, width: float = WIDTH, height: float = HEIGHT
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure with at least so many axes, row by row."""
-    n_columns = min(count, COLUMNS)
-    n_rows = -(-count // COLUMNS)  # rounded up
-    figure = Figure((width * n_columns, height * n_rows), layout="constrained")
-    axes = figure.subplots(n_rows, n_columns, squeeze=False)
-    return figure, list(axes.flat)
+def draw_panels(name: str, rows: Mapping[str, Parts], family: str) -> Figure:
+    """Return a figure of the paper: its panels, for each row or for the first."""
+    if name == "targets":
+        rows = {row: parts for row, parts in rows.items() if row in SHOWN_LEVELS}
+    planned = []
+    for position, (row, parts) in enumerate(rows.items()):
+        for kind, title, names in PANELS[name]:
+            if position == 0 or "{row}" in title:
+                shown = {part: parts[part] for part in names if part in parts}
+                planned.append((kind, title.format(row=row), shown))
+    n_columns = min(len(planned), COLUMNS)
+    n_rows = -(-len(planned) // COLUMNS)  # rounded up
+    figure = Figure((WIDTH * n_columns, HEIGHT * n_rows), layout="constrained")
+    axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for ax, (kind, title, shown) in zip(axes, planned, strict=False):
+        if kind == "clusters":
+            _draw_clusters(ax, shown, MAP[family][1])
+        else:
+            DRAW[kind](ax, shown)
+        ax.set_title(title)
+        handles, labels = ax.get_legend_handles_labels()
+        if handles:
+            ax.legend(handles, labels, fontsize=7, markerscale=2)
+    for ax in axes[len(planned) :]:
+        ax.set_axis_off()
+    return figure
 
 
 def _spread_positions(size: int, most: int) -> np.ndarray:
@@ -112,225 +153,83 @@ def _spread_positions(size: int, most: int) -> np.ndarray:
     return np.linspace(0, size - 1, most).astype(int)
 
 
-def _scatter_points(
-    ax: Axes, x: np.ndarray, y: np.ndarray, *, part: str, label: str = ""
-) -> None:
+def _scatter(ax: Axes, x: Any, y: Any, colour: str, label: str) -> None:
     # as pixels: thousands of points as shapes would make a file of megabytes
     ax.scatter(
-        x,
-        y,
-        s=5,
-        color=COLOURS[part],
-        alpha=0.6,
-        linewidths=0,
-        label=label or TEXT[part],
-        rasterized=True,
+        x, y, s=5, color=colour, alpha=0.6, linewidths=0, label=label, rasterized=True
     )
 
 
-def _scatter_features(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
-    """Show the first two features of some parts."""
-    for name in names:
-        if name in parts:
-            x1, x2 = parts[name][["x1", "x2"]].to_numpy().T
-            _scatter_points(ax, x1, x2, part=name)
+def _draw_map(ax: Axes, parts: Parts) -> None:
+    for name, points in parts.items():
+        _scatter(ax, points["x1"], points["x2"], COLOURS[name], TEXT[name])
+    # distances of t-SNE have no unit
+    ax.set(xticks=[], yticks=[])
 
 
-def _scatter_predictions(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
-    """Show F's predictions over the targets of some parts."""
-    for name in names:
-        if name in parts:
-            _scatter_points(ax, parts[name]["y"], parts[name]["f"], part=name)
-
-
-def _finish_predictions(ax: Axes, title: str) -> None:
-    """Add the line on which predictions are right, labels and a legend."""
-    ax.axline(
-        (0, 0),
-        slope=1,
-        color=LINE_COLOUR,
-        linewidth=0.8,
-        linestyle="--",
+def _draw_features(ax: Axes, parts: Parts) -> None:
+    _draw_map(ax, parts)
+    limits, ticks = (-0.05, 1.05), (0.0, 0.5, 1.0)
+    ax.set(
+        xlabel="x1", ylabel="x2", xlim=limits, ylim=limits, xticks=ticks, yticks=ticks
     )
-    ax.set(xlabel="target", ylabel="prediction", title=title)
-    ax.legend(fontsize=7, markerscale=2)
 
 
-def _draw_steps(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 3: (a) the table, (b) bad, (c) augmented, (d) F, (e) synthetic, (f) F and G."""
-    parts = next(iter(rows.values()))
-    figure, axes = _make_panels(6)
-    # panels of features, by place; the other two are of predictions
-    feature_panels = {
-        0: ("(a) test rows", ["test"]),
-        1: ("(b) bad rows", ["test", "bad"]),
-        2: ("(c) augmented", ["bad", "ga"]),
-        4: ("(e) synthetic", ["ga", "synthetic"]),
-    }
-    for place, (title, names) in feature_panels.items():
-        ax = axes[place]
-        _scatter_features(ax, parts, names)
-        limits = (-0.05, 1.05)
-        ax.set(
-            xlabel="x1",
-            ylabel="x2",
-            title=title,
-            xlim=limits,
-            ylim=limits,
-        )
-        ax.legend(fontsize=7, markerscale=2)
-    _scatter_predictions(axes[3], parts, ["test", "ga", "bad"])
-    _finish_predictions(axes[3], "(d) F")
-    if "synthetic" in parts:
-        synthetic = parts["synthetic"]
-        y = synthetic["y"]
-        _scatter_points(
-            axes[5],
-            y,
-            synthetic["f"],
-            part="bad",
-            label="F",
-        )
-        _scatter_points(
-            axes[5],
-            y,
-            synthetic["g"],
-            part="ga",
-            label="G",
-        )
-    _finish_predictions(axes[5], "(f) F and G on synthetic rows")
-    return figure
+def _draw_predictions(ax: Axes, parts: Parts) -> None:
+    """Show F's predictions over the targets, and the line on which they are right."""
+    for name, points in parts.items():
+        _scatter(ax, points["y"], points["f"], COLOURS[name], TEXT[name])
+    ax.axline((0, 0), slope=1, color=LINE_COLOUR, linewidth=0.8, linestyle="--")
+    ax.set(xlabel="target", ylabel="prediction")
 
 
-def _draw_levels(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 4: F's predictions of bad and augmented rows, by level of perturbation."""
-    figure, axes = _make_panels(len(rows))
-    # there may be more axes than levels
-    for ax, (row, parts) in zip(axes, rows.items(), strict=False):
-        _scatter_predictions(ax, parts, ["ga", "bad"])
-        _finish_predictions(ax, f"std of the perturbation {row}")
-    for ax in axes[len(rows) :]:
-        ax.set_axis_off()
-    return figure
+def _draw_models(ax: Axes, parts: Parts) -> None:
+    """Show predictions of F and G over the targets."""
+    for points in parts.values():
+        for model, part in (("f", "bad"), ("g", "ga")):
+            _scatter(ax, points["y"], points[model], COLOURS[part], model.upper())
+    _draw_predictions(ax, {})
 
 
-def _draw_targets(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 5: histograms of targets, for levels .02 and .1."""
-    shown = {row: rows[row] for row in SHOWN_LEVELS if row in rows}
-    figure, axes = _make_panels(len(shown))
-    for ax, (row, parts) in zip(axes, shown.items(), strict=False):
-        for name in ("test", "bad", "ga"):
-            if name not in parts:
-                continue
-            ax.hist(
-                parts[name]["y"],
-                bins=40,
-                density=True,
-                alpha=0.5,
-                color=COLOURS[name],
-                label=TEXT[name],
-            )
-        title = f"std of the perturbation {row}"
-        ax.set(xlabel="scaled target", ylabel="density", title=title)
-        ax.legend(fontsize=7)
-    return figure
+def _draw_targets(ax: Axes, parts: Parts) -> None:
+    for name, points in parts.items():
+        style = {"color": COLOURS[name], "label": TEXT[name], "alpha": 0.5}
+        ax.hist(points["y"], bins=40, density=True, **style)
+    ax.set(xlabel="scaled target", ylabel="density")
 
 
-def _draw_thresholds(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 6: F's predictions of the test rows, the bad ones marked, by threshold."""
-    figure, axes = _make_panels(len(rows))
-    for ax, (row, parts) in zip(axes, rows.items(), strict=False):
-        _scatter_predictions(ax, parts, ["test", "bad"])
-        _finish_predictions(ax, f"alpha = {row}")
-    return figure
-
-
-def _draw_roc(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 7: ROC curves of F and G (a) on the test rows, (b) on bad and made rows."""
-    parts = next(iter(rows.values()))
-    figure, axes = _make_panels(2)
-    _draw_roc_panel(axes[0], parts, ["test"])
-    axes[0].set_title("(a) test rows")
-    _draw_roc_panel(axes[1], parts, ["bad", "ga", "synthetic"])
-    axes[1].set_title("(b) bad and made rows")
-    return figure
-
-
-def _draw_roc_panel(ax: Axes, parts: Parts, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in parts:
-            continue
-        is_positive = parts[name]["y"] == 1
+def _draw_roc(ax: Axes, parts: Parts) -> None:
+    for name, points in parts.items():
+        is_positive = points["y"] == 1
         # of one label there is no curve
         if is_positive.nunique() < 2:
             continue
         for model, style in (("f", "-"), ("g", "--")):
-            false_rate, true_rate, _ = roc_curve(is_positive, parts[name][model])
-            ax.plot(
-                false_rate,
-                true_rate,
-                style,
-                color=COLOURS[name],
-                linewidth=1.1,
-                label=f"{model.upper()}, {TEXT[name]}",
-            )
-    ax.axline(
-        (0, 0),
-        slope=1,
-        color=LINE_COLOUR,
-        linewidth=0.6,
-        linestyle=":",
-    )
+            false_rate, true_rate, _ = roc_curve(is_positive, points[model])
+            label = f"{model.upper()}, {TEXT[name]}"
+            ax.plot(false_rate, true_rate, style, color=COLOURS[name], label=label)
+    ax.axline((0, 0), slope=1, color=LINE_COLOUR, linewidth=0.6, linestyle=":")
     ax.set(xlabel="false positive rate", ylabel="true positive rate")
-    if len(ax.lines) > 1:
-        ax.legend(fontsize=7)
 
 
-def _draw_maps(rows: Mapping[str, Parts], data: str) -> Figure:
-    """Figure 8: t-SNE of all rows; (a) clusters of bad rows, (b) augmented and synthetic rows."""
-    _, n_clusters = MAP[DATA[data].family]
-    parts = next(iter(rows.values()))
-    places = {name: part[["x1", "x2"]].to_numpy() for name, part in parts.items()}
-    figure, (clusters_ax, parts_ax) = _make_panels(2, 4.4, 4.0)
-
-    x, y = places["test"].T
-    _scatter_points(clusters_ax, x, y, part="test")
-    bad = places.get("bad", np.empty((0, 2)))
-    if len(bad) >= n_clusters:
-        _scatter_clusters(clusters_ax, bad, n_clusters)
-    clusters_ax.set_title("clusters of bad rows")
-
-    for name, place in places.items():
-        x, y = place.T
-        _scatter_points(parts_ax, x, y, part=name)
-    parts_ax.set_title("made rows")
-
-    for ax in (clusters_ax, parts_ax):
-        # distances of t-SNE have no unit
-        ax.set(xticks=[], yticks=[])
-        ax.legend(fontsize=7, markerscale=2)
-    return figure
-
-
-def _scatter_clusters(ax: Axes, places: np.ndarray, n_clusters: int) -> None:
+def _draw_clusters(ax: Axes, parts: Parts, n_clusters: int) -> None:
+    """Show the test rows of a map, and clusters of the bad ones."""
+    _draw_map(ax, {"test": parts["test"]})
+    bad = parts.get("bad", pd.DataFrame())
+    if len(bad) < n_clusters:
+        return
+    places = bad[["x1", "x2"]].to_numpy()
     clusters = KMeans(n_clusters, n_init=10, random_state=42).fit_predict(places)
     for cluster in range(n_clusters):
         x, y = places[clusters == cluster].T
-        ax.scatter(
-            x,
-            y,
-            s=7,
-            color=CLUSTER_COLOURS[cluster],
-            label=f"bad, cluster {cluster + 1}",
-            rasterized=True,
-        )
+        _scatter(ax, x, y, CLUSTER_COLOURS[cluster], f"bad, cluster {cluster + 1}")
 
 
-DRAW: dict[str, Callable[[Mapping[str, Parts], str], Figure]] = {
-    "steps": _draw_steps,
-    "levels": _draw_levels,
+DRAW: dict[str, Callable[[Axes, Parts], None]] = {
+    "features": _draw_features,
+    "predictions": _draw_predictions,
+    "models": _draw_models,
     "targets": _draw_targets,
-    "thresholds": _draw_thresholds,
     "roc": _draw_roc,
-    "maps": _draw_maps,
+    "map": _draw_map,
 }

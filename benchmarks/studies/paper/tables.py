@@ -59,7 +59,7 @@ class PaperTable:
     sampled : bool
         Whether synthetic rows are made.
     draw : str
-        For a figure: what is drawn, see :data:`~.figures.DRAW`.
+        For a figure: what is drawn, see :data:`~.figures.PANELS`.
     """
 
     name: str

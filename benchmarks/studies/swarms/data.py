@@ -5,21 +5,16 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import numpy as np
-
 from amlb_ext.core.config import SourceConfig, SplitConfig
-from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs
 from benchmarks.studies.files import FILES as UCI_FILES
-from benchmarks.studies.files import find_data_file, load_uci
+from benchmarks.studies.files import find_data_file, keep_rows, load_uci
 from benchmarks.studies.swarms.populations import POPULATIONS, draw_task
 
 #: Parquet files and their targets.
 PARQUET = {"letter": "class", "kin8nm": "y"}
-#: Seed of the rows that are kept of a large table: every draw is from the same ones.
-KEPT_SEED = 0
 
 
 def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | None:
@@ -54,7 +49,7 @@ def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | N
         spec = str(find_data_file(folder, places, [f"{name}.parquet"]))
         target = PARQUET[name]
     [ref] = open_specs([spec], SourceConfig(target=target))
-    return _keep_rows(ref.load().renamed(name), most_rows)
+    return keep_rows(ref.load().renamed(name), most_rows, "swarm rows")
 
 
 def split_draw(task: Task | None, name: str, seed: int, most_rows: int) -> Task:
@@ -63,17 +58,3 @@ def split_draw(task: Task | None, name: str, seed: int, most_rows: int) -> Task:
         task = draw_task(name, seed, min(most_rows, 4000))
     without_folds = dataclasses.replace(task, folds=())
     return split_task(without_folds, SplitConfig(folds=1), seed)
-
-
-def _keep_rows(task: Task, most_rows: int) -> Task:
-    if len(task) <= most_rows:
-        return task
-    rng = random_stream(KEPT_SEED, task.name, "swarm rows")
-    rows = np.sort(rng.choice(len(task), most_rows, replace=False))
-    return dataclasses.replace(
-        task,
-        features=task.features.iloc[rows].reset_index(drop=True),
-        target=task.target.iloc[rows].reset_index(drop=True),
-        row_ids=task.row_ids[rows],
-        folds=(),
-    )
