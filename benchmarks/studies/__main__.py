@@ -68,7 +68,7 @@ def _make_parser(name: str, studies: Sequence[Study]) -> argparse.ArgumentParser
         prog=f"{PROGRAM} {name}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{titles}\n\nRun the same command again to go on with a run that was stopped.",
-        epilog=f"settings:\n{inspect.getdoc(type(settings))}\n\ndefaults: {settings!r}",
+        epilog=f"settings:\n{inspect.getdoc(type(settings))}\n\ndefaults: {studies[0].defaults or settings}",
     )
     parser.add_argument("-o", "--out", default="studied", metavar="DIR", type=Path)
     parser.add_argument("--draws", type=int, metavar="N", help="repetitions")
