@@ -64,7 +64,6 @@ CASES = [
     ("compar t.csv", "did you mean compare"),
     ("repor x", "report"),
     ("frobnicate", "frobnicate"),
-    ("study nope", "nope"),
     ("show", "DIR"),
     ("show a -u b", "twice"),
     ("install -u x", "--userdir"),
