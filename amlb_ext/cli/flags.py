@@ -33,7 +33,6 @@ SPECIAL = {
     ("synthesizer", "name"): "synthesizer",
     ("search", "max_rows"): "search-max-rows",
     ("synthesizer", "max_rows"): "synthesizer-max-rows",
-    ("agreement", "filter"): "agreement-filter",
     ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
     ("source", "read_as"): "as",
@@ -64,8 +63,8 @@ def flag_name(path: SettingPath) -> str:
 
     Examples
     --------
-    >>> flag_name(("hardness", "alpha")), flag_name(("seed",)), flag_name(("search", "sigma2"))
-    ('alpha', 'seed', 'sigma2')
+    >>> flag_name(("hardness", "alpha")), flag_name(("seed",)), flag_name(("search", "copies"))
+    ('alpha', 'seed', 'copies')
     """
     if path in SPECIAL:
         return SPECIAL[path]
@@ -171,7 +170,8 @@ def _extra(field: FieldInfo) -> dict[str, Any]:
 
 
 def _is_mapping(annotation: Any) -> bool:
-    return typing.get_origin(annotation) is dict
+    is_record = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return is_record or typing.get_origin(annotation) is dict
 
 
 def _metavar(field: FieldInfo) -> str:
@@ -237,7 +237,7 @@ def layer_from(arguments: argparse.Namespace) -> dict[str, Any]:
 def _parse_value(value: Any, annotation: Any, path: SettingPath) -> Any:
     """Return a flag's value as the setting takes it; pydantic converts numbers later."""
     if _is_mapping(annotation):
-        _, value_type = typing.get_args(annotation)
+        value_type = (typing.get_args(annotation) or (Any, Any))[1]
         # a number or one of a few words holds no "=", so a key may
         splits_last = value_type is float or bool(_choices(value_type))
         merged: dict[str, Any] = {}

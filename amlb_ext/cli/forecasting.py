@@ -36,7 +36,6 @@ _SETTINGS = {
     ("source", "decimal"),
     ("source", "amlb"),
     ("source", "userdir"),
-    ("source", "inputdir"),
     ("source", "cache_dir"),
     ("source", "max_download"),
     ("source", "max_unpacked"),
