@@ -79,6 +79,19 @@ class GeneratedForecasts:
         """The AMLB tasks."""
         return self.suite.tasks
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what was written, and the verdicts, as JSON values."""
+        verdicts = {}
+        for table, part in self.parts.items():
+            for kind, certificate in part.certificates.items():
+                verdicts[amlb_name(table, kind)] = certificate.verdict
+        entry: dict[str, Any] = {
+            "out": str(self.out),
+            "tasks": [vars(task) for task in self.tasks],
+            "verdicts": verdicts,
+        }
+        return {**entry, "left_out": self.left_out} if self.left_out else entry
+
     def text(self) -> str:
         """Return what was written, as text for a terminal."""
         rows = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from amlb_ext.cli.difficulty import gain_text
+from amlb_ext.difficulty.text import gain_text
 from amlb_ext.core.display import format_percent, markdown_table
 from amlb_ext.core.files import write_text
 from amlb_ext.difficulty.rows import collect_rows

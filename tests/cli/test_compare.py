@@ -99,7 +99,7 @@ def test_a_table_with_semicolons_commas_and_an_id(files, capsys):
     trees = ["--candidate", str(folder / "tree.joblib"), "--refits", "2"]
     words = command(folder, *trees)
     assert main([*words, "--json"]) == 0
-    expected = capsys.readouterr().out.replace("new.csv", "told.csv")
+    expected = capsys.readouterr().out
     words[1] = str(folder / "told.csv")
     reading = ["--decimal", ",", "--drop", "id"]
     assert main([*words, *reading, "--json"]) == 0
