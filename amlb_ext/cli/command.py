@@ -130,14 +130,12 @@ class Flag:
             return self.metavar
         return f"{', '.join(self.names)} {self.metavar}".strip()
 
-    def parameter(self, word: Any = str) -> inspect.Parameter:
+    def parameter(self, *, for_completion: bool = False) -> inspect.Parameter:
         """Return the parameter from which cyclopts makes the flag.
 
-        Parameters
-        ----------
-        word : type
-            Of one word: a text, which :meth:`read` converts, or what a shell is to complete.
+        Its words are texts, which :meth:`read` converts, unless a shell is to complete them.
         """
+        word = self._completed() if for_completion else str
         negative = ""
         kind = inspect.Parameter.KEYWORD_ONLY
         # a list: of a flag that is given twice the last value counts
@@ -159,13 +157,13 @@ class Flag:
         if not self.is_required and kind is not inspect.Parameter.VAR_POSITIONAL:
             default = None
             # a script for a shell would take a switch that may be None for a flag with a value
-            if word is str:
+            if not for_completion:
                 annotation = annotation | None
         notes = Parameter(
             name=self.names,
             help=self.text,
             negative=negative,
-            consume_multiple=self.takes_several_words,
+            consume_multiple=self.takes_several_words or None,
         )
         return inspect.Parameter(
             self.name.replace(".", "__"),
@@ -190,7 +188,7 @@ class Flag:
             return tuple(read(word) for word in words[-1])
         return read(words[-1])
 
-    def completed(self) -> Any:
+    def _completed(self) -> Any:
         """Return the type of what a shell completes: a path, one of a few words, or any text."""
         known = values.choices(self.annotation)
         if known:
@@ -339,10 +337,9 @@ class Command:
         def parsed() -> None:
             """Take what cyclopts has read."""
 
-        parameters = []
-        for flag in self.flags:
-            word = flag.completed() if for_completion else str
-            parameters.append(flag.parameter(word))
+        parameters = [
+            flag.parameter(for_completion=for_completion) for flag in self.flags
+        ]
         # arguments come before flags
         parameters.sort(key=lambda one: one.kind)
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
