@@ -135,18 +135,18 @@ class Flag:
 
         Its words are texts, which :meth:`read` converts, unless a shell is to complete them.
         """
-        word = self._completed() if for_completion else str
+        word: Any = self._completed() if for_completion else str
         negative = ""
-        kind = inspect.Parameter.KEYWORD_ONLY
+        kind: Any = inspect.Parameter.KEYWORD_ONLY
         # a list: of a flag that is given twice the last value counts
-        annotation: Any = list[
-            tuple[word, word] if values.is_pair(self.annotation) else word
-        ]
+        annotation: Any = list[word]
         default: Any = REQUIRED
         if values.is_switch(self.annotation):
             annotation = bool
             if self.default is None:
                 negative = "--no-" + self.names[-1].removeprefix("--")
+        elif values.is_pair(self.annotation):
+            annotation = list[tuple[word, word]]
         elif self.is_positional:
             annotation = word
             kind = inspect.Parameter.POSITIONAL_ONLY
@@ -274,9 +274,7 @@ class Command:
                 if declared.name not in own and declared.name not in self.without:
                     flags.append(self._flag(declared, texts, group=title))
         if self.settings:
-            stage = self.settings if isinstance(self.settings, str) else ""
-            only = () if stage else self.settings
-            chosen = choose_settings("" if stage == "all" else stage, only)
+            chosen = choose_settings(self.settings)
             flags += [_setting_flag(path, entry) for path, entry in chosen]
         return tuple(flags)
 
@@ -417,10 +415,8 @@ def _metavar(declared: Declared, kind: str, is_positional: bool) -> str:
         return "{" + ",".join(known) + "}"
     if values.is_mapping(declared.annotation):
         return "KEY=VALUE"
-    number = values.is_number(declared.annotation)
-    if number is None and "path" in word:
-        return "FILE"
-    return {int: "N", float: "X", None: "NAME"}[number]
+    number = values.number_metavar(declared.annotation)
+    return number or ("FILE" if "path" in word else "NAME")
 
 
 def _setting_flag(path: SettingPath, entry: Any) -> Flag:

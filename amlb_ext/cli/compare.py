@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,7 +115,7 @@ boosting=boosting.skops --train old.csv --html answer.html
     return 0
 
 
-def read_candidates(words: list[str]) -> dict[str, str]:
+def read_candidates(words: Sequence[str]) -> dict[str, str]:
     """Return the files of ``--candidate`` by the names of their models."""
     files = named_files(words, "--candidate")
     for name in files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def estimate(
     data: str,
     *,
     class_prior: str = "",
-    osyn: dict[str, str] | None = None,
+    osyn: Mapping[str, str] | None = None,
     out: Path | None = None,
     quiet: bool = False,
     json: bool = False,

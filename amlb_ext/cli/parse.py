@@ -77,7 +77,7 @@ def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
     if isinstance(error, UnknownOptionError):
         return _unknown_flag(error.token.keyword or error.token.value, command)
     if isinstance(error, UnusedCliTokensError):
-        word = str(error.unused_tokens[0])
+        word = str((error.unused_tokens or [""])[0])
         if "-u" in words and command.flags[0].name == "suite":
             return f"the suite is named twice: {word} and -u"
         return f"unknown argument {word}"

@@ -106,7 +106,7 @@ def publish(
     say = _print_nothing if quiet or json else _print_progress
     if difficulty:
         place = Server(address, key)
-        shown = {"asks": asks, "say": say, "quiet": quiet, "json": json}
+        shown: dict[str, Any] = {"asks": asks, "say": say, "quiet": quiet, "json": json}
         chosen = {"only": only, "licences": licence}
         if dry_run:
             return _show_difficulty(suite, place, out, chosen, quiet=quiet, json=json)

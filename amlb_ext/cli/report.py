@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
@@ -61,7 +62,7 @@ def report(
 
     named = named_files(predictions, "--predictions")
     files = {name: Path(file) for name, file in named.items()}
-    shown = {"text": text, "out": out, "quiet": quiet, "json": json}
+    shown: dict[str, Any] = {"text": text, "out": out, "quiet": quiet, "json": json}
     if holds_forecasts(suite):
         return _report_series(suite, results, files, level=level, **shown)
     for path in files.values():

@@ -18,8 +18,6 @@ from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
 
 if TYPE_CHECKING:
-    from amlb_ext.forecasting.generate import GeneratedForecasts
-    from amlb_ext.forecasting.made_windows import MakingSettings
     from amlb_ext.forecasting.series_tasks import SeriesTask
 
 #: What declares the flags of series, by the titles of their groups.
@@ -280,6 +278,7 @@ def _write_series(
     """Write the suite of some tasks, and print what came of it."""
     from amlb_ext.forecasting.generate import OriginPlan, generate_forecasts
     from amlb_ext.forecasting.given_series import read_forecaster
+    from amlb_ext.forecasting.made_windows import MakingSettings
 
     word = settings.get("baseline", {}).get("model", "theta")
     if len(series) > 1 and table_ending(word):
@@ -307,7 +306,7 @@ def _write_series(
         force=flags["force"],
         settings={"baseline": Path(word).name},
         benchmark=benchmark,
-        making=_making_settings(settings),
+        making=MakingSettings.from_settings(settings),
         certificate=None if flags["certificate"] == "none" else flags["certificate"],
     )
     for task, reason in generated.left_out.items():
@@ -315,42 +314,8 @@ def _write_series(
     if flags["json"]:
         print_json(generated.to_json())
     elif not flags["quiet"]:
-        print(_generated_text(generated))
+        print(generated.text())
     return 1 if generated.left_out else 0
-
-
-def _generated_text(generated: GeneratedForecasts) -> str:
-    lines = [generated.text()]
-    chosen = ""
-    pair = generated.suite.manifest.pair
-    if pair is not None:
-        for twin in pair.tasks:
-            lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
-        chosen = f" -b {pair.name}+{generated.suite.name}"
-    out = shlex.quote(str(generated.out))
-    lines.append(f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out")
-    lines.append(f"      hardsynth report {out} --results out")
-    return "\n".join(lines)
-
-
-def _making_settings(settings: Mapping[str, Any]) -> MakingSettings:
-    """Return what is made of bad windows, as the flags say."""
-    from amlb_ext.forecasting.made_windows import MakingSettings
-
-    # checked as settings of tables are; unlike there, nothing is searched for or drawn unless it
-    # is asked for
-    stages = ("preset", "search", "synthesizer")
-    config = build_config(
-        {stage: settings[stage] for stage in stages if stage in settings}
-    )
-    has_kappa = "kappa" in settings.get("search", {})
-    return MakingSettings(
-        copies=config.search.copies,
-        kappa=float(config.search.kappa or 0.0) if has_kappa else 0.0,
-        preset=config.preset,
-        generator=settings.get("synthesizer", {}).get("name", ""),
-        times=config.synthesizer.times,
-    )
 
 
 def _check_settings(
@@ -358,8 +323,10 @@ def _check_settings(
 ) -> None:
     """Refuse settings that series do not have, rather than to look away."""
     for stage, value in settings.items():
-        names = list(value) if isinstance(value, dict) else []
-        for path in [(stage, name) for name in names] or [(stage,)]:
+        paths: list[SettingPath] = [(stage,)]
+        if isinstance(value, dict):
+            paths = [(stage, name) for name in value]
+        for path in paths:
             if path not in _SETTINGS:
                 raise ConfigError(
                     f"--{flag_name(path)} has no effect on series",

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from amlb_ext.cli.values import choices, is_mapping, is_number
+from amlb_ext.cli.values import choices, is_mapping, number_metavar
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.yaml_reader import read_value
@@ -94,16 +94,17 @@ ORDER_SETTINGS = frozenset(
 
 
 def choose_settings(
-    stage: str = "", only: Collection[SettingPath] = ()
+    chosen: str | Collection[SettingPath],
 ) -> list[tuple[SettingPath, FieldInfo]]:
-    """Return the settings that a flag can hold: all, those of a stage, or those named."""
-    chosen = []
+    """Return the settings that flags can hold: ``all``, those of a stage, or those named."""
+    found = []
     for path, field in list_settings():
-        if path in FILE_ONLY or (only and path not in only):
-            continue
-        if not stage or path[0] == stage:
-            chosen.append((path, field))
-    return chosen
+        is_chosen = (
+            chosen in ("all", path[0]) if isinstance(chosen, str) else path in chosen
+        )
+        if is_chosen and path not in FILE_ONLY:
+            found.append((path, field))
+    return found
 
 
 def default_text(field: FieldInfo) -> str:
@@ -141,7 +142,7 @@ def metavar(field: FieldInfo) -> str:
         return "A,B"
     if is_mapping(annotation):
         return "KEY=VALUE,..."
-    return {int: "N", float: "X", None: "TEXT"}[is_number(annotation)]
+    return number_metavar(annotation) or "TEXT"
 
 
 def takes_several_words(field: FieldInfo) -> bool:

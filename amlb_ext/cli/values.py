@@ -10,7 +10,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -80,6 +80,12 @@ def is_number(annotation: Any) -> type | None:
     return base if base in (int, float) else None
 
 
+def number_metavar(annotation: Any) -> str:
+    """Return what stands for a number in a help text; nothing for anything else."""
+    base = is_number(annotation)
+    return {None: "", int: "N"}.get(base, "X")
+
+
 def reader(flag: str, annotation: Any) -> Reader:
     """Return what reads one value of a flag.
 
@@ -139,7 +145,7 @@ def _read_number(flag: str, text: str, base: type, bounds: Mapping[str, float]) 
     raise ConfigError(f"{flag}: {text or 'nothing'} is not {wanted}")
 
 
-def split_pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
+def split_pairs(texts: Iterable[str], flag: str, example: str) -> dict[str, str]:
     """Return the two sides of each ``KEY=VALUE``.
 
     Raises

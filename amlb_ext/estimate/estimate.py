@@ -122,8 +122,13 @@ def estimate(
         From the readers, models and estimators.
     """
     # Contradictions in the request first, before any file is read.
-    if isinstance(class_prior, str) and class_prior != "train":
-        class_prior = parse_class_prior(class_prior)
+    shares: Mapping[str, float] | Literal["train"] = {}
+    if class_prior == "train":
+        shares = "train"
+    elif isinstance(class_prior, str):
+        shares = parse_class_prior(class_prior)
+    elif class_prior is not None:
+        shares = class_prior
     if explore and not (synthesizer or synthetic):
         raise ConfigError(
             "--explore was given without generated rows",
@@ -155,7 +160,7 @@ def estimate(
         clip=CLIP if clip is None else clip,
         target_range=target_range,
         error_cap=error_cap,
-        class_prior=class_prior or {},
+        class_prior=shares,
         drawn_at_random=drawn_at_random,
         trust_pickle=trust_pickle,
         seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,7 +113,23 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
                 lines.append(f"  {certificate.reason}")
-        return "\n".join(lines)
+        return "\n".join(lines + self._next_steps())
+
+    def _next_steps(self) -> list[str]:
+        """Return the commands that a user may run on the suite."""
+        lines = []
+        chosen = ""
+        pair = self.suite.manifest.pair
+        if pair is not None:
+            for twin in pair.tasks:
+                lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
+            chosen = f" -b {pair.name}+{self.suite.name}"
+        out = shlex.quote(str(self.out))
+        return [
+            *lines,
+            f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",
+            f"      hardsynth report {out} --results out",
+        ]
 
 
 def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:

@@ -8,11 +8,13 @@ what a generator drew. By default there is ``ga`` alone, made by moves of whole 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.failing_windows import FailingWindows
@@ -53,6 +55,26 @@ class MakingSettings:
     preset: str = "faithful"
     generator: str = ""
     times: float = 5.0
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> MakingSettings:
+        """Return what the settings of ``generate`` say.
+
+        They are checked as those of tables are; unlike there, nothing is searched for or drawn
+        unless it is asked for.
+        """
+        stages = ("preset", "search", "synthesizer")
+        config = build_config(
+            {stage: settings[stage] for stage in stages if stage in settings}
+        )
+        has_kappa = "kappa" in settings.get("search", {})
+        return cls(
+            copies=config.search.copies,
+            kappa=float(config.search.kappa or 0.0) if has_kappa else 0.0,
+            preset=config.preset,
+            generator=settings.get("synthesizer", {}).get("name", ""),
+            times=config.synthesizer.times,
+        )
 
     def __post_init__(self) -> None:
         if self.preset not in ("faithful", "literal"):
