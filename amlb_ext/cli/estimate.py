@@ -96,7 +96,7 @@ def estimate(
         model,
         data,
         class_prior=class_prior or None,
-        osyn=split_pairs(osyn or (), "--osyn", "KEY=VALUE"),
+        osyn=split_pairs(osyn or (), "--osyn", example="g=2"),
         quiet=quiet or json,
         **options,
     )

@@ -272,7 +272,9 @@ def read_execution(
         workers=jobs,
         cluster=cluster,
         # values stay text: dask-jobqueue converts its own options
-        options=split_pairs(cluster_option or (), "--cluster-option", "queue=short"),
+        options=split_pairs(
+            cluster_option or (), "--cluster-option", example="queue=short"
+        ),
         shared=shared_files,
         timeout=fold_timeout,
         memory=parse_size(fold_memory) if fold_memory else 0,

@@ -85,7 +85,7 @@ def tasks(
                     f"run: hardsynth run {shlex.quote(name)} -u {shlex.quote(str(out))}"
                 )
         return 0
-    pairs = split_pairs(data or (), "--data", "TASK=FILE, e.g. chess_winners=games.pgn")
+    pairs = split_pairs(data or (), "--data", "TASK=FILE", "chess_winners=games.pgn")
     files = {name: Path(file).expanduser() for name, file in pairs.items()}
     request = WeirdRequest(
         tasks=select_tasks(with_data_files(files, licence=licence), task),
@@ -114,7 +114,7 @@ def _read_coder_params(words: Any, models: Sequence[str]) -> dict[str, Any]:
 
     from amlb_ext.pipeline.weird import check_coder_params
 
-    params = split_pairs(words, "--coder-params", "KEY=VALUE, e.g. max_cost=2")
+    params = split_pairs(words, "--coder-params", example="max_cost=2")
     if params and not models:
         raise ConfigError(
             "--coder-params needs a model",

@@ -83,7 +83,9 @@ def is_number(annotation: Any) -> type | None:
 def number_metavar(annotation: Any) -> str:
     """Return what stands for a number in a help text; nothing for anything else."""
     base = is_number(annotation)
-    return {None: "", int: "N"}.get(base, "X")
+    if base is None:
+        return ""
+    return "N" if base is int else "X"
 
 
 def reader(flag: str, annotation: Any) -> Reader:
@@ -145,7 +147,9 @@ def _read_number(flag: str, text: str, base: type, bounds: Mapping[str, float]) 
     raise ConfigError(f"{flag}: {text or 'nothing'} is not {wanted}")
 
 
-def split_pairs(texts: Iterable[str], flag: str, example: str) -> dict[str, str]:
+def split_pairs(
+    texts: Iterable[str], flag: str, form: str = "KEY=VALUE", example: str = ""
+) -> dict[str, str]:
     """Return the two sides of each ``KEY=VALUE``.
 
     Raises
@@ -158,7 +162,7 @@ def split_pairs(texts: Iterable[str], flag: str, example: str) -> dict[str, str]
         key, sign, value = text.partition("=")
         if not (key.strip() and sign):
             raise ConfigError(
-                f"{flag} {text}: there is no KEY=VALUE in it", f"write {flag} {example}"
+                f"{flag} is {text!r}", f"write {form}, e.g. {example or form}"
             )
         pairs[key.strip()] = value.strip()
     return pairs
