@@ -21,7 +21,6 @@ from amlb_ext.cli.series import (
     takes_series,
     without_series_flags,
 )
-from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.checked_call import Count, CountOrNone
 from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import ConfigError
@@ -239,8 +238,6 @@ def read_execution(
     *,
     jobs: Jobs = 0,
     cluster: str = "",
-    cluster_option: Mapping[str, str] | None = None,
-    shared_files: bool = False,
     fold_timeout: Annotated[float, Field(ge=0)] = 0.0,
     fold_memory: str = "",
     fold_retries: CountOrNone = 2,
@@ -252,13 +249,7 @@ def read_execution(
     jobs : int
         number of processes, 0 for one per core
     cluster : WHERE
-        address or file of a Dask scheduler, slurm or pbs, for which -j is the number of batch jobs
-        (default: this machine)
-    cluster_option : KEY=VALUE
-        option of the batch jobs, named as in dask-jobqueue, e.g. queue=short
-    shared_files : bool
-        use this if the machines of the cluster see the suite's folder under the same path (default:
-        folds are sent over the network)
+        address or file of a Dask scheduler (default: this machine)
     fold_timeout : SECONDS
         longest time that a fold may take (default: no limit)
     fold_memory : SIZE
@@ -271,11 +262,6 @@ def read_execution(
     return Execution(
         workers=jobs,
         cluster=cluster,
-        # values stay text: dask-jobqueue converts its own options
-        options=split_pairs(
-            cluster_option or (), "--cluster-option", example="queue=short"
-        ),
-        shared=shared_files,
         timeout=fold_timeout,
         memory=parse_size(fold_memory) if fold_memory else 0,
         retries=fold_retries,

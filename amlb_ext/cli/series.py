@@ -30,7 +30,6 @@ SERIES = {
 _SETTINGS: set[SettingPath] = {
     ("name",),
     ("seed",),
-    ("preset",),
     *[
         ("source", name)
         for name in ("target", "sep", "decimal", "amlb", "userdir", "inputdir")
@@ -42,9 +41,6 @@ _SETTINGS: set[SettingPath] = {
     ("hardness", "rule"),
     ("hardness", "alpha"),
     ("search", "copies"),
-    ("search", "kappa"),
-    ("synthesizer", "name"),
-    ("synthesizer", "times"),
 }
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
@@ -278,7 +274,6 @@ def _write_series(
     """Write the suite of some tasks, and print what came of it."""
     from amlb_ext.forecasting.generate import OriginPlan, generate_forecasts
     from amlb_ext.forecasting.given_series import read_forecaster
-    from amlb_ext.forecasting.made_windows import MakingSettings
 
     word = settings.get("baseline", {}).get("model", "theta")
     if len(series) > 1 and table_ending(word):
@@ -306,7 +301,7 @@ def _write_series(
         force=flags["force"],
         settings={"baseline": Path(word).name},
         benchmark=benchmark,
-        making=MakingSettings.from_settings(settings),
+        copies=build_config({"search": settings.get("search", {})}).search.copies,
         certificate=None if flags["certificate"] == "none" else flags["certificate"],
     )
     for task, reason in generated.left_out.items():

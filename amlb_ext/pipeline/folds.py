@@ -192,7 +192,10 @@ def _run_folds(
             for task in group:
                 results.errors.setdefault(task.name, outcome.result)
         else:
-            results.add_records(group, fold, _checked_records(layout, request, outcome))
+            records = outcome.result
+            if request.execution.cluster:
+                records = check_in_folds(layout, *records)
+            results.add_records(group, fold, records)
             remove_log(layout, group, fold)
     return results
 
@@ -213,30 +216,11 @@ def _fold_unit(
     """Return the unit of work that hardens a fold and writes it."""
     name = f"{group[0].stream_name} fold {fold}"
     arguments = (group, fold, request.config, keys)
-    # Workers that do not see the suite's folder send the files of a fold back.
-    if request.execution.cluster and not request.execution.shared:
+    # Workers of a cluster do not see the suite's folder, and send the files of a fold back.
+    if request.execution.cluster:
         return Unit(name, keys[0], send_job, arguments)
     root = str(layout.root)
     return Unit(name, keys[0], write_job, (*arguments, root))
-
-
-def _checked_records(
-    layout: Layout, request: Request, outcome: UnitOutcome
-) -> Sequence[FoldRecord]:
-    """Return the records of a fold whose files are what a cluster's worker says they are."""
-    # Files that were sent back are written here; those of shared folders are looked up there.
-    if outcome.unit.function is send_job:
-        return check_in_folds(layout, *outcome.result)
-    records: Sequence[FoldRecord] = outcome.result
-    if not request.execution.cluster:  # processes of ours, on this machine
-        return records
-    for record in records:
-        if read_finished_fold(layout, record.task, record.fold, key=record.key) is None:
-            raise SuiteError(
-                f"the files of {outcome.unit.name} are not those its worker wrote",
-                "let workers see the same folder, or leave --shared-files out",
-            )
-    return records
 
 
 def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
@@ -345,19 +329,18 @@ def _log_name(group: Tasks, fold: int) -> str:
 
 
 def _log_text(outcome: UnitOutcome) -> str:
-    report = outcome.report
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
     for number, reason in enumerate(outcome.attempts, start=1):
         lines.append(f"attempt {number}: {reason}")
     if outcome.lost:
         lines.append(f"lost: {outcome.lost}")
-    elif report is not None:
-        cost = [f"finished in {report.seconds:.1f} s"]
-        if report.peak:  # bytes
-            cost.append(f"at most {report.peak / 1e6:,.0f} MB")
-        if report.where:
-            cost.append(report.where)
+    else:
+        cost = [f"finished in {outcome.seconds:.1f} s"]
+        if outcome.peak:  # bytes
+            cost.append(f"at most {outcome.peak / 1e6:,.0f} MB")
+        if outcome.where:
+            cost.append(outcome.where)
         lines.append(", ".join(cost))
-    if report is not None and report.log:
-        lines += ["", report.log.rstrip()]
+    if outcome.log:
+        lines += ["", outcome.log.rstrip()]
     return "\n".join(lines) + "\n"

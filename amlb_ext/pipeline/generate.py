@@ -19,7 +19,6 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.parallel import keep_processes
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
@@ -108,7 +107,7 @@ def generate_suite(request: Request) -> GenerationReport:
         # Before the work begins, so that a column that was read wrongly costs no time.
         full_table = str(Layout(request.out).columns)
         tqdm.write(reading_text(loaded.readings, full_table), file=sys.stderr)
-    with lock_folder(layout.lock, layout.root), keep_processes():
+    with lock_folder(layout.lock, layout.root):
         # Again, as it stands now that no other process writes there.
         check_output(layout, settings, request.force)
         hardened = harden_all(layout, loaded.tasks, request)
@@ -172,7 +171,7 @@ def _certify(layout: Layout, request: Request) -> dict[str, dict[str, Any]]:
     size: Size = "full" if request.certificate == "full" else "quick"
     certificates = certify_suite(
         layout.root,
-        request.execution,
+        request.execution.processes,
         size=size,
         quiet=request.quiet,
         trusted=True,  # the user named the models in this very command

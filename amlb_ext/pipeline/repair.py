@@ -155,7 +155,7 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     for task, settings in certificate_settings.items():
         certify_suite(
             layout.root,
-            options.execution,
+            options.execution.processes,
             **settings,
             reuse=False,
             quiet=options.quiet,
@@ -191,7 +191,7 @@ def _make_again(
     groups = find_groups(manifest, tasks, options, out=staging.root)
     # Whole folds: what is whole in them is made once more beside the suite, and not moved.
     jobs = list(_fold_jobs(staging, groups, folds, manifest))
-    for _, result in run_jobs(write_job, jobs, options.execution):
+    for _, result in run_jobs(write_job, jobs, options.execution.processes):
         if isinstance(result, HardsynthError):
             raise result
 

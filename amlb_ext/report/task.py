@@ -184,7 +184,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     ]
     report = TaskReport(
         name=task,
-        title=entry.source_name or task,
+        title=_title(suite, task),
         kind=entry.kind.value,
         target=entry.target,
         labels=entry.coding.labels,
@@ -222,6 +222,13 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
     )
+
+
+def _title(suite: SuiteFiles, task: str) -> str:
+    """Return the name of the task's source; the task's own name if two sources have the same."""
+    name = suite.tasks[task].source_name
+    namesakes = [other for other in suite.tasks.values() if other.source_name == name]
+    return name if name and len(namesakes) == 1 else task
 
 
 def _loss_name(full: TaskPredictions) -> str:

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.locks import lock_folder
-from amlb_ext.core.parallel import Execution
 from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.core.progress import Bar, StageDisplay
 from amlb_ext.suite import Layout, SuiteFiles
@@ -38,7 +37,7 @@ _HOW = b"hardsynth"
 
 def certify_suite(
     directory: Path,
-    workers: int | Execution = 0,
+    workers: int = 0,
     *,
     size: Size = "quick",
     refits: int = REFITS,
@@ -55,10 +54,9 @@ def certify_suite(
     Parameters
     ----------
     directory : Path
-    workers : int or Execution
-        Processes, one task or one fold each; 0 for every core. They change nothing but time. A
-        cluster's workers are used where they see the suite's folder; a limit is one of folds,
-        and does not hold here.
+    workers : int
+        Processes of this machine, one task or one fold each; 0 for every core. They change nothing
+        but time.
     size, refits, seed, candidates
         See :func:`amlb_ext.validity.certify`.
     reuse : bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.memory import release_memory
-from amlb_ext.core.parallel import Execution, available_cores, run_jobs
+from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import begin_stage, listening
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.candidates import Size, named_candidates
@@ -115,7 +115,7 @@ CertifyJob = tuple[str, str, CertifySettings, Path | None]
 
 def certify_jobs(
     jobs: Sequence[CertifyJob],
-    workers: int | Execution,
+    workers: int,
     on_stage: Callable[[str, str], None] | None = None,
 ) -> Iterator[tuple[int, Certified]]:
     """Yield ``(index, certified)`` as tasks finish; 0 workers for every core.
@@ -126,7 +126,7 @@ def certify_jobs(
     Parameters
     ----------
     jobs : sequence of tuple
-    workers : int or Execution
+    workers : int
     on_stage : callable, optional
         Called with the name of a task and what is done of it now.
     """
@@ -136,14 +136,6 @@ def certify_jobs(
             _, task, *_ = jobs[int(job.split()[-1])]
             on_stage(task, words)
 
-    if isinstance(workers, Execution):
-        if workers.cluster and workers.shared:
-            # limits are those of a fold that is made, not of a task that is certified
-            without_limits = replace(workers, timeout=0.0, memory=0)
-            yield from run_jobs(certify_job, jobs, without_limits, show)
-            return
-        # a cluster that does not see the files leaves all cores of this machine free
-        workers = workers.processes if not workers.cluster else 0
     workers = workers or available_cores()
     if len(jobs) >= workers:  # a task each keeps all processes busy
         yield from run_jobs(certify_job, jobs, workers, show)

@@ -102,7 +102,7 @@ def test_what_a_command_calls_says_its_flags():
         # a flag of another command is not suggested
         ("score DIR --candidate x", "unknown argument --candidate (see"),
         ("show --json yes no", "unknown argument no (see"),
-        ("generate -o x --cluster-option a", "e.g. queue=short"),
+        ("tasks coders -o x --model m --coder-params a", "e.g. max_cost=2"),
     ],
 )  # fmt: skip
 def test_a_wrong_word_gets_a_hint(words, message, tmp_path, monkeypatch, capsys):

@@ -14,7 +14,6 @@ from small_faults import CHEAP, contents, write_table
 
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel import Execution, Unit, run_units
-from amlb_ext.core.parallel.units import WorkerDied
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -92,20 +91,16 @@ def other_numpy(folder):
     return str(folder / "other")
 
 
-@pytest.mark.exhaustive  # seven processes; the others below need two or three each
-def test_one_worker_is_killed_one_suspended_and_one_of_another_version(
-    loopback, tmp_path, capfd
-):
+@pytest.mark.exhaustive  # six processes; the others below need two or three each
+def test_one_worker_is_killed_and_one_suspended(loopback, tmp_path):
     table = write_table(tmp_path / "t.csv", seed=1, n=120)
     command = [*COMMAND, str(table)]
     subprocess.run(
         [*command, "-o", str(tmp_path / "here"), "-j", "1", "-q"], check=True
     )
-    path = os.pathsep.join([other_numpy(tmp_path), loopback.env["PYTHONPATH"]])
     killed, suspended = loopback.worker("killed"), loopback.worker("suspended")
     loopback.worker("good")
-    loopback.worker("other", PYTHONPATH=path)
-    loopback.wait(4)
+    loopback.wait(3)
     there = [*command, "-o", str(tmp_path / "there"), "--cluster", str(loopback.file)]
     with subprocess.Popen([*there, "--logs", str(tmp_path / "logs")]) as process:
         deadline = time.monotonic() + 120
@@ -115,7 +110,6 @@ def test_one_worker_is_killed_one_suspended_and_one_of_another_version(
         suspended.send_signal(signal.SIGSTOP)
     assert process.returncode == 0
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    assert "is refused: numpy 0.1" in capfd.readouterr().err
     assert len(list(tmp_path.glob("logs/*.log"))) == 3
 
 
@@ -148,28 +142,6 @@ def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path,
     assert (
         f"hardsynth: {loopback.address} is neither encrypted nor authenticated" in said
     )
-
-
-def test_a_unit_of_a_closed_client_keeps_no_process_alive():
-    from concurrent.futures import Future
-
-    from amlb_ext.core.parallel.cluster import _copy_outcome
-
-    class Cancelled:
-        """Dask's future once its client is closed: to ask for its result waits for ever."""
-
-        status, key = "cancelled", "t fold 0"
-
-        def result(self, timeout=None):
-            raise AssertionError("asked a closed client")
-
-        def release(self):
-            pass
-
-    future = Future()
-    _copy_outcome(Cancelled(), future)
-    with pytest.raises(WorkerDied):
-        future.result(timeout=0)
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):

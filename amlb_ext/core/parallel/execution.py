@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from amlb_ext.core.errors import ConfigError
 
-#: Batch systems that ``--cluster`` accepts instead of an address, each with its submit command.
-BATCH_SYSTEMS = {"slurm": "sbatch", "pbs": "qsub"}
 #: Bytes of ``k``, ``m``, ... (powers of 1000) and of ``ki``, ``mi``, ... (powers of 1024).
 _UNITS = {"": 1}
 for _power, _prefix in enumerate("kmgt", start=1):
@@ -61,16 +58,9 @@ class Execution:
     ----------
     workers : int
         Number of processes on this machine; 0 for one per core. With 1 and no limit, units run in
-        this process. On a batch system, the number of jobs.
+        this process.
     cluster : str
-        A Dask scheduler's address, the path of a scheduler file, ``slurm`` or ``pbs``; empty
-        for this machine.
-    options : mapping of str to str
-        Options of the batch jobs, named as in dask-jobqueue: queue, account, cores, memory,
-        walltime, ...
-    shared : bool
-        Whether the cluster's workers see this machine's files under the same paths; if not,
-        results are sent back.
+        A Dask scheduler's address or the path of a scheduler file; empty for this machine.
     timeout : float
         Wall time that a unit may take, in seconds; 0 for no limit.
     memory : int
@@ -95,8 +85,6 @@ class Execution:
 
     workers: int = 1
     cluster: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
-    shared: bool = False
     timeout: float = 0.0
     memory: int = 0
     retries: int = 2
@@ -117,11 +105,6 @@ class Execution:
             )
         if self.retries < 0:
             raise ConfigError(f"{self.retries} retries", "give 0 or more")
-        if self.options and self.cluster not in BATCH_SYSTEMS:
-            raise ConfigError(
-                f"options of a batch system ({', '.join(self.options)}) without one",
-                f"add --cluster {next(iter(BATCH_SYSTEMS))}, or leave --cluster-option out",
-            )
 
     @property
     def is_limited(self) -> bool:

@@ -1,10 +1,38 @@
-"""A unit of work, its outcome, and what can go wrong with it."""
+"""Hands out units of work, repeats lost ones a few times, and yields their outcomes.
+
+:func:`run_units` yields the outcome of every unit, also of lost ones. :func:`run_jobs` is for
+callers that want the results of a function and end with its first error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import functools
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from typing import Any
+
+from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.parallel.execution import Execution
+from amlb_ext.core.parallel.process import (
+    LimitExceeded,
+    Returned,
+    WorkerDied,
+    call_here,
+    log_file,
+    read_end,
+    worker_process,
+)
+from amlb_ext.core.progress import listening
+
+#: Seconds without a result after which a cluster must check whether it can still go on.
+CHECK_SECONDS = 5.0
+#: Takes the name of a unit and what it does now.
+OnStage = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -16,7 +44,7 @@ class Unit:
     name : str
         Name that the user sees.
     key : str
-        Hash of all that the result depends on. It names the unit on a cluster.
+        Hash of all that the result depends on.
     function : callable
         A module-level function.
     arguments : tuple
@@ -29,12 +57,22 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class UnitReport:
-    """The result of a unit, and what it cost.
+class UnitOutcome:
+    """The end of a unit: a result, or the reason why there is none.
 
     Attributes
     ----------
+    index : int
+        Position of the unit in the order in which units were drawn.
+    unit : Unit
     result : object
+        What the function returned; None for a lost unit.
+    error : Exception or None
+        What the function raised.
+    lost : str
+        Why there is no result; empty if there is one.
+    attempts : tuple of str
+        Why each attempt before the last failed.
     seconds : float
         Wall time.
     peak : int
@@ -45,94 +83,248 @@ class UnitReport:
         Output of the unit.
     """
 
-    result: Any
+    index: int
+    unit: Unit
+    result: Any = None
+    error: Exception | None = None
+    lost: str = ""
+    attempts: tuple[str, ...] = ()
     seconds: float = 0.0
     peak: int = 0
     where: str = ""
     log: str = ""
 
 
-@dataclass(frozen=True)
-class UnitOutcome:
-    """The end of a unit: a report, or the reason why there is none.
+def run_unit(
+    index: int,
+    unit: Unit,
+    limits: Execution,
+    *,
+    on_stage: OnStage | None = None,
+    stop: threading.Event | None = None,
+) -> UnitOutcome:
+    """Run a unit in a process of its own beside the caller, and again if the process dies.
 
-    Attributes
+    Parameters
     ----------
     index : int
-        Position of the unit in the order in which units were drawn.
     unit : Unit
-    report : UnitReport or None
-        None for a lost unit, unless it left a log.
-    lost : str
-        Why there is no result; empty if there is one.
-    attempts : tuple of str
-        Why each attempt before the last failed.
+    limits : Execution
+        Its ``timeout``, ``memory`` and ``retries`` hold.
+    on_stage : callable, optional
+    stop : threading.Event, optional
+        Once it is set, the process is ended, and the unit is lost.
     """
+    attempts: list[str] = []
+    while True:
+        with log_file() as log:
+            reason = ""
+            returned = Returned()
+            try:
+                with worker_process() as process:
+                    returned = process.call(
+                        unit.function,
+                        unit.arguments,
+                        log=log,
+                        timeout=limits.timeout,
+                        memory=limits.memory,
+                        on_stage=on_stage and functools.partial(on_stage, unit.name),
+                        stop=stop,
+                    )
+            except LimitExceeded as error:
+                reason = str(error)
+            except WorkerDied as error:
+                reason = str(error)
+                is_wanted = stop is None or not stop.is_set()
+                if is_wanted and len(attempts) < limits.retries:
+                    attempts.append(reason)
+                    continue
+                if attempts:
+                    reason += f" ({len(attempts) + 1} attempts)"
+            outcome = _outcome(index, unit, returned)
+            return replace(
+                outcome,
+                lost=reason or outcome.lost,
+                attempts=tuple(attempts),
+                where=f"{socket.gethostname()}, process {os.getpid()}",
+                log=read_end(log) + outcome.log,
+            )
 
-    index: int
-    unit: Unit
-    report: UnitReport | None
-    lost: str = ""
-    attempts: tuple[str, ...] = ()
 
-    @property
-    def result(self) -> Any:
-        """What the function returned; None for a lost unit."""
-        return None if self.report is None else self.report.result
+def _outcome(index: int, unit: Unit, returned: Returned) -> UnitOutcome:
+    lost = ""
+    error = returned.error
+    if error is not None:
+        is_ours = isinstance(error, HardsynthError)
+        lost = str(error) if is_ours else f"{type(error).__name__}: {error}"
+    return UnitOutcome(
+        index,
+        unit,
+        result=returned.result,
+        error=error,
+        lost=lost,
+        seconds=returned.seconds,
+        peak=returned.peak,
+        log=returned.trace,
+    )
 
 
-class Mishap(Exception):
-    """A unit has no result, for a reason other than an error of its function.
+class ThisProcess:
+    """Computes a unit when it is submitted."""
+
+    slots = 1
+
+    def __init__(self, on_stage: OnStage | None) -> None:
+        self._on_stage = on_stage
+
+    def submit(self, index: int, unit: Unit) -> Future[UnitOutcome]:
+        """Return the outcome of a unit."""
+        future: Future[UnitOutcome] = Future()
+        listener = self._on_stage and functools.partial(self._on_stage, unit.name)
+        with listening(listener):
+            future.set_result(
+                _outcome(index, unit, call_here(unit.function, unit.arguments))
+            )
+        return future
+
+    def check(self) -> None:
+        """Do nothing: no unit is under way."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+
+class Processes:
+    """Processes of this machine, each with a thread here that watches it."""
+
+    def __init__(self, execution: Execution, on_stage: OnStage | None) -> None:
+        self.slots = execution.processes
+        self._execution = execution
+        self._on_stage = on_stage
+        self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="unit")
+        self._stop = threading.Event()
+
+    def submit(self, index: int, unit: Unit) -> Future[UnitOutcome]:
+        """Hand a unit to the next free thread."""
+        return self._threads.submit(
+            run_unit,
+            index,
+            unit,
+            self._execution,
+            on_stage=self._on_stage,
+            stop=self._stop,
+        )
+
+    def check(self) -> None:
+        """Do nothing: the threads watch their processes."""
+
+    def close(self) -> None:
+        """End everything, also units under way."""
+        self._stop.set()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def run_units(
+    units: Iterable[Unit],
+    execution: Execution,
+    raises: tuple[type[Exception], ...] = (Exception,),
+    on_stage: OnStage | None = None,
+) -> Iterator[UnitOutcome]:
+    """Yield the outcome of each unit as it finishes.
 
     Parameters
     ----------
-    reason : str
-    log : str
-        Output of the unit until then.
+    units : iterable of Unit
+        Drawn as workers become free.
+    execution : Execution
+    raises : tuple of type
+        Errors of a unit's function that end the run; after any other error the unit is lost.
+    on_stage : callable, optional
+        Called with the name of a unit of this machine and what it does now, see
+        :mod:`amlb_ext.core.progress`; from any thread.
+
+    Yields
+    ------
+    UnitOutcome
+
+    Raises
+    ------
+    ClusterError
+        There is no cluster, or a worker of it has other versions than this machine.
     """
+    pool: Any
+    if execution.cluster:
+        from amlb_ext.core.parallel.cluster import Cluster
 
-    def __init__(self, reason: str, log: str = "") -> None:
-        # All arguments, so that a cluster's worker can send the error here.
-        super().__init__(reason, log)
-        self.reason = reason
-        self.log = log
+        pool = Cluster(execution)
+    elif execution.processes == 1 and not execution.is_limited:
+        pool = ThisProcess(on_stage)
+    else:
+        pool = Processes(execution, on_stage)
+    running: set[Future[UnitOutcome]] = set()
+    queue = enumerate(units)
+    try:
+        while True:
+            # As many wait as run, so that every worker stays busy.
+            for index, unit in itertools.islice(queue, 2 * pool.slots - len(running)):
+                future = pool.submit(index, unit)
+                running.add(future)
+                # In this process a unit is done on return; its outcome must not wait for others.
+                if future.done():
+                    break
+            if not running:
+                return
+            done, running = wait(running, CHECK_SECONDS, FIRST_COMPLETED)
+            if not done:
+                pool.check()
+            for future in done:
+                outcome = future.result()
+                if isinstance(outcome.error, raises):
+                    raise outcome.error
+                yield outcome
+    finally:
+        pool.close()
 
-    def __str__(self) -> str:
-        return self.reason
 
-
-class LimitExceeded(Mishap):
-    """The unit exceeded a limit of time or memory, and would do so again."""
-
-
-class WorkerDied(Mishap):
-    """The process or the worker died; another attempt may succeed."""
-
-
-class WorkersGone(Mishap):
-    """The workers that were allowed to take the unit are gone; others may come."""
-
-
-class WorkerRefused(Mishap):
-    """The worker's versions differ from this machine's; the unit must go to another worker."""
-
-    def __init__(self, reason: str, worker: str) -> None:
-        super().__init__(reason, worker)
-        self.worker = worker
-
-
-class UnitFailed(Exception):
-    """The unit's function raised, here with the traceback of its process.
+def run_jobs(
+    function: Callable[..., Any],
+    jobs: Iterable[tuple[Any, ...]],
+    workers: int = 1,
+    on_stage: OnStage | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Yield ``(index, function(*job))`` as each job finishes.
 
     Parameters
     ----------
-    error : Exception
-    trace : str
-    log : str
-    """
+    function : callable
+        A module-level function. An exception of it is raised here.
+    jobs : iterable of tuple
+        Arguments of each call; drawn as workers become free.
+    workers : int
+        Number of processes of this machine, 0 for one per core; with 1 the jobs run here, in order.
+    on_stage : callable, optional
+        As for :func:`run_units`; a job is called ``job``, and its index follows.
 
-    def __init__(self, error: BaseException, trace: str = "", log: str = "") -> None:
-        super().__init__(error, trace, log)
-        self.error = error
-        self.trace = trace
-        self.log = log
+    Yields
+    ------
+    index : int
+    result : object
+
+    Raises
+    ------
+    HardsynthError
+        The process of a job died repeatedly.
+    """
+    # A generator, so that jobs are drawn as workers become free.
+    units = (
+        Unit(name=f"job {index}", key="", function=function, arguments=job)
+        for index, job in enumerate(jobs)
+    )
+    execution = Execution(workers=workers, retries=1)
+    for outcome in run_units(units, execution, on_stage=on_stage):
+        if outcome.lost:
+            raise HardsynthError(
+                f"a worker process was lost: {outcome.lost}",
+                "run the same command with -j 1; what is finished is kept",
+            )
+        yield outcome.index, outcome.result
