@@ -119,6 +119,11 @@ class Flag:
         return self.default is REQUIRED
 
     @property
+    def is_setting(self) -> bool:
+        """Whether it gives a value of the configuration, not of the function."""
+        return self.group.endswith(" settings")
+
+    @property
     def title(self) -> str:
         """How messages call it."""
         return self.metavar if self.is_positional else self.names[-1]
@@ -355,7 +360,7 @@ class Command:
         layer = {}
         for flag in self.flags:
             value = flag.read(given.get(flag.name.replace(".", "__")))
-            if not flag.group.endswith(" settings"):
+            if not flag.is_setting:
                 arguments[flag.name] = value
             elif value is not None:
                 layer[tuple(flag.name.split("."))] = value

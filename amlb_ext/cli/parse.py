@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,8 @@ def parse(
     )
     command.add_to(app)
     try:
-        _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+        once = _without_replaced(words, command)
+        _, bound, _ = app.parse_args(once, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         problem = _explain(error, command, words[1:])
         raise ConfigError(problem, f"see hardsynth {name} --help") from None
@@ -64,6 +66,26 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         return words, []
     place = words.index("--")
     return words[:place], words[place + 1 :]
+
+
+def _without_replaced(words: Sequence[str], command: Command) -> list[str]:
+    """Return the words without settings that are given again: the last one counts.
+
+    ``--targets A B`` is one setting; ``--drop A --drop B`` are two columns.
+    """
+    replaced = set()
+    for flag in command.flags:
+        if flag.takes_several_words and flag.is_setting:
+            places = [place for place, word in enumerate(words) if word in flag.names]
+            replaced.update(places[:-1])
+    kept = []
+    is_kept = True
+    for place, word in enumerate(words):
+        if word.startswith("-"):
+            is_kept = place not in replaced
+        if is_kept:
+            kept.append(word)
+    return kept
 
 
 def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
@@ -90,6 +112,12 @@ def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
 def _missing_value(error: Any, command: Command, words: Sequence[str]) -> str:
     flag = command.find(error.argument.field_info.name.replace("__", "."))
     typed = {word.partition("=")[0] for word in words}
+    known = {name for one in command.flags for name in one.names}
+    for word in words:
+        # a flag that is mistyped is missing, too
+        name = word.partition("=")[0].replace("--no-", "--", 1)
+        if re.match("--[a-z]", name) and not {name, word} & known:
+            return _unknown_flag(word, command)
     if typed & set(flag.names):
         return f"{flag.title} needs a value, {flag.metavar}"
     missing = [flag.title]

@@ -1,7 +1,8 @@
 """Directives that write the reference from the program itself: its commands and its settings.
 
 NOTE[OWN]: cyclopts' directive reads help texts as reStructuredText, so ``<task>_hard`` becomes a
-broken reference; autodoc-pydantic shows Python names, but users type flags. Here help is plain text.
+broken reference; autodoc-pydantic shows Python names, but users type flags. Here help is plain
+text.
 """
 
 from __future__ import annotations

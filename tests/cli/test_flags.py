@@ -40,6 +40,8 @@ def test_flags_reach_their_settings():
 
 def test_the_last_of_two_counts():
     assert config_of("--seed", "3", "--seed", "4", "--rule", "wrong").seed == 4
+    words = ["--composition", "bad", "ga", "--rule", "wrong", "--composition", "bad"]
+    assert config_of(*words).composition == ("bad",)
 
 
 def test_thresholds_per_class_as_one_types_them():

@@ -90,6 +90,7 @@ def test_what_a_command_calls_says_its_flags():
         ("--nope", "there is no command '--nope'"),
         ("generate -o x --kapa 1", "did you mean --kappa"),
         ("generate bundled/toy", "required: --out"),
+        ("publish hard --servr test", "did you mean --server"),
         ("compare t.csv", "required: --baseline, --candidate"),
         ("compare --target", "--target needs a value, NAME"),
         ("certify hard --size ful", "did you mean 'full'"),
