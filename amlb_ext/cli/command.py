@@ -293,6 +293,9 @@ class Command:
     ) -> Flag:
         name = declared.name
         kind, text = texts.get(name, ("", ""))
+        # a docstring has sentences, a list of flags has not; AMLB and YAML stay as they are
+        if text[1:2].islower():
+            text = text[0].lower() + text[1:].removesuffix(".")
         names: tuple[str, ...]
         if is_positional:
             # a suite may be named by a flag as well, as in `hardsynth run`

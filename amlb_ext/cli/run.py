@@ -64,7 +64,7 @@ def run(
     amlb : DIR
         AMLB checkout (default: $AMLB_HOME, or else a new clone)
     python : FILE
-        Python interpreter with the requirements of AMLB installed
+        the Python interpreter with the requirements of AMLB installed
     unverified : bool
         run although hardsynth verify does not pass the folder: whatever code and commands are in it
         are executed

@@ -73,22 +73,22 @@ def compare_files(
     candidates : mapping of str to str
         The models that might replace it, or their predictions, by name.
     train : path, optional
-        the rows that F was fitted on: F is fitted again on parts of them, as a control
+        The rows that F was fitted on: F is fitted again on parts of them, as a control.
     rule : RULE
-        rule that calls a row bad: absolute, squared, band, wrong, quantile or reducible; for
-        series also mase or sql (default: auto, by the kind of the target)
+        Rule that calls a row bad: absolute, squared, band, wrong, quantile or reducible; for
+        series also mase or sql (default: auto, by the kind of the target).
     alpha : float, optional
-        threshold of the rule (default: the rule's usual threshold)
+        Threshold of the rule (default: the rule's usual threshold).
     kind : str, optional
-        kind of the target (default: the kind of F)
+        Kind of the target (default: the kind of F).
     refits : int
-        how often F is fitted again
+        How often F is fitted again.
     level : float
-        confidence level of the intervals
+        Confidence level of the intervals.
     seed : int
-        random seed
+        Random seed.
     trust_pickle : bool
-        load pickles, which run any code that is in them: only files that you made
+        Load pickles, which run any code that is in them: only files that you made.
     config : GenerateConfig, optional
         How the columns are read (``source``), and what orders or groups the rows (``split``).
     quiet : bool

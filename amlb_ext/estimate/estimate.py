@@ -62,51 +62,51 @@ def estimate(
     data : path or Table
         The labelled rows, on which the model must not have been fitted.
     target : NAME, optional
-        column to predict (default: the column that AMLB would choose)
+        Column to predict (default: the column that AMLB would choose).
     kind : {'regression', 'binary', 'multiclass'}, optional
-        kind of the target (default: inferred from the labelled rows)
+        Kind of the target (default: inferred from the labelled rows).
     train : path, optional
-        file of training rows, on which a named model or a synthesizer is fitted, which give the
-        range of a regression target, and with which the labelled rows are compared
+        File of training rows, on which a named model or a synthesizer is fitted, which give the
+        range of a regression target, and with which the labelled rows are compared.
     unlabelled : path, optional
-        file of real rows without labels from the same population
+        File of real rows without labels from the same population.
     synthesizer : NAME, optional
-        synthesizer that generates rows like those of ``train``: copula, vae, ...; such rows give
-        bounds to look at and never to quote
+        Synthesizer that generates rows like those of ``train``: copula, vae, ...; such rows give
+        bounds to look at and never to quote.
     synthetic : path, optional
-        file of generated rows with their targets, in place of a synthesizer
+        File of generated rows with their targets, in place of a synthesizer.
     generated : int
-        number of rows to generate
+        Number of rows to generate.
     class_prior : mapping of str to float, or str, optional
         Share of each class in the population, for rows drawn class by class, as a mapping or as
         ``yes=.12,no=.88``; ``train`` for the shares of the training rows.
     drawn_at_random : bool
-        trust that the labelled rows were drawn at random from the population whose error is
-        estimated, even if the training rows contradict it
+        Trust that the labelled rows were drawn at random from the population whose error is
+        estimated, even if the training rows contradict it.
     loss : NAME, optional
-        loss whose mean is estimated: zero_one (default), brier or log for classes, squared
-        (default) or absolute for numbers
+        Loss whose mean is estimated: zero_one (default), brier or log for classes, squared
+        (default) or absolute for numbers.
     clip : P, optional
-        smallest probability in the log loss (default: 0.001)
+        Smallest probability in the log loss (default: 0.001).
     target_range : LOW HIGH, optional
-        range of a regression target, which bounds the loss (default: its range in the training
-        rows)
+        Range of a regression target, which bounds the loss (default: its range in the training
+        rows).
     error_cap : E, optional
-        cap on the error in the squared and absolute loss, in the unit of the target; the intervals
-        are narrower, and hold for the capped loss
+        Cap on the error in the squared and absolute loss, in the unit of the target; the intervals
+        are narrower, and hold for the capped loss.
     level : float
-        confidence level of the intervals
+        Confidence level of the intervals.
     osyn : mapping, optional
         See :class:`~amlb_ext.estimate.osyn.run.OsynChoices`.
     explore : bool
-        also find the bound of OSYN for every b and delta2, to look at and never to quote
+        Also find the bound of OSYN for every b and delta2, to look at and never to quote.
     seed : int
-        random seed
+        Random seed.
     trust_pickle : bool
-        load a pickle or joblib file; such a file can run any code, so use this for your own files
-        only
+        Load a pickle or joblib file; such a file can run any code, so use this for your own files
+        only.
     quiet : bool
-        print errors only
+        Print errors only.
     given : GivenTable, optional
         The features of the labelled rows as a model in memory is to be given them.
     align : {'auto', 'index', 'position'}

@@ -31,14 +31,14 @@ class Origins:
     Attributes
     ----------
     origins : int, optional
-        number of test origins: calendar times after which is forecast (default: 1, or the folds of
-        an AMLB definition)
+        Number of test origins: calendar times after which is forecast (default: 1, or the folds of
+        an AMLB definition).
     learning_origins : int
-        number of earlier origins, on which F's failures are learnt
+        Number of earlier origins, on which F's failures are learnt.
     step : int, optional
-        steps between two test origins (default: the horizon)
+        Steps between two test origins (default: the horizon).
     cutoff : TIME
-        last observed time at the last test origin (default: the latest that keeps most series)
+        Last observed time at the last test origin (default: the latest that keeps most series).
     """
 
     origins: Count | None = None
@@ -54,13 +54,13 @@ class SeriesRoles:
     Attributes
     ----------
     series : str
-        column that names the series of a row
+        Column that names the series of a row.
     horizon : int
-        number of steps to forecast
+        Number of steps to forecast.
     season : int
-        number of steps in a season (default: the usual one for the frequency)
+        Number of steps in a season (default: the usual one for the frequency).
     frequency : TEXT
-        frequency as pandas spells it, e.g. MS, D, H (default: inferred from the times)
+        Frequency as pandas spells it, e.g. MS, D, H (default: inferred from the times).
     """
 
     series: str | None = None
