@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,19 @@ class GeneratedForecasts:
         """The AMLB tasks."""
         return self.suite.tasks
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what was written, and the verdicts, as JSON values."""
+        verdicts = {}
+        for table, part in self.parts.items():
+            for kind, certificate in part.certificates.items():
+                verdicts[amlb_name(table, kind)] = certificate.verdict
+        entry: dict[str, Any] = {
+            "out": str(self.out),
+            "tasks": [vars(task) for task in self.tasks],
+            "verdicts": verdicts,
+        }
+        return {**entry, "left_out": self.left_out} if self.left_out else entry
+
     def text(self) -> str:
         """Return what was written, as text for a terminal."""
         rows = []
@@ -99,7 +113,23 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
                 lines.append(f"  {certificate.reason}")
-        return "\n".join(lines)
+        return "\n".join(lines + self._next_steps())
+
+    def _next_steps(self) -> list[str]:
+        """Return the commands that a user may run on the suite."""
+        lines = []
+        chosen = ""
+        pair = self.suite.manifest.pair
+        if pair is not None:
+            for twin in pair.tasks:
+                lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
+            chosen = f" -b {pair.name}+{self.suite.name}"
+        out = shlex.quote(str(self.out))
+        return [
+            *lines,
+            f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",
+            f"      hardsynth report {out} --results out",
+        ]
 
 
 def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:

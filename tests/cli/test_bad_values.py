@@ -64,6 +64,8 @@ CASES = [
     ("compar t.csv", "did you mean compare"),
     ("repor x", "report"),
     ("frobnicate", "frobnicate"),
+    ("completion nosh", "nosh"),
+    ("tasks nope -o out", "nope"),
     ("show", "DIR"),
     ("show a -u b", "twice"),
     ("install -u x", "--userdir"),
