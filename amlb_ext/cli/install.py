@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
+from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def install(
     name: str | None = None,
     userdir: Path | None = None,
     dry_run: bool = False,
+    unverified: bool = False,
     quiet: bool = False,
     json: bool = False,
 ) -> int:
@@ -36,7 +38,8 @@ def install(
 
     Add a suite's benchmarks, frameworks and constraints to an AMLB user directory, so that
     'runbenchmark.py FRAMEWORK hardsynth' works beside what is already there. The command shows how
-    config.yaml changes and keeps a backup; 'uninstall' removes the suite again.
+    config.yaml changes and keeps a backup; 'uninstall' removes the suite again. AMLB executes code
+    that stands in the suite, so a suite that hardsynth verify does not pass is not installed.
 
     Parameters
     ----------
@@ -47,12 +50,17 @@ def install(
         your AMLB user directory (default: ~/.config/automlbenchmark, AMLB's own)
     dry_run : bool
         show the changes without making them
+    unverified : bool
+        install although hardsynth verify does not pass the suite: AMLB executes whatever code and
+        commands are in it
 
     Examples
     --------
     $ hardsynth install hard --dry-run
     """
     check_suite_folder(suite)
+    if not unverified:
+        check_verified(suite, "installation")
     from amlb_ext.suite.layout import holds_forecasts
 
     if holds_forecasts(suite):

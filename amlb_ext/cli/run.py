@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.verify import verify_folder
+from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.checked_call import CountOrNone
-from amlb_ext.core.errors import RunError
 from amlb_ext.core.paths import check_suite_folder
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def run(
     from amlb_ext.runner import run_benchmarks
 
     if not unverified:
-        _check_verified(userdir)
+        check_verified(userdir, "run")
     series = _load_series(userdir)
     extra = list(extra)
     benchmarks = split_benchmarks(benchmark or _main_definition(userdir, series))
@@ -111,28 +109,6 @@ def run(
         for outcome in outcomes:
             print(outcome.summary())
     return 0 if is_ok else 1
-
-
-def _check_verified(userdir: Path) -> None:
-    """Raise where AMLB would execute what ``verify`` does not pass.
-
-    Raises
-    ------
-    RunError
-        It names the first problem.
-    """
-    from amlb_ext.suite.folder_faults import WARNING
-
-    # AMLB gets definitions that name the place where a suite of series stands now
-    findings = verify_folder(userdir, where_it_stands=False)
-    problems = [finding for finding in findings if not finding.startswith(WARNING)]
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise RunError(
-            f"{userdir} is not run, since hardsynth verify does not pass it: {problems[0]}{more}",
-            f"hardsynth verify {shlex.quote(str(userdir))} lists all; where you trust whatever "
-            "stands there: --unverified",
-        )
 
 
 def _load_series(userdir: Path) -> ForecastSuite | None:

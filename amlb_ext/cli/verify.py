@@ -12,7 +12,7 @@ from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
 
@@ -161,3 +161,32 @@ def _repair(
         root, RepairOptions(sources=tuple(sources), execution=execution, **options)
     )
     return repair.mended, list(repair.findings)
+
+
+def check_verified(root: Path, wanted: str) -> None:
+    """Raise where AMLB would execute what ``verify`` does not pass.
+
+    Parameters
+    ----------
+    root : Path
+    wanted : str
+        The command that asks.
+
+    Raises
+    ------
+    RunError
+        It names the first problem.
+    """
+    from amlb_ext.suite.folder_faults import WARNING
+
+    # AMLB gets definitions that name the place where a suite of series stands now
+    findings = verify_folder(root, where_it_stands=False)
+    problems = [finding for finding in findings if not finding.startswith(WARNING)]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise RunError(
+            f"no {wanted} of {root}, since hardsynth verify does not pass it: "
+            f"{problems[0]}{more}",
+            f"hardsynth verify {shlex.quote(str(root))} lists all; where you trust whatever "
+            "stands there: --unverified",
+        )
