@@ -223,7 +223,7 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
     assert sorted(every) == [0, 1, 2]
     assert sorted(first) == [0, 1]
     for fold in first:
-        assert first[fold]["key"] == every[fold]["key"]
+        assert first[fold].key == every[fold].key
 
 
 def test_more_folds_than_there_are_is_said(tmp_path, own_folds, capsys):

@@ -206,7 +206,7 @@ def make_side(
         fitted_on = models.encoder.inverse(models.Z)
         taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
     notes: tuple[Note, ...] = ()
-    if models.least_support is not None and models.config.agreement.filter:
+    if models.least_support is not None and models.config.search.operators.agreement:
         notes = (note_least_support(models.least_support, side),)
 
     # one stream per stage, keyed by the side as well

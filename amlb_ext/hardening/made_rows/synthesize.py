@@ -41,6 +41,9 @@ SAMPLING_ROUNDS = 4
 #: failures. From this round on they are repaired, so that they do not run out.
 REPAIRING_ROUND = 2
 
+#: Fewest rows that a model of a distribution learns from.
+FEWEST_ROWS = 11
+
 
 def sample_synthetic_rows(
     models: FoldModels,
@@ -93,15 +96,15 @@ def sample_synthetic_rows(
     if config.learn_from == "population" and not learns_population:
         notes.append(Note(kind="learnt from failures", side=side))
     # a model of a distribution needs more rows; "local" moves rows towards their neighbours
-    if len(Z) < config.min_rows and config.name != "local":
+    if len(Z) < FEWEST_ROWS and config.name != "local":
         note = Note(
             kind="few to learn from",
             side=side,
-            counts={"rows": len(Z), "least": config.min_rows},
+            counts={"rows": len(Z), "least": FEWEST_ROWS},
             words={"synthesizer": config.name},
         )
         notes.append(note)
-        config = config.model_copy(update={"name": "local"})
+        config = config.model_copy(update={"name": "local", "params": {}})
     rng = np.random.default_rng(seed)
     sampler: Sampler = _SynthesizerSampler(
         _fit_synthesizer(config, models, Z[:, learnt], y, learnt=learnt, rng=rng),
