@@ -32,7 +32,6 @@ from amlb_ext.cli import (
     score,
     show,
     study,
-    swarm,
     tasks,
     verify,
 )
@@ -64,7 +63,6 @@ COMMANDS = (
     publish,
     difficulty,
     study,
-    swarm,
     relations,
     reproduce,
     list_names,

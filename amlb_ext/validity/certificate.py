@@ -271,7 +271,11 @@ def _number_text(value: float | None) -> str:
 
 
 def decide_verdict(
-    measures: Sequence[Measure], notes: Sequence[str] = (), real_rows: int | None = None
+    measures: Sequence[Measure],
+    notes: Sequence[str] = (),
+    real_rows: int | None = None,
+    *,
+    is_searched: bool = False,
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
@@ -329,6 +333,11 @@ def decide_verdict(
         return "describe", (
             "There are no made rows, or too few candidates to compare them with real ones. "
             f"{_DECIDE}."
+        )
+    if is_searched:
+        return "describe", (
+            "A swarm searched for rows that models get wrong, so its rows rank no models, whatever "
+            f"they measure. {_DECIDE}."
         )
     # every measure that a ranking rests on was taken, and none has failed
     parts = _and(_part_of(order) for order in orders)
