@@ -44,7 +44,7 @@ LONGEST = (
     "pipeline/test_multi_output.py",
     "test_end_to_end.py",
     "test_readme.py",
-    "experiments/test_fidelity_run.py",
+    "studies/test_every_study.py",
     "pipeline/test_one_f.py",
     "runner/test_install.py",
     "faults/test_disk.py",

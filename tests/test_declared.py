@@ -7,12 +7,12 @@ from importlib import metadata
 from lowest_versions import ROOT, declared, pins
 
 #: Ours, and what is there only inside AMLB.
-OURS = {"amlb_ext", "amlb", "frameworks", "pipeline"}
+OURS = {"amlb_ext", "amlb", "benchmarks", "frameworks", "pipeline"}
 
 
 def imported():
     names = {}
-    for folder in ("amlb_ext", "frameworks"):
+    for folder in ("amlb_ext", "benchmarks", "frameworks"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):

@@ -28,7 +28,6 @@ FLOORS = {
     "swarm": 7,
     "comparison": 8,
     "difficulty": 8,
-    "experiments": 8,
     "tabarena": 8,
     "forecasting": 9,
     "gate": 9,
@@ -46,11 +45,8 @@ HEAVY = {
     "deap": {"hardening/search/deap_engine", "swarm/cma_search"},
     "skops": {"models/skops_files"},
     "matplotlib": {
-        "experiments/fidelity/plot",
         "report/still",
         "report/rank_bars",
-        "experiments/paper/figures",
-        "experiments/swarms/pictures",
         "estimate/plot",
         "comparison/plot",
         "comparison/result",
@@ -58,7 +54,7 @@ HEAVY = {
         "forecasting/result",
     },
     "shtab": {"cli/completion"},
-    "jinja2": {"report/page", "experiments/page", "comparison/page"},
+    "jinja2": {"report/page", "comparison/page"},
     "scikit_posthocs": set(),
     "statsmodels": set(),
     "sdv": {"synthesizers/sdv"},
@@ -110,6 +106,10 @@ def test_imports_point_down(all_imports):
         if parts[1] != here and FLOORS[parts[1]] >= FLOORS[here]:
             upward.append(f"{path.relative_to(PACKAGE)}:{line} imports {name}")
     assert upward == []
+
+
+def test_the_package_imports_no_measurement(all_imports):
+    assert not [path for path, name, _ in all_imports if name.startswith("benchmarks")]
 
 
 def test_heavy_packages_stay_in_their_place(all_imports):

@@ -27,11 +27,9 @@ from amlb_ext.cli import (
     publish,
     relations,
     report,
-    reproduce,
     run,
     score,
     show,
-    study,
     tasks,
     verify,
 )
@@ -62,9 +60,7 @@ COMMANDS = (
     install,
     publish,
     difficulty,
-    study,
     relations,
-    reproduce,
     list_names,
     completion,
 )

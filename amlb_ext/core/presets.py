@@ -59,39 +59,3 @@ PRESETS: dict[str, Layer] = {
         },
     },
 }
-
-#: Table 2 by data set and threshold: the differences from ``literal``. The "number of steps in GA"
-#: is read as the number of searches per bad point, since it rises where bad points are few, with
-#: one generation each, since more of them miss the first row of Table A1
-#: (``docs/evidence/readings.md``). In the toy data X_ga has at most 400 points: with more, X~ is
-#: closer to it than the paper prints.
-TABLE_2: dict[str, dict[float, Layer]] = {
-    "toy": {
-        0.1: {
-            "search": {"copies": 20, "max_rows": 400, "generations": 1},
-            "synthesizer": {"batch": 16, "epochs": 100, "latent": 64, "decoder": 32},
-        }
-    },
-    "regression": {
-        alpha: {
-            "search": {"copies": steps, "max_rows": 1000, "generations": 1},
-            "synthesizer": {"batch": batch, "epochs": epochs},
-        }
-        for alpha, steps, batch, epochs in (
-            (0.05, 5, 256, 200),
-            (0.1, 10, 128, 200),
-            (0.3, 20, 16, 100),
-        )
-    },
-    "classification": {
-        alpha: {
-            "search": {"copies": steps, "generations": 1},
-            "synthesizer": {"batch": batch, "epochs": epochs},
-        }
-        for alpha, steps, batch, epochs in (
-            (0.501, 8, 64, 100),
-            (0.502, 5, 128, 100),
-            (0.505, 3, 256, 200),
-        )
-    },
-}

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.config import SplitConfig
-from amlb_ext.experiments.swarms.populations import draw_task
 from amlb_ext.hardening.split import split_task
 from amlb_ext.swarm.arena import Arena
 from amlb_ext.swarm.initial import InitialSettings
 from amlb_ext.swarm.prepare import SwarmRequest, prepare_swarm
+from benchmarks.studies.swarms.populations import draw_task
 
 #: Particles, and rows of each, as ``hardsynth swarm`` has them.
 PARTICLES = 8

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.experiments.osyn.case import MINORITY, Case
-from amlb_ext.experiments.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
-from amlb_ext.experiments.osyn.tabular import TEXT, load_table
 from amlb_ext.stats.stratified_mean import stratified_interval
+from benchmarks.studies.files import load_uci
+from benchmarks.studies.osyn.case import MINORITY, Case
+from benchmarks.studies.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
 SLOW = {"SVM", "SVR"}
@@ -38,7 +38,7 @@ def labelled(classes, size, rng):
 
 
 def study(data, regression, folder, draws, models):
-    case = Case(load_table(data, folder), Choice(), 0, regression)
+    case = Case(load_uci(data, folder), Choice(), 0, regression)
     of = case.y[case.oracle]
     X = case.model_inputs(case.Z[case.oracle])
     names = [m for m in (REGRESSORS if regression else CLASSIFIERS) if m in models]
@@ -57,9 +57,7 @@ def study(data, regression, folder, draws, models):
                     binary=not regression,
                 )
                 held[r, j, i] = e.low <= lost[m].mean() <= e.high
-    print(
-        f"\n{TEXT[data]}, {'absolute error' if regression else '0-1'}, {draws} draws of S"
-    )
+    print(f"\n{data}, {'absolute error' if regression else '0-1'}, {draws} draws of S")
     print(
         f"{'model':<8}{'true':>8}"
         + "".join(f"{f'held at {v:.2g}':>18}" for v in LEVELS)

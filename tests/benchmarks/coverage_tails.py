@@ -26,8 +26,6 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.row_losses import row_loss
-from amlb_ext.experiments.fidelity.protocol import read_protocol
-from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
@@ -40,6 +38,8 @@ from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contra
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
+from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.tables import load_table
 
 SIZES = (300, 1000)
 SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000

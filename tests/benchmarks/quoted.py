@@ -3,7 +3,7 @@
     python tests/benchmarks/quoted.py [--data DIR] [--draws 1000]
 
 The rule (t from 100 rows and 25 g^2 on, g the skewness of the losses; Hall's from 200 rows and
-15 g^2 on; else betting) was chosen on the simulated populations of ``hardsynth study coverage``.
+15 g^2 on; else betting) was chosen on the simulated populations of ``benchmarks.studies coverage``.
 Here it is tried on others: squared errors of a good model (a true error of .0009 of the squared
 range) with noise from normal to heavy-tailed; and, with ``--data``, rows of BANK, ADULT and BIKE
 that a model was not fitted on *are* the population, drawn with replacement. Per population and n:
@@ -19,9 +19,6 @@ import numpy as np
 from scipy.stats import skew
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.experiments.osyn.case import Case
-from amlb_ext.experiments.osyn.choices import Choice
-from amlb_ext.experiments.osyn.tabular import load_table
 from amlb_ext.stats.bounded_loss import LOSSES, absolute_loss, squared_loss
 from amlb_ext.stats.bounded_mean import (
     betting_interval,
@@ -30,6 +27,9 @@ from amlb_ext.stats.bounded_mean import (
     interval_for_skewness,
     t_interval,
 )
+from benchmarks.studies.files import load_uci
+from benchmarks.studies.osyn.case import Case
+from benchmarks.studies.osyn.choices import Choice
 
 SIZES = (50, 100, 200, 500, 1000, 2000)
 
@@ -37,13 +37,13 @@ SIZES = (50, 100, 200, 500, 1000, 2000)
 def populations(folder):
     """Yield a name, a loss and the losses of all rows of a population."""
     for data in ("bank", "adult"):
-        case = Case(load_table(data, folder), Choice(), 0, False)
+        case = Case(load_uci(data, folder), Choice(), 0, False)
         X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(int)
         for model in ("LR", "RF", "GB"):
             f = case.fit_model(model).predict_proba(X)
             for loss in (LOSSES["brier"], LOSSES["log"]):
                 yield f"{data} {model} {loss.name}", loss, loss(y, f)
-    case = Case(load_table("bike", folder), Choice(), 0, True)
+    case = Case(load_uci("bike", folder), Choice(), 0, True)
     X, y = case.model_inputs(case.Z[case.oracle]), case.y[case.oracle].astype(float)
     for model in ("Ridge", "RFR"):
         f = np.clip(case.fit_model(model).predict(X), 0, 1)

@@ -30,8 +30,6 @@ from sklearn.metrics import roc_auc_score
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.task import Fold
-from amlb_ext.experiments.fidelity.protocol import read_protocol
-from amlb_ext.experiments.fidelity.tables import load_table
 from amlb_ext.hardening import weights
 from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -41,6 +39,8 @@ from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.validity import composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
+from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.tables import load_table
 
 PROTOCOL = Path("benchmarks/studies/composition.yaml")
 MOST_TRAINING_ROWS = 40_000

@@ -35,18 +35,18 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.rng import random_stream
-from amlb_ext.experiments.fidelity.draw import make_draw
-from amlb_ext.experiments.fidelity.made import (
+from amlb_ext.stats.order_agreement import order_agreement
+from amlb_ext.stats.ranking import kendall_tau, mean_z2
+from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
+from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.made import (
     calibrated_kappa,
     held_out_of,
     make_rows,
 )
-from amlb_ext.experiments.fidelity.protocol import read_protocol
-from amlb_ext.experiments.fidelity.sample import Sample
-from amlb_ext.experiments.fidelity.tables import load_table
-from amlb_ext.stats.order_agreement import order_agreement
-from amlb_ext.stats.ranking import kendall_tau, mean_z2
-from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
+from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.sample import Sample
+from benchmarks.studies.fidelity.tables import load_table
 
 STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
 SEEDS = {

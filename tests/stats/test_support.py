@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.experiments.five_gaussians import draw_rows
 from amlb_ext.stats.support import check_support
+from benchmarks.studies.five_gaussians import draw_rows
 
 
 def drawn(n: int, seed: int):

@@ -7,11 +7,11 @@ import pytest
 from small_swarms import SMALL
 
 from amlb_ext.core.config import SplitConfig
-from amlb_ext.experiments.swarms.populations import draw_task, is_interaction
 from amlb_ext.hardening.split import split_task
 from amlb_ext.swarm.baselines import draw_by_regret
 from amlb_ext.swarm.prepare import SwarmRequest, prepare_swarm
 from amlb_ext.swarm.search import make_plan, search_generators
+from benchmarks.studies.swarms.populations import draw_task, is_interaction
 
 # generators and teacher must be good here, so they take some seconds to fit
 pytestmark = pytest.mark.exhaustive

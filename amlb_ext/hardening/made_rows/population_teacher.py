@@ -4,7 +4,7 @@ A handful of failures tells little of where F fails. The training rows tell more
 resampled from *them*, and each gets a target drawn from the oracle T *given that F is bad
 there*; a row is kept with a chance in proportion to ``P_T(bad | x)``. Such rows carry what the
 best model of the data at hand expects of F's failures, its errors included: they rank, they give
-no interval. How well they rank is measured by ``hardsynth study fidelity``.
+no interval. How well they rank is measured by ``python -m benchmarks.studies fidelity``.
 
 Notation
 --------

@@ -1,0 +1,229 @@
+"""Simulated populations with a model trained once, whose true error is known.
+
+The rows of a population *are* the population: samples are drawn from them with replacement, so
+the mean loss over all of them is the true error exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from amlb_ext.core.rng import derive_int_seed, random_stream
+from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
+from amlb_ext.stats.surrogate import expected_loss
+from benchmarks.studies.five_gaussians import SHARES, draw_rows
+
+#: How far ``drifted`` and ``ppi_generated`` are off, in units of the features.
+SHIFT = -1.0
+#: Rows that the models are trained on, and those that a surrogate is.
+TRAIN, SURROGATE_TRAIN = 5_000, 20_000
+#: The shifted population has a fifth as many rows: no true error is measured on it.
+DRIFTED_PART = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """A population for one loss: losses and surrogates of all its rows.
+
+    Attributes
+    ----------
+    loss : BoundedLoss
+    losses, tau : ndarray of shape (M,)
+        The model's losses, and what the surrogate expects.
+    drifted, tau_drifted : ndarray of shape (M',)
+        The same on the shifted population.
+    """
+
+    loss: BoundedLoss
+    losses: np.ndarray
+    tau: np.ndarray
+    drifted: np.ndarray
+    tau_drifted: np.ndarray
+
+
+def _no_codes() -> np.ndarray:
+    return np.zeros(0, dtype=int)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Population:
+    """A simulated population with a model trained once; pools share their rows.
+
+    Attributes
+    ----------
+    name, model : str
+    pools : tuple of Pool
+    classes, classes_drifted : ndarray of shape (M,), (M',)
+        Codes; empty for regression.
+    priors : ndarray of shape (C,)
+        Those of the pool.
+    order : ndarray of shape (M,)
+        Rows of the pool, class by class.
+    """
+
+    name: str
+    model: str
+    pools: tuple[Pool, ...]
+    classes: np.ndarray = field(default_factory=_no_codes)
+    classes_drifted: np.ndarray = field(default_factory=_no_codes)
+    priors: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    order: np.ndarray = field(default_factory=_no_codes)
+
+
+def draw_waves(
+    n: int, rng: np.random.Generator, shift: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a regression with noise that grows with a feature: ``(n, 4)`` and ``(n,)``.
+
+    ``y = sin 2x_1 + x_2^2 / 4 + .3 (1 + |x_3|) e``, x uniform on [-3, 3], e standard normal;
+    ``shift`` is added to all features.
+
+    Examples
+    --------
+    >>> draw_waves(3, np.random.default_rng(0))[0].shape
+    (3, 4)
+    """
+    X = rng.uniform(-3, 3, (n, 4)) + shift
+    e = rng.standard_normal(n)
+    noise = 0.3 * (1 + np.abs(X[:, 2])) * e
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 4 + noise
+
+
+def _make_tree(size: int, seed: int) -> Population:
+    model = DecisionTreeClassifier(random_state=0)
+    return _make_mixture(
+        "tree",
+        model,
+        ("zero_one",),
+        size=size,
+        seed=seed,
+    )
+
+
+def _make_logistic(size: int, seed: int) -> Population:
+    model = LogisticRegression(max_iter=1000)
+    losses = ("zero_one", "brier", "log")
+    return _make_mixture(
+        "logistic",
+        model,
+        losses,
+        size=size,
+        seed=seed,
+    )
+
+
+def _make_mixture(
+    name: str, model: Any, loss_names: tuple[str, ...], *, size: int, seed: int
+) -> Population:
+    """Return the five Gaussians with a classifier trained on other rows of them."""
+    # one stream, so the order of the draws below is part of every number
+    rng = random_stream(seed, "coverage", "mixture")
+    # trained on rows of the same law that are not in the pool
+    model.fit(*draw_rows(TRAIN, rng))
+    X, y = draw_rows(size, rng)
+    X_drifted, y_drifted = draw_rows(size // DRIFTED_PART, rng, SHIFT)
+    X_other, y_other = draw_rows(SURROGATE_TRAIN, rng)
+
+    f = model.predict_proba(X)
+    f_drifted = model.predict_proba(X_drifted)
+    pools = []
+    for loss_name in loss_names:
+        loss = LOSSES[loss_name]
+        if name == "tree":
+            # its probabilities are 0 or 1: learn what to expect on other rows
+            other_losses = loss(y_other, model.predict_proba(X_other))
+            expect = _fit_surrogate(X_other, other_losses, seed)
+            tau, tau_drifted = expect(X), expect(X_drifted)
+        else:
+            tau, tau_drifted = expected_loss(loss, f), expected_loss(loss, f_drifted)
+        pool = Pool(
+            loss=loss,
+            losses=loss(y, f),
+            tau=tau,
+            drifted=loss(y_drifted, f_drifted),
+            tau_drifted=tau_drifted,
+        )
+        pools.append(pool)
+    return Population(
+        name="mixture",
+        model=name,
+        pools=tuple(pools),
+        classes=y,
+        classes_drifted=y_drifted,
+        priors=np.bincount(y, minlength=len(SHARES)) / size,
+        order=np.argsort(y, kind="stable"),
+    )
+
+
+def _make_boosting(size: int, seed: int) -> Population:
+    """Return the waves with a boosted regressor trained on other rows of them."""
+    rng = random_stream(seed, "coverage", "waves")
+    X_train, y_train = draw_waves(TRAIN, rng)
+    # the range of the losses is that of the targets seen, as for a user
+    low, high = float(y_train.min()), float(y_train.max())
+    model = HistGradientBoostingRegressor(early_stopping=False, random_state=0)
+    model.fit(X_train, y_train)
+
+    X, y = draw_waves(size, rng)
+    X_drifted, y_drifted = draw_waves(size // DRIFTED_PART, rng, SHIFT)
+    X_other, y_other = draw_waves(SURROGATE_TRAIN, rng)
+    f = model.predict(X)
+    f_drifted = model.predict(X_drifted)
+    f_other = model.predict(X_other)
+    pools = []
+    for loss in (squared_loss(low, high), absolute_loss(low, high)):
+        expect = _fit_surrogate(X_other, loss(y_other, f_other), seed)
+        pool = Pool(
+            loss=loss,
+            losses=loss(y, f),
+            tau=expect(X),
+            drifted=loss(y_drifted, f_drifted),
+            tau_drifted=expect(X_drifted),
+        )
+        pools.append(pool)
+    return Population(name="waves", model="boosting", pools=tuple(pools))
+
+
+def _fit_surrogate(
+    X: np.ndarray, losses: np.ndarray, seed: int
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a surrogate learnt on labelled rows that no draw holds."""
+    regressor = HistGradientBoostingRegressor(
+        max_leaf_nodes=31,
+        learning_rate=0.05,
+        early_stopping=False,
+        random_state=derive_int_seed(seed, "coverage", "surrogate"),
+    )
+    regressor.fit(X, losses)
+    return lambda rows: np.asarray(regressor.predict(rows))
+
+
+#: The populations by the model that is judged on them.
+MAKERS: dict[str, Callable[[int, int], Population]] = {
+    "tree": _make_tree,
+    "logistic": _make_logistic,
+    "boosting": _make_boosting,
+}
+
+
+@lru_cache(maxsize=1)
+def make_population(model: str, size: int, seed: int) -> Population:
+    """Return the population of a model; the last one is kept, as many designs draw from it.
+
+    Parameters
+    ----------
+    model : str
+        A key of :data:`MAKERS`.
+    size : int
+        Rows of the pool.
+    seed : int
+    """
+    return MAKERS[model](size, seed)

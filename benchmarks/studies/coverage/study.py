@@ -1,0 +1,426 @@
+"""How often intervals for the true error cover it, on populations where it is known.
+
+Notation
+--------
+pool : (M,) rows that *are* the population; rows are drawn from it with replacement, so that the
+    mean loss of the pool is the true error exactly
+S : (n,) labelled rows of one draw, by one of three designs
+    ``iid`` drawn at random · ``by_class`` a fixed number from each class, most from two hard
+    ones · ``drifted`` drawn at random from a shifted population, whose error is another one:
+    nothing is promised there
+theta : true error;  m_r, [L_r, U_r] : point and interval of draw r
+coverage = mean_r 1[L_r <= theta <= U_r] over the draws with an interval
+covered : the same over all draws; an estimator that refuses just where it would miss (no error
+    among few rows) has a flattering ``coverage``, and shows here what it left out
+
+Estimators: those of ``intervals`` from S alone; ``quoted``, which ``hardsynth estimate`` puts first
+for a loss other than 0-1 (``t``, ``hall`` or ``betting``, as the losses are skewed); ``ppi`` with
+unlabelled rows of the pool; ``ppi_generated`` with rows from a generator that is off by the same
+shift as ``drifted``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from amlb_ext.core.rng import draw_int_seed, random_stream
+from amlb_ext.stats import bounded_mean
+from amlb_ext.stats.error_estimate import ErrorEstimate
+from amlb_ext.stats.prediction_powered import prediction_powered_error
+from amlb_ext.stats.stratified_mean import stratified_interval
+from amlb_ext.stats.surrogate import Surrogate
+from benchmarks.studies.coverage.populations import (
+    Pool,
+    Population,
+    make_population,
+)
+from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study, flat_rows
+from benchmarks.studies.page import Part, Table
+
+#: Shares of the classes in ``by_class``: two that are hard get most rows.
+FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
+#: Rows without labels, and generated rows, of each draw.
+UNLABELLED = 5_000
+DESIGNS = ("iid", "by_class", "drifted")
+LABELS = ["population", "model", "loss", "design", "n", "level", "estimator"]
+NOTE = """Coverage (mean width) over the draws with an interval. An ! marks a coverage that does not
+hold: it is below the level less two standard errors of that many draws. -x%: share of draws without
+an interval, which do not count. On drifted rows no interval promises to hold."""
+
+FIGURES = [
+    "draws",
+    "coverage",
+    "coverage_se",
+    "width",
+    "bias",
+    "share_without",
+    "covered",
+    "holds",
+]
+
+#: Name of the loss, level, name of the estimator.
+_Key = tuple[str, float, str]
+
+
+class CoverageSettings(Settings):
+    """What the study of coverage may be told.
+
+    Attributes
+    ----------
+    draws : int
+        Labelled samples per population, design and n.
+    levels : tuple of float
+    n : tuple of int
+        Labelled rows.
+    seed : int
+        A draw depends on it, the population, the design, n and its number alone.
+    populations : tuple of str
+        By their models: ``tree`` and ``logistic`` on the mixture, ``boosting`` on a regression.
+    pool : int
+        Rows of the population.
+    bca_draws : int
+        The bootstrap and the betting interval, which are slow, see the first so many draws.
+    """
+
+    # a cell has all draws of a setting: each takes a millisecond
+    chooses: ClassVar[frozenset[str]] = frozenset({"n", "populations"})
+
+    draws: int = Field(1000, ge=1)
+    levels: tuple[float, ...] = (0.9, 0.95)
+    n: tuple[int, ...] = (50, 200, 500)
+    seed: int = Field(0, ge=0)
+    populations: tuple[Literal["tree", "logistic", "boosting"], ...] = (
+        "tree",
+        "logistic",
+        "boosting",
+    )
+    pool: int = Field(200_000, ge=100)
+    bca_draws: int = Field(100, ge=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One population, design and n, and what all of them share."""
+
+    model: str
+    design: str
+    n: int
+    shared: CoverageSettings
+
+
+def _plan(settings: CoverageSettings, _: Path | None) -> Plan:
+    cells = []
+    # population by population, so that each is made once
+    for model in settings.populations:
+        for design in DESIGNS:
+            # a regression has no classes to draw by
+            if design == "by_class" and model == "boosting":
+                continue
+            for n in settings.n:
+                setting = Setting(model=model, design=design, n=n, shared=settings)
+                cells.append(
+                    Cell(
+                        labels={"model": model, "design": design, "n": n},
+                        compute=cover,
+                        arguments=(setting,),
+                    )
+                )
+    return Plan(cells=cells)
+
+
+def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
+    """Return the coverage of every estimator, one table per setting."""
+    figures = rows.pivot_table(
+        index=LABELS, columns="figure", values="value", sort=False
+    ).reset_index()
+    # all answers may lack an interval
+    figures = figures.reindex(columns=[*LABELS, *FIGURES])
+    texts = [_coverage_text(row) for row in figures.itertuples()]
+    parts: list[Part] = [
+        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv")
+    ]
+    shown = figures.assign(text=texts, n="n = " + figures["n"])
+    for place, part in shown.groupby(
+        ["population", "model", "loss", "design", "level"], sort=False
+    ):
+        wide = part.pivot_table(
+            index="estimator", columns="n", values="text", aggfunc="first", sort=False
+        )
+        frame = wide.fillna("").reset_index()
+        parts.append(Table(heading=", ".join(place), frame=frame))
+    return parts
+
+
+def _coverage_text(row: Any) -> str:
+    """Return ``.951 (.0412)``, with marks; see :data:`NOTE`."""
+    if np.isnan(row.coverage):
+        return "no interval"
+    mark = "" if row.holds else "!"
+    # less than a draw in two thousand rounds to 0 %
+    without = f" -{row.share_without:.0%}" if row.share_without > 0.0005 else ""
+    return f"{row.coverage:.3f}{mark} ({row.width:.4f}){without}"
+
+
+def cover(cell: Setting) -> Rows:
+    """Return the figures of every estimator over all draws of one setting."""
+    # made once for all cells of a model that one process computes
+    shared = cell.shared
+    population = make_population(cell.model, shared.pool, shared.seed)
+    estimates: dict[_Key, list[ErrorEstimate]] = {}
+    for number in range(shared.draws):
+        # keyed by its number, so that more draws begin with the same ones
+        key = ("coverage", cell.model, cell.design, cell.n, number)
+        draw = _draw_rows(population, cell, random_stream(shared.seed, *key))
+        is_slow = number < shared.bca_draws
+        for pool in population.pools:
+            for level in shared.levels:
+                for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
+                    estimate_key = (pool.loss.name, level, estimate.name)
+                    estimates.setdefault(estimate_key, []).append(estimate)
+    return list(_answer_rows(population, estimates))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DrawnRows:
+    """Which rows of a population one draw has; positions, with repeats.
+
+    Attributes
+    ----------
+    cell : Cell
+    labelled : ndarray of shape (n,)
+        S: of the pool, or for ``drifted`` of the shifted population.
+    unlabelled : ndarray of shape (UNLABELLED,)
+        Of the pool.
+    generated : ndarray of shape (UNLABELLED,)
+        Of the shifted population, which stands for a generator that is off.
+    classes : ndarray of shape (n,)
+        Of S; empty for regression.
+    priors : ndarray of shape (C,)
+    interval_seed : int
+        Of the intervals that draw.
+    """
+
+    cell: Setting
+    labelled: np.ndarray
+    unlabelled: np.ndarray
+    generated: np.ndarray
+    classes: np.ndarray
+    priors: np.ndarray
+    interval_seed: int
+
+
+def _draw_rows(
+    population: Population, cell: Setting, rng: np.random.Generator
+) -> _DrawnRows:
+    # all pools of a population share their rows; the order of the draws decides every number
+    first_pool = population.pools[0]
+    n_pool = len(first_pool.losses)
+    n_drifted = len(first_pool.drifted)
+    codes = population.classes
+    if cell.design == "by_class":
+        labelled = _draw_by_class(population, cell.n, rng)
+    elif cell.design == "drifted":
+        labelled = rng.integers(0, n_drifted, cell.n)
+        codes = population.classes_drifted
+    else:
+        labelled = rng.integers(0, n_pool, cell.n)
+    return _DrawnRows(
+        cell=cell,
+        labelled=labelled,
+        unlabelled=rng.integers(0, n_pool, UNLABELLED),
+        generated=rng.integers(0, n_drifted, UNLABELLED),
+        classes=codes[labelled] if len(codes) else codes,
+        priors=population.priors,
+        interval_seed=draw_int_seed(rng),
+    )
+
+
+def _draw_by_class(
+    population: Population, n: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return positions of a fixed number of rows from each class."""
+    sizes = np.floor(n * FAVOUR).astype(int)
+    # what rounding left over goes to the first classes, one row each
+    sizes[: n - sizes.sum()] += 1
+    class_sizes = np.round(population.priors * len(population.order)).astype(int)
+    ends = np.cumsum(class_sizes)
+    starts = ends - class_sizes
+    positions = []
+    for start, end, size in zip(starts, ends, sizes, strict=True):
+        positions.append(rng.integers(start, end, size))
+    # positions in a pool that is sorted by class
+    return population.order[np.concatenate(positions)]
+
+
+def _estimate_error(
+    pool: Pool, draw: _DrawnRows, level: float, *, is_slow: bool
+) -> list[ErrorEstimate]:
+    """Return the answer of each estimator for one loss, on one draw.
+
+    Parameters
+    ----------
+    pool : Pool
+    draw : _DrawnRows
+    level : float
+    is_slow : bool
+        Include the estimators that take milliseconds.
+    """
+    bound = pool.loss.bound
+    is_drifted = draw.cell.design == "drifted"
+    losses = (pool.drifted if is_drifted else pool.losses)[draw.labelled]
+    if pool.loss.binary:
+        estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
+    else:
+        estimates = _estimate_bounded(
+            losses,
+            level,
+            draw=draw,
+            bound=bound,
+            is_slow=is_slow,
+        )
+    if len(draw.classes):
+        stratified = stratified_interval(
+            losses,
+            draw.classes,
+            draw.priors,
+            level,
+            bound=bound,
+            binary=pool.loss.binary,
+        )
+        estimates.append(stratified)
+
+    # the surrogate of S is that of the population S is from
+    tau = (pool.tau_drifted if is_drifted else pool.tau)[draw.labelled]
+    real = Surrogate(tau, pool.tau[draw.unlabelled], "given")
+    generated = Surrogate(tau, pool.tau_drifted[draw.generated], "given")
+    estimates.append(prediction_powered_error(losses, real, level, bound))
+    estimates.append(
+        prediction_powered_error(losses, generated, level, bound, generated=True)
+    )
+    return estimates
+
+
+def _estimate_binary(
+    losses: np.ndarray, level: float, *, draw: _DrawnRows, is_slow: bool
+) -> list[ErrorEstimate]:
+    """Return the intervals for a 0-1 loss from S alone."""
+    n_errors = int(losses.sum())
+    estimates = [
+        bounded_mean.wilson_interval(losses, level),
+        _clopper_pearson(n_errors, len(losses), level),
+        bounded_mean.t_interval(losses, level),
+    ]
+    if is_slow:
+        seed = draw.interval_seed
+        estimates.append(bounded_mean.bca_interval(losses, level, seed=seed))
+    estimates.append(bounded_mean.empirical_bernstein(losses, level))
+    return estimates
+
+
+def _estimate_bounded(
+    losses: np.ndarray,
+    level: float,
+    *,
+    draw: _DrawnRows,
+    bound: float,
+    is_slow: bool,
+) -> list[ErrorEstimate]:
+    """Return the intervals for a loss in [0, bound] from S alone."""
+    seed = draw.interval_seed
+    by_name = {"t": bounded_mean.t_interval(losses, level, bound)}
+    if is_slow:
+        by_name["bca"] = bounded_mean.bca_interval(losses, level, bound, seed=seed)
+    by_name["empirical_bernstein"] = bounded_mean.empirical_bernstein(
+        losses, level, bound
+    )
+    by_name["hall"] = bounded_mean.hall_interval(losses, level, bound)
+    estimates = list(by_name.values())
+
+    quoted_name = bounded_mean.interval_for_skewness(losses)
+    if is_slow or quoted_name == "betting":  # it takes milliseconds, too
+        by_name["betting"] = bounded_mean.betting_interval(
+            losses, level, bound, seed=seed
+        )
+    if is_slow:
+        estimates.append(by_name["betting"])
+    # rows drawn by class are quoted by the stratified interval, which has a row of its own
+    if draw.cell.design != "by_class":
+        estimates.append(replace(by_name[quoted_name], name="quoted"))
+    return estimates
+
+
+@cache
+def _clopper_pearson(errors: int, n: int, level: float) -> ErrorEstimate:
+    """Return the interval by its counts: draws share few of them, and each takes a root search."""
+    return bounded_mean.clopper_pearson(np.arange(n) < errors, level)
+
+
+def _answer_rows(
+    population: Population, estimates: dict[_Key, list[ErrorEstimate]]
+) -> Iterator[dict[str, Any]]:
+    # rows are drawn with replacement, so the pool's mean is the true error exactly
+    true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
+    for (loss, level, name), answers in estimates.items():
+        figures = _coverage_figures(answers, true_errors[loss], level)
+        labels = {"loss": loss, "level": level, "estimator": name}
+        yield from flat_rows(figures, "figure", population=population.name, **labels)
+
+
+def _coverage_figures(
+    answers: Sequence[ErrorEstimate], theta: float, level: float
+) -> dict[str, Any]:
+    """Return the figures of one estimator; see the module's notation."""
+    # a comparison with NaN is False, so a draw without an interval covers nothing
+    covers = [answer.low <= theta <= answer.high for answer in answers]
+    has_interval = [answer.has_interval for answer in answers]
+    n_intervals = sum(has_interval)
+    coverage = width = math.nan
+    if n_intervals:
+        coverage = float(np.mean(np.array(covers)[has_interval]))
+        widths = [answer.width for answer in answers if answer.has_interval]
+        width = float(np.mean(widths))
+    # an estimator may have a point and no interval, or a limit and no point
+    points = np.array([answer.point for answer in answers])
+    points = points[np.isfinite(points)]
+    # of the nominal level, by the number of draws: how far chance alone may fall below it
+    n_draws = max(n_intervals, 1)
+    level_se = np.sqrt(level * (1 - level) / n_draws)
+    return {
+        "draws": len(answers),
+        "coverage": coverage,
+        "coverage_se": float(np.sqrt(coverage * (1 - coverage) / n_draws)),
+        "width": width,
+        "bias": float(points.mean() - theta) if len(points) else math.nan,
+        "share_without": 1 - n_intervals / len(answers),
+        "covered": float(np.mean(covers)),
+        "holds": bool(coverage >= level - 2 * level_se),
+    }
+
+
+STUDIES = (
+    Study(
+        name="coverage",
+        title="How often the intervals of estimate hold, on populations whose error is known",
+        group="intervals",
+        settings=CoverageSettings(),
+        plan=_plan,
+        summarize=_summarize,
+        small={
+            "draws": 20,
+            "levels": (0.9,),
+            "n": (50,),
+            "populations": ("logistic", "boosting"),
+            "pool": 20_000,
+            "bca_draws": 2,
+        },
+    ),
+)

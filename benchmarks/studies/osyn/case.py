@@ -1,0 +1,228 @@
+"""One split of a data set: encoders, rows for the models, labelled rows, a generator.
+
+Notation
+--------
+Z : (n, d) encoded rows;  X : (n, q) what the models see;  M : (n, r) the space of the regions
+D_train, D_oracle : 30 % and 70 % of the rows (section 5.2.1);  S : K labelled rows of D_oracle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from amlb_ext.core.config import SynthesizerConfig
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.rng import derive_int_seed, random_stream
+from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.stats.bounded_loss import LOSSES
+from amlb_ext.synthesizers import make_synthesizer
+from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.models import fit_model
+
+#: Share of D_train, and of the minority among the labelled rows (300 : 200).
+TRAIN, MINORITY = 0.3, 0.4
+#: Of every random stream of these tables.
+SEED = 1
+
+
+class Case:
+    """A data set, split; the same arguments give the same split, rows and generator.
+
+    Parameters
+    ----------
+    task : Task
+    choice : Choice
+    repetition : int
+        NOTE[DIFF]: the paper repeats the draw of generated rows alone (its oracle losses have no
+        deviation); here a repetition has a split, labelled rows and a generator of its own, so
+        that the deviation is of all that chance decides.
+    regression : bool
+        Losses are absolute errors, targets scaled to 0..1; classes count as 0 and 1.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Class codes, or scaled targets.
+    has_classes : bool
+        Whether the data have classes, in regression on their codes too.
+    train, oracle : ndarray
+        Positions.
+    Z, Z_oracle, y_oracle : ndarray
+        Encoded rows, all and those of D_oracle, and the targets of these.
+    """
+
+    def __init__(
+        self, task: Task, choice: Choice, repetition: int, regression: bool
+    ) -> None:
+        self.task = task
+        self.choice = choice
+        self.regression = regression
+        self.key = (task.name, int(regression), repetition)
+        self.has_classes = task.kind.is_classification
+        target = TargetEncoder(task.kind, task.labels, task.target)
+        self.y = target.transform(task.target)
+        self.train, self.oracle = self._split_rows()
+        # the models know D_train alone; what categories there are is known of the table
+        self.encoder = Encoder(task.columns, known="table")
+        self.encoder.fit(task.features.iloc[self.train])
+        self.Z = fill_missing(self.encoder.transform(task.features))
+        self.Z_oracle = self.Z[self.oracle]
+        self.y_oracle = self.y[self.oracle]
+        self.n_classes = target.n_classes
+        self.loss = LOSSES["absolute" if regression else "zero_one"]
+
+    def stage_stream(self, stage: str, *more: str | int) -> np.random.Generator:
+        """Return the random stream of a stage."""
+        return random_stream(SEED, "osyn", *self.key, stage, *more)
+
+    def _split_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return 30 % and 70 % of the rows, of each class where there are any."""
+        strata = self.y if self.has_classes else np.zeros(len(self.y))
+        train = []
+        for label in np.unique(strata):
+            rng = self.stage_stream("split", int(label))
+            rows = rng.permutation(np.flatnonzero(strata == label))
+            n_train = max(1, round(TRAIN * len(rows)))
+            train.append(rows[:n_train])
+        chosen = np.sort(np.concatenate(train))
+        rest = np.setdiff1d(np.arange(len(self.y)), chosen)
+        return chosen, rest
+
+    def model_inputs(self, Z: np.ndarray) -> np.ndarray:
+        """Return X. Regressors see one-hot columns (Appendix C.1)."""
+        if self.regression or self.choice.encoding == "onehot":
+            return self.encoder.metric(Z)
+        # codes as they are, numbers in their own units: the encoder's scaling is undone
+        n_categorical = self.encoder.n_categorical_
+        codes = Z[:, :n_categorical]
+        numbers = Z[:, n_categorical:] * self.encoder.span_ + self.encoder.low_
+        return np.hstack([codes, numbers])
+
+    def region_inputs(self, Z: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
+        """Return M, in single precision.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d)
+        X : ndarray of shape (n, q), optional
+            What the models see of the same rows, where it is at hand.
+        """
+        if self.choice.space != "model":
+            return self.encoder.metric(Z).astype(np.float32)
+        if X is None:
+            X = self.model_inputs(Z)
+        return X.astype(np.float32)
+
+    def fit_model(self, name: str) -> Any:
+        """Return a model fitted on D_train."""
+        seed = derive_int_seed(SEED, "osyn", *self.key, "fit", name)
+        X = self.model_inputs(self.Z[self.train])
+        y = self.y[self.train]
+        return fit_model(name, X, y, seed, regression=self.regression)
+
+    def model_losses(self, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the losses of rows."""
+        # a regression on classes takes their codes as numbers
+        target = y.astype(float) if self.regression else y
+        return self.loss(target, model.predict(X))
+
+    def draw_labelled(self, first_losses: np.ndarray) -> np.ndarray:
+        """Return S, as positions.
+
+        Classes: three rows of the majority for two of the minority, in regression too ("the same
+        manner", Appendix C.1). BIKE: NOTE[DIFF] the paper says only F(S) ≫ F(D_oracle); a row's
+        chance grows with the rank of its loss.
+
+        Parameters
+        ----------
+        first_losses : ndarray
+            Losses of the first model on D_oracle; read for BIKE.
+
+        Raises
+        ------
+        ConfigError
+            Fewer rows than asked for.
+        """
+        rng = self.stage_stream("labelled")
+        size = self.choice.size
+        if self.has_classes:
+            labelled = self._draw_by_class(size, rng)
+        else:
+            labelled = self._draw_by_loss(first_losses, size, rng)
+        if len(labelled) < size:
+            raise ConfigError(
+                f"{self.task.name}: {len(labelled)} of {size} labelled rows",
+                "give a smaller size",
+            )
+        return np.sort(labelled)
+
+    def _draw_by_class(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        # three of the majority for two of the minority, whatever shares the data have
+        classes = self.y_oracle
+        counts = np.bincount(classes, minlength=self.n_classes)
+        is_minority = classes == int(np.argmin(counts))
+        n_minority = round(MINORITY * size)
+        # the minority is drawn first: the order is part of every number
+        minority = rng.permutation(self.oracle[is_minority])[:n_minority]
+        majority = rng.permutation(self.oracle[~is_minority])[: size - n_minority]
+        return np.concatenate([minority, majority])
+
+    def _draw_by_loss(
+        self, losses: np.ndarray, size: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        # ranks from 0 to 1, so that the units of the loss do not matter
+        rank = np.argsort(np.argsort(losses))
+        last_rank = max(1, len(losses) - 1)
+        weights = 1 + self.choice.bias * (rank / last_rank)
+        chances = weights / weights.sum()
+        n_drawn = min(size, len(losses))
+        return rng.choice(self.oracle, n_drawn, replace=False, p=chances)
+
+    @property
+    def class_shares(self) -> np.ndarray | None:
+        """Shares of the classes in D_oracle; None without classes."""
+        if not self.has_classes:
+            return None
+        codes = self.y_oracle.astype(int)
+        counts = np.bincount(codes, minlength=self.n_classes)
+        return counts / counts.sum()
+
+    def fit_generator(self) -> Generator:
+        """Return a generator fitted on D_oracle, as in the paper: it has seen the answer."""
+        config = SynthesizerConfig(
+            name=self.choice.generator, epochs=self.choice.epochs
+        )
+        synthesizer = make_synthesizer(config)
+        synthesizer.fit(
+            self.Z_oracle,
+            self.y_oracle,
+            cards=self.encoder.cards_,
+            n_classes=self.n_classes,
+            rng=self.stage_stream("generator"),
+        )
+        return Generator(self, synthesizer)
+
+
+class Generator:
+    """Rows of a fitted synthesizer, batch by batch."""
+
+    def __init__(self, case: Case, synthesizer: Any) -> None:
+        self.case = case
+        self.synthesizer = synthesizer
+
+    def sample_batches(
+        self, n: int, stage: str
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield encoded rows and targets; the same rows each time.
+
+        A million rows at once would not fit into memory, so they come in batches.
+        """
+        rng = self.case.stage_stream("sample", stage)
+        size = self.case.choice.batch
+        for start in range(0, n, size):
+            yield self.synthesizer.sample(min(size, n - start), rng)

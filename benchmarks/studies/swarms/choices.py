@@ -1,0 +1,137 @@
+"""What one may set in the tables of the swarm paper."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.swarm.objectives import parse_objective
+from amlb_ext.swarm.particles import check_generators
+from amlb_ext.swarm.takers import SEEN
+from benchmarks.studies.engine import Settings
+
+FormName = Literal["literal", "honest"]
+#: By the paper's letter, and with labels of a teacher on supported rows.
+FORMS: tuple[FormName, ...] = ("literal", "honest")
+#: Figure 5 of the paper: one objective dominates, with weights .6, .2 and .2.
+COMPOSITIONS = (
+    "difficult=.6,separate=.2,novel=.2",
+    "separate=.6,difficult=.2,novel=.2",
+    "novel=.6,difficult=.2,separate=.2",
+)
+#: Table 1, then figure 4, then figure 5.
+OBJECTIVES = (
+    "difficult",
+    "separate",
+    "novel",
+    "consistent",
+    "personalised",
+    *COMPOSITIONS,
+)
+#: Tables that need no file: four that come with scikit-learn, and a simulated one.
+EMBEDDED = ("digits", "breast_cancer", "titanic", "diabetes", "five_gaussians")
+#: Tables of a folder that the user names.
+FILES = ("adult", "bank", "bike", "letter", "kin8nm")
+#: Simulated tables of which the truth is known.
+KNOWN = ("five_gaussians", "interaction", "clusters", "friedman", "toy")
+
+
+def _read_words(value: Any) -> Any:
+    """Return words of text with spaces between: mixtures have commas."""
+    return value.split() if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_read_words)]
+
+
+class SwarmChoice(Settings):
+    """Settings; the paper's where it states any.
+
+    Attributes
+    ----------
+    draws : int
+    generators : int
+        N.
+    iterations : int
+        K of the particle swarm; N (1 + K) evaluations are everybody's budget.
+    evaluation_rows : int
+        Made rows of each evaluation, 0 for the preset's: 200 as in the paper, honest 300.
+    rows : int
+        Fresh rows on which every method is measured in the end.
+    most_rows : int
+        Rows of a table at most.
+    least_rows : int
+        That each of four roles gets, where a table has so many; else a quarter of its rows.
+    steps, base_steps : int
+        Gradient steps of a fine-tuning, and of the base.
+    takers : tuple of str
+    objectives : tuple of str
+        Of Table 1; empty for all.
+    tables : tuple of str
+        Some of the tables; empty for all five.
+    """
+
+    chooses: ClassVar[frozenset[str]] = frozenset({"draws", "tables"})
+
+    draws: int = Field(10, ge=0)
+    generators: int = 4
+    iterations: int = Field(30, ge=1)
+    evaluation_rows: int = Field(0, ge=0)
+    rows: int = Field(1000, ge=1)
+    most_rows: int = Field(6000, ge=1)
+    least_rows: int = Field(300, ge=1)
+    steps: int = Field(250, ge=1)
+    base_steps: int = Field(1000, ge=1)
+    takers: Words = SEEN
+    objectives: Words = ()
+    tables: Words = ()
+
+    @property
+    def budget(self) -> int:
+        """Evaluations that every search may spend."""
+        return self.generators * (1 + self.iterations)
+
+    @field_validator("generators")
+    @classmethod
+    def _check_generators(cls, generators: int) -> int:
+        check_generators(generators)
+        return generators
+
+    @field_validator("objectives")
+    @classmethod
+    def _check_objectives(cls, objectives: tuple[str, ...]) -> tuple[str, ...]:
+        for objective in objectives:
+            parse_objective(objective)
+        return objectives
+
+    @field_validator("tables")
+    @classmethod
+    def _check_tables(cls, tables: tuple[str, ...]) -> tuple[str, ...]:
+        known = dict.fromkeys([*EMBEDDED, *FILES, *KNOWN])
+        for name in tables:
+            if name not in known:
+                raise ConfigError(
+                    f"unknown table {name!r}", suggest_nearest(name, known)
+                )
+        return tables
+
+
+def tables_of(
+    data: tuple[str, ...], choice: SwarmChoice, takes_files: bool = False
+) -> list[str]:
+    """Return the names of the tables that are run, those of a folder where one is named.
+
+    Examples
+    --------
+    >>> tables_of(KNOWN, SwarmChoice(tables="toy digits"))
+    ['toy']
+    """
+    names = list(data)
+    if takes_files:
+        # a table that needs no file may be named beside those of the folder
+        names = [*FILES, *(name for name in choice.tables if name in EMBEDDED)]
+    if not choice.tables:
+        return names
+    return [name for name in names if name in choice.tables]

@@ -1,0 +1,142 @@
+"""All mixtures of three generators: with N = 3 the hull is a plane, so it can be drawn whole.
+
+The table is simulated, so that beside the objectives stands what the truth says of each mixture.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.task import Task
+from amlb_ext.swarm.arena import Arena
+from amlb_ext.swarm.labels import performance
+from amlb_ext.swarm.prepare import settle_arena
+from amlb_ext.swarm.search import search_generators
+from benchmarks.studies.engine import Rows, flat_rows
+from benchmarks.studies.swarms.choices import FORMS, SwarmChoice
+from benchmarks.studies.swarms.draw import prepare_draw
+from benchmarks.studies.swarms.methods import form_plan
+from benchmarks.studies.swarms.populations import TrueTeacher
+
+#: A plane has two free coefficients, the third is what is left of one.
+GENERATORS = 3
+#: Edges of the drawn square, and points along each.
+LOW, HIGH, POINTS = -1.5, 2.5, 17
+#: Rows of each point.
+POINT_ROWS = 300
+#: Points that are answered at once.
+BATCH = 32
+
+
+def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) -> Rows:
+    """Return a grid of coefficients with both objectives, support and the truth's excess.
+
+    Parameters
+    ----------
+    task : Task or None
+    name : str
+        Of a simulated table.
+    number : int
+    choice : SwarmChoice
+        ``generators`` is not read: it is three.
+
+    Returns
+    -------
+    list of dict
+        At each point of the grid both objectives, the share of supported rows, and excess, what
+        the best taker loses to the truth; for each form the points that the particle swarm
+        visited, and the one it reports.
+    """
+    choice = choice.model_copy(update={"generators": GENERATORS})
+    prepared, _ = prepare_draw(task, name, number, choice, user=False)
+    arenas = {
+        form: settle_arena(prepared.arena, form_plan(form, choice), {"difficult": 1.0})
+        for form in FORMS
+    }
+    truth = TrueTeacher(name, prepared.arena.encoder, prepared.arena.scale)
+    axis = np.linspace(LOW, HIGH, POINTS)
+    points = np.array([[c1, c2, 1 - c1 - c2] for c2 in axis for c1 in axis])
+    rows: Rows = []
+    for start in range(0, len(points), BATCH):
+        batch = points[start : start + BATCH]
+        values = {
+            form: arena.values(batch, n_rows=POINT_ROWS, stream="hull")
+            for form, arena in arenas.items()
+        }
+        known = _known_figures(arenas["honest"], truth, batch)
+        for position, (c1, c2, _) in enumerate(batch):
+            supported, excess = known[position]
+            figures = {"supported": supported, "excess": excess}
+            figures |= {str(form): float(values[form][position]) for form in FORMS}
+            rows += flat_rows(figures, "figure", c1=c1, c2=c2, form="")
+    for form, arena in arenas.items():
+        trace = search_generators(
+            arena, form_plan(form, choice), searches=("pso",), evaluations=choice.budget
+        )
+        for c1, c2, *_ in trace.points:
+            rows.append(
+                {"figure": "visited", "form": form, "c1": c1, "c2": c2, "value": 0}
+            )
+        c1, c2, *_ = trace.chosen
+        rows.append(
+            {
+                "figure": "reported",
+                "form": form,
+                "c1": c1,
+                "c2": c2,
+                "value": trace.reported,
+            }
+        )
+    return rows
+
+
+def summarize_hull(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what the grid says of each form's objective.
+
+    Returns
+    -------
+    DataFrame
+        ``reported`` by the particle swarm; over the grid ``truth``, the correlation of the
+        objective with the excess by the truth; ``soups`` and ``anywhere``, its largest value
+        inside the triangle and in the whole square.
+    """
+    grid = hull_grid(rows)
+    c1, c2 = (grid.index.get_level_values(name).astype(float) for name in ("c1", "c2"))
+    is_soup = (c1 >= 0) & (c2 >= 0) & (c1 + c2 <= 1)
+    lines = []
+    for form in FORMS:
+        told = rows[(rows["figure"] == "reported") & (rows["form"] == form)]
+        lines.append(
+            {
+                "objective": f"difficult, {form}",
+                "reported": told["value"].iloc[0],
+                "soups": grid.loc[is_soup, form].max(),
+                "anywhere": grid[form].max(),
+                "truth": grid[form].corr(grid["excess"]),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def hull_grid(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the figures of every point of the grid, in the order in which they were computed."""
+    return rows[rows["form"] == ""].pivot_table(
+        index=["c1", "c2"], columns="figure", values="value", sort=False
+    )
+
+
+def _known_figures(
+    arena: Arena, truth: TrueTeacher, batch: np.ndarray
+) -> list[tuple[float, float]]:
+    """Return of each mixture the share of supported rows, and the excess by the truth."""
+    figures = []
+    for c in batch:
+        # the same random numbers for every mixture
+        rng = np.random.default_rng(arena.seed)
+        made = arena.make_rows(c @ arena.space.initial, POINT_ROWS, rng)
+        t = truth.predict(made.Z)
+        excess = performance(arena.panel.predict(made.Z), "excess", y=made.y, t=t)
+        supported, _ = arena.guard.nearest(made.Z)
+        figures.append((float(supported.mean()), float(1 - excess.mean(axis=1).max())))
+    return figures

@@ -1,0 +1,170 @@
+"""Tables, the teacher and the expected contrasts of a study."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import ConfigError, DataError, SourceError
+from benchmarks.studies.fidelity import proposals
+from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.protocol import Protocol, Table, read_protocol
+from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
+from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.tables import load_table
+
+SIZES = {
+    "train": 150,
+    "labelled": [40, 80],
+    "unlabelled": 30,
+    "pool": 120,
+    "least_pool": 50,
+}
+PROTOCOL = Protocol.model_validate(
+    {"sizes": SIZES, "share": 0.2, "baselines": [{"model": "ridge"}]}
+)
+
+
+@pytest.fixture(scope="module", params=["diabetes", "breast_cancer"])
+def draw(request):
+    task = load_table(request.param, Table(source=f"bundled/{request.param}"), Path())
+    return make_draw(task, request.param, 0, PROTOCOL)
+
+
+def test_the_teacher_gives_a_distribution_for_every_row(draw):
+    points = draw.labelled
+    y, chance = draw.teacher.outcomes(points.Z, points.t)
+    np.testing.assert_array_equal(chance, points.chance)
+    assert y.shape == chance.shape
+    assert (chance > 0).all()
+    np.testing.assert_allclose(chance.sum(axis=1), 1)
+    if y.shape[1] == 2:
+        assert y[0].tolist() == [0, 1]
+        return
+    train = draw.prepared.train.y
+    assert y.min() >= train.min()
+    assert y.max() <= train.max()
+    assert (np.diff(y, axis=1) >= 0).all()
+    gap = (y * chance).sum(axis=1) - points.t
+    assert abs(gap.mean()) < 0.15 * train.std()
+    inside = (y[:, 0] <= draw.y) & (draw.y <= y[:, -1])
+    assert inside.mean() > 0.8
+
+
+@pytest.mark.parametrize("failures", [True, False])
+def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
+    points = draw.unlabelled.take_rows(np.arange(12))
+    tau, beta = expected_contrasts(draw, points, failures)
+    by_hand, mass = np.zeros_like(tau), np.zeros_like(beta)
+    for y, chance in zip(points.outcomes.T, points.chance.T, strict=True):
+        b = draw.is_bad(points, y) if failures else np.ones(len(points), dtype=bool)
+        by_hand += (chance * b)[:, None] * points.delta(y)
+        mass += chance * b
+    np.testing.assert_allclose(tau, by_hand, atol=1e-9 * np.abs(by_hand).max())
+    np.testing.assert_allclose(beta, mass)
+
+
+def test_the_parts_of_a_draw_are_as_declared(draw):
+    assert len(draw.labelled) == len(draw.y) == 80
+    assert len(draw.unlabelled) == 30
+    assert draw.facts["pool"] == 120
+    assert 0 < draw.facts["bad_share"] < 0.5
+    assert draw.names[-1] == "twin of F"
+    for reference in draw.references.values():
+        assert reference.shape == (len(draw.names),)
+
+
+def test_few_bad_is_the_mean_over_bad_rows(draw):
+    s = Sample(draw, np.arange(40, 80))
+    assert s.key == "n40_40"
+    np.testing.assert_array_equal(s.y, draw.y[40:])
+    answer = METHODS["few_bad"].function(s)
+    assert answer.rows == len(s.bad) > 0
+    np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
+
+
+def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
+    def fails(s):
+        raise DataError("too few rows", "give more")
+
+    def has_no_rows(s):
+        return None
+
+    monkeypatch.setitem(METHODS, "half", Method(fails, ""))
+    monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
+    s = Sample(draw, np.arange(40))
+    rows = pd.DataFrame(judge_methods(s, ["whole", "half", "weighted"]))
+    told = dict(rows.loc[rows["without"].notna(), ["method", "without"]].to_numpy())
+    assert set(rows["method"]) - set(told) == {"whole"}
+    assert told == {"half": "too few rows", "weighted": "no rows"}
+
+
+def test_streams_of_proposals_are_those_of_the_published_numbers():
+    declared = (
+        proposals.POPULATION,
+        proposals.POPULATION_VAE,
+        proposals.FAILURES,
+        proposals.SEARCHED,
+        proposals.NEIGHBOURHOODS,
+    )
+    assert [proposal.stream for proposal in declared] == [
+        "population",
+        "population_vae",
+        "failures",
+        "searched",
+        "neighbourhoods",
+    ]
+
+
+def test_a_table_that_is_too_small_is_refused():
+    task = load_table("wine", Table(source="bundled/wine"), Path())
+    with pytest.raises(DataError, match=r"wine has 178 rows; .* need 310 \(lower them"):
+        make_draw(task, "wine", 0, PROTOCOL)
+
+
+def test_columns_are_dropped_and_rows_thinned():
+    task = load_table(
+        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
+    )
+    names = [column.name for column in task.columns]
+    assert "bmi" not in names
+    assert list(task.features.columns) == names
+    assert len(task) == len(task.target) == len(task.row_ids) == 200
+    again = load_table(
+        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
+    )
+    assert again.content_hash == task.content_hash
+
+
+def test_a_missing_column_names_the_nearest():
+    with pytest.raises(
+        ConfigError, match=r"d has no column 'bmj' to drop .*did you mean 'bmi'"
+    ):
+        load_table("d", Table(source="bundled/diabetes", drop=("bmj",)), Path())
+
+
+def test_a_file_is_looked_for_in_the_folder(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 20, encoding="utf-8")
+    assert len(load_table("t", Table(source="t.csv", target="y"), tmp_path)) == 40
+    with pytest.raises(
+        SourceError, match=r"u: there is no file .*u\.csv \(name .* --data DIR\)"
+    ):
+        load_table("u", Table(source="u.csv"), tmp_path)
+
+
+def test_overlapping_seeds_are_refused(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "seeds: {exploratory: {first: 0, draws: 9}, confirmatory: {first: 8, draws: 2}}",
+        encoding="utf-8",
+    )
+    with pytest.raises(ConfigError, match="seeds overlap"):
+        read_protocol(path)
+
+
+def test_what_decides_a_draw(tmp_path):
+    declared = Protocol(contrasts=[{"method": "half", "against": "few_bad"}])
+    again = Protocol(methods=("few_bad", "half"), draws=3, phase="confirmatory")
+    assert declared.identity() == again.identity()
+    assert declared.identity() != Protocol(methods=("half",)).identity()

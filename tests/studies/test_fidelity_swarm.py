@@ -1,0 +1,105 @@
+"""A swarm searched for ranking fidelity: its protocol as declared, and one tiny draw."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_models import lighten
+
+from amlb_ext.core.task import Kind
+from amlb_ext.validity.candidates import candidate_zoo
+from benchmarks.studies.fidelity import swarm_proposal
+from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.protocol import (
+    FOLDER,
+    Protocol,
+    Table,
+    read_protocol,
+)
+from benchmarks.studies.fidelity.sample import Sample
+from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.tables import load_table
+
+ENTRY = {
+    "sizes": {
+        "train": 150,
+        "labelled": [60],
+        "unlabelled": 10,
+        "pool": 120,
+        "least_pool": 50,
+    },
+    "share": 0.2,
+    "baselines": [{"model": "ridge"}],
+    "methods": ["few_bad", "swarm", "swarm_start"],
+}
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """S of one draw of a bundled table, with generators that are hardly trained."""
+    settings = replace(
+        swarm_proposal.SETTINGS,
+        n_generators=3,
+        latent=4,
+        width=16,
+        steps=3,
+        base_steps=20,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        lighten(patch)
+        patch.setattr(swarm_proposal, "SETTINGS", settings)
+        patch.setattr(swarm_proposal, "ITERATIONS", 1)
+        patch.setattr(swarm_proposal, "FINALISTS", 2)
+        patch.setattr(swarm_proposal, "EVALUATION_ROWS", 60)
+        patch.setattr(swarm_proposal, "FINAL_ROWS", 60)
+        patch.setattr(swarm_proposal, "PROPOSED", 200)
+        task = load_table("diabetes", Table(source="bundled/diabetes"), Path())
+        draw = make_draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
+        yield Sample(draw, np.arange(60))
+
+
+def test_the_protocol_declares_its_contrasts_before_it_runs():
+    protocol = read_protocol(FOLDER / "few_rows_swarm.yaml")
+    assert len(protocol.tables) >= 8
+    assert len(protocol.seeds.confirmatory.values()) >= 20
+    assert max(protocol.sizes.labelled) <= 300
+    primary = {c.against for c in protocol.contrasts if c.primary}
+    assert primary == {"population", "few_bad", "half"}
+    assert set(protocol.used_methods()) <= set(METHODS)
+
+
+@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.MULTICLASS, Kind.REGRESSION])
+def test_no_taker_is_a_candidate(kind):
+    candidates = list(candidate_zoo(kind).values())
+    assert not any(
+        spec in candidates for spec in swarm_proposal.taker_specs(kind).values()
+    )
+
+
+def test_a_swarm_answers_as_every_method_does(sample):
+    rows = judge_methods(sample, ["few_bad", "swarm", "swarm_start"])
+    assert not any("without" in row for row in rows)
+    is_size = [
+        row for row in rows if (row["method"], row["figure"]) == ("swarm", "rows")
+    ]
+    assert all(row["value"] > len(sample.bad) for row in is_size)
+
+
+def test_the_search_stays_in_the_hull_and_repeats(sample):
+    space = swarm_proposal._generators(sample)
+    c = swarm_proposal.search_fidelity(sample, space)
+    assert c.sum() == pytest.approx(1)
+    parts = swarm_proposal._cross_fit_takers(sample)
+    assert len(parts) == swarm_proposal.PARTS
+
+    def final(*points):
+        batch = np.array(points)
+        return swarm_proposal._agreements(sample, space, batch, parts, 60, "final")
+
+    # the same point again is the same number: rows are keyed, not drawn anew
+    [value] = final(c)
+    assert -1 <= value <= 1
+    # and it does not depend on the mixtures that pass through the models beside it
+    corner = np.eye(space.n_generators)[0]
+    assert final(corner, c) == pytest.approx([*final(corner), value])
