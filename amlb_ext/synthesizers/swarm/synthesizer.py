@@ -220,9 +220,7 @@ class Swarm(VAE):
             ask=ask,
             guard=guard,
             labels=self.labels,
-            objective=MixedObjective(
-                dict.fromkeys(self.objective, 1.0), self.labels
-            ),
+            objective=MixedObjective(dict.fromkeys(self.objective, 1.0), self.labels),
             real=s[:, : guard.rows],
             variance=variance,
             n_rows=EVALUATION_ROWS[self.labels],
