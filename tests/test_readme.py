@@ -33,7 +33,8 @@ def test_every_block_is_of_a_known_kind():
 
 
 def test_console_commands_parse():
-    from amlb_ext.cli.main import build_parser
+    from amlb_ext.cli.commands import all_commands
+    from amlb_ext.cli.parse import parse
 
     lines = [
         line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()
@@ -42,7 +43,7 @@ def test_console_commands_parse():
     ours = [words[1:] for words in commands if words[0] == "hardsynth"]
     assert len(ours) >= 3
     for words in ours:
-        build_parser().parse_args(words)
+        parse(all_commands(), words)
 
 
 def test_bash_and_python_blocks_run(tmp_path, monkeypatch, capsys):

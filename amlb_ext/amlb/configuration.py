@@ -35,7 +35,7 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
     ----------
     options : SourceConfig
         ``amlb`` (else the environment's ``AMLB_HOME``), ``userdir`` (else AMLB's default),
-        ``inputdir`` (else ``input_dir`` of the user's ``config.yaml``, else AMLB's default).
+        ``{input}`` is ``input_dir`` of the user's ``config.yaml``, else AMLB's default.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
 
     Examples
     --------
-    >>> resolve_directories(SourceConfig(amlb="/a", userdir="/u", inputdir="/i"))
-    {'user': '/u', 'root': '/a', 'input': '/i'}
+    >>> resolve_directories(SourceConfig(amlb="/a", userdir="/u"))["user"]
+    '/u'
     """
     user = expand_path(options.userdir or OWN_USER_DIRECTORY)
     directories = {"user": str(user)}
@@ -53,7 +53,7 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
     if root:
         directories["root"] = str(expand_path(root))
     configured = _read_optional_config(user).get("input_dir")
-    input_text = str(options.inputdir or configured or OWN_INPUT_DIRECTORY)
+    input_text = str(configured or OWN_INPUT_DIRECTORY)
     # The last one, as its text may hold {user} and {root}.
     input_path = expand_path(substitute_directories(input_text, directories))
     directories["input"] = str(input_path)

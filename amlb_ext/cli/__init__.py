@@ -1,9 +1,10 @@
-"""The command line: flags derived from the configuration, and wiring only.
+"""The command line: a command is a function with a docstring.
 
-``main`` the entry point · ``flags`` settings as flags, and flags that commands share · ``display``
-what is printed · ``terminal`` the streams it is printed to · one module for each command, with
-``add_parser``, which adds its flags, and ``run_command``. Nothing heavy is imported before a
-command runs, so ``hardsynth --help`` answers at once.
+``main`` the entry point, ``parse`` from words to a command and its arguments, ``help`` the text of
+``--help`` · ``command`` how a function becomes a command, ``signatures`` what a function declares,
+``values`` what words mean, ``settings`` settings as flags, ``terminal`` the streams · ``commands``
+lists the modules of the commands. Nothing heavy is imported before a command runs, so ``hardsynth
+--help`` answers at once.
 """
 
 from amlb_ext.cli.main import main

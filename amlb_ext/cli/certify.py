@@ -1,92 +1,162 @@
-"""``hardsynth certify``: what each task of a suite may be used for."""
+"""``hardsynth certify``: what each task of a suite may be used for. ``show``: as it is stored."""
 
 from __future__ import annotations
 
-import argparse
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from amlb_ext.cli.command import Jobs, Seed, Suite, command
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.flags import add_jobs_flag, add_output_flags, add_trust_flag, is_quiet
-from amlb_ext.cli.numbers import SEED, whole_number
+from amlb_ext.core.checked_call import Count
+from amlb_ext.core.errors import SuiteError, suggest_nearest
 from amlb_ext.core.paths import check_suite_folder
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "certify",
-        help="measure what each task may be used for",
-        examples="hardsynth certify hard --size full",
-        description="Measure each task of a suite and store its certificate: what the task may be "
-        "used for (to rank models, to describe failures, or for stress tests only), and the "
-        "numbers behind that verdict.",
-    )
-    parser.add_suite(metavar="DIR", help="the suite's folder")
-    parser.add_argument(
-        "--size",
-        choices=("quick", "full"),
-        default="quick",
-        help="how many candidate models to measure with (default: quick)",
-    )
-    parser.add_argument(
-        "--refits",
-        type=whole_number(1),
-        default=5,
-        metavar="N",
-        help="how many times to fit F again (default: 5)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=SEED,
-        metavar="N",
-        help="random seed (default: the suite's own)",
-    )
-    parser.add_argument(
-        "--candidate",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="short name or import path of a candidate, instead of the built-in ones; repeat the "
-        "flag for several",
-    )
-    parser.add_argument(
-        "--unlabelled",
-        action="append",
-        default=[],
-        metavar="[TASK=]FILE",
-        help="file of real rows without labels, which make intervals narrower; repeat the flag "
-        "for several tasks",
-    )
-    add_trust_flag(parser)
-    add_jobs_flag(parser)
-    add_output_flags(parser)
-    parser.set_defaults(run_command=run_command)
+@command(group="benchmark")
+def show(
+    suite: Suite,
+    *,
+    task: Sequence[str] = (),
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Print a suite's stored certificates.
+
+    Print what each task of a suite may be used for and the numbers behind that verdict, as
+    'generate' or 'certify' stored them. Nothing is measured.
+
+    Parameters
+    ----------
+    task : TASK
+        show this task only
+
+    Examples
+    --------
+    $ hardsynth show hard --task toy
+    """
+    check_suite_folder(suite)
+    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.validity import certificates_to_json
+
+    are_series = holds_forecasts(suite)
+    find = _stored_of_series if are_series else _stored_of_tables
+    shown, missing = find(suite, task)
+    if json:
+        print_json(certificates_to_json(shown))
+    elif not quiet:
+        texts = [certificate.text() for certificate in shown]
+        if are_series:
+            from amlb_ext.forecasting.wording import of_windows
+
+            texts = [of_windows(text) for text in texts]
+        print("\n".join(texts))
+        for name in missing:
+            print(f"{name}: no certificate is stored; 'hardsynth certify' measures it")
+    return 0
 
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Certify every task of a suite; see :func:`amlb_ext.validity.certify_suite`."""
-    check_suite_folder(Path(arguments.suite))
+def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Return the stored certificates of tasks, and the names of tasks without one."""
+    from amlb_ext.suite import SuiteFiles
+    from amlb_ext.validity import read_certificates
+
+    files = SuiteFiles.load(suite)
+    for task in tasks:
+        if task not in files.tasks:
+            raise SuiteError(
+                f"{suite} has no task {task!r}", suggest_nearest(task, files.tasks)
+            )
+    stored = read_certificates(files)
+    wanted = tasks or list(files.tasks)
+    missing = [task for task in wanted if task not in stored]
+    if len(missing) == len(wanted):
+        raise SuiteError(
+            f"{suite} has no stored certificate of {', '.join(missing)}",
+            f"measure them: hardsynth certify {shlex.quote(str(suite))}",
+        )
+    return [stored[task] for task in wanted if task in stored], missing
+
+
+def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Return the stored certificates of forecasting tasks, of which none is without."""
+    from amlb_ext.forecasting.stored_certificates import read_certificates
+    from amlb_ext.forecasting.suite_files import ForecastSuite
+
+    stored = read_certificates(ForecastSuite.load(suite))
+    if not stored:
+        raise SuiteError(
+            f"{suite} was written without certificates",
+            "generate it again without --certificate none",
+        )
+    for task in tasks:
+        if task not in stored:
+            raise SuiteError(
+                f"{suite} has no certificate of {task!r}",
+                suggest_nearest(task, list(stored)),
+            )
+    return [stored[task] for task in tasks or stored], []
+
+
+@command(group="benchmark")
+def certify(
+    suite: Suite,
+    *,
+    size: Literal["quick", "full"] = "quick",
+    refits: Count = 5,
+    seed: Seed | None = None,
+    candidate: Sequence[str] = (),
+    unlabelled: Sequence[str] = (),
+    trust_suite: bool = False,
+    jobs: Jobs = 0,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Measure what each task may be used for.
+
+    Measure each task of a suite and store its certificate: what the task may be used for (to rank
+    models, to describe failures, or for stress tests only), and the numbers behind that verdict.
+
+    Parameters
+    ----------
+    size : str
+        how many candidate models to measure with
+    refits : int
+        how many times to fit F again
+    seed : int
+        random seed (default: the suite's own)
+    candidate : MODEL
+        short name or import path of a candidate, instead of the built-in ones
+    unlabelled : [TASK=]FILE
+        file of real rows without labels, which make intervals narrower; repeat the flag for several
+        tasks
+
+    Examples
+    --------
+    $ hardsynth certify hard --size full
+    """
+    check_suite_folder(suite)
     from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity import certificates_to_json, certify_suite
     from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
-    # They tell which task each file of unlabelled rows is for.
-    tasks = list(SuiteFiles.load(arguments.suite).tasks)
+    # they tell which task each file of unlabelled rows is for
+    tasks = list(SuiteFiles.load(suite).tasks)
     certificates = certify_suite(
-        Path(arguments.suite),
-        arguments.jobs,
-        size=arguments.size,
-        refits=arguments.refits,
-        seed=arguments.seed,
-        candidates=tuple(arguments.candidate),
+        suite,
+        jobs,
+        size=size,
+        refits=refits,
+        seed=seed,
+        candidates=candidate,
         reuse=False,  # a user who asks for certificates wants them measured
-        quiet=is_quiet(arguments),
-        unlabelled=assign_unlabelled_files(arguments.unlabelled, tasks),
-        trusted=arguments.trust_suite,
+        quiet=quiet or json,
+        unlabelled=assign_unlabelled_files(unlabelled, tasks),
+        trusted=trust_suite,
     )
-    if arguments.json:
+    if json:
         print_json(certificates_to_json(certificates))
-    elif not arguments.quiet:
+    elif not quiet:
         print("\n".join(certificate.text() for certificate in certificates))
     return 0

@@ -2,59 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from typing import Literal
 
-from amlb_ext.cli.parser import Parser
-from amlb_ext.core.errors import ConfigError
-
-#: What stands for a path in a help text, and what a shell completes there.
-_FILES = ("FILE", "TABLE", "DATA", "MODEL", "SOURCE", "[NAME=]FILE")
-_FOLDERS = ("DIR", "FOLDER", "OUT", "USERDIR")
-#: Where the script belongs, by shell.
-_SHELLS = ("bash", "zsh", "tcsh")
+from amlb_ext.cli.command import COMMANDS, command
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "completion",
-        help="print a script for completion in your shell",
-        description="Print a script that lets your shell complete commands, flags and paths. The "
-        "shell reads it when it starts.",
-        examples="hardsynth completion bash > "
-        "~/.local/share/bash-completion/completions/hardsynth\n"
-        "hardsynth completion zsh > ~/.zfunc/_hardsynth",
-    )
-    parser.add_argument("shell", metavar="SHELL", help=" or ".join(_SHELLS))
-    parser.set_defaults(run_command=run_command)
+@command(group="research")
+def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
+    """Print a script for completion in your shell.
 
+    The script lets your shell complete commands, flags and paths. The shell reads it when it
+    starts.
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Print the script of a shell."""
-    import shtab
+    Parameters
+    ----------
+    shell : SHELL
+        bash, zsh or fish
 
-    # imported here: the parser of all commands has this command, too
-    from amlb_ext.cli.main import build_parser
+    Examples
+    --------
+    $ hardsynth completion bash > ~/.local/share/bash-completion/completions/hardsynth
+    $ hardsynth completion zsh > ~/.zfunc/_hardsynth
+    """
+    from cyclopts import App
 
-    if arguments.shell not in _SHELLS:
-        raise ConfigError(
-            f"no completion for {arguments.shell!r}", f"name {' or '.join(_SHELLS)}"
-        )
-    parser = build_parser()
-    _mark_paths(parser)
-    print(shtab.complete(parser, arguments.shell), end="")
+    app = App(name="hardsynth", help_flags=("--help", "--help-all"))
+    for one in COMMANDS.values():
+        one.add_to(app, for_completion=True)
+    print(app.generate_completion(shell=shell), end="")
     return 0
-
-
-def _mark_paths(parser: Parser) -> None:
-    """Tell which arguments are paths, by what stands for their value in the help."""
-    import shtab
-
-    for action in parser._actions:
-        if action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in _FOLDERS:
-            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-    for subparser in parser.subparsers().values():
-        _mark_paths(subparser)

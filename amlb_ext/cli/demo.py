@@ -6,15 +6,15 @@ log, so that a first look shows one screen.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import shlex
 import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from amlb_ext.cli.command import command
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import ConfigError, RunError
@@ -30,40 +30,34 @@ _CONTROLS = ("HardsynthBaseline", "HardsynthNull")
 _LOG = "demo.log"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "demo",
-        help="a first look: three tasks, from data to an answer, in a minute",
-        description="Make three small tasks from bundled data, check them, score two candidates "
-        "against a linear model F, run the AutoML Benchmark where it can be had, and write the "
-        "report. About a minute of work on two cores; every command is shown. Without AMLB in "
-        "the cache its first set-up takes some minutes more, which --no-amlb avoids.",
-        examples="hardsynth demo\nhardsynth demo --no-amlb -o my_demo",
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        metavar="DIR",
-        default="hardsynth_demo",
-        help="folder to write to (default: hardsynth_demo)",
-    )
-    parser.add_argument(
-        "--no-amlb",
-        action="store_true",
-        help="leave the AutoML Benchmark out",
-    )
-    parser.add_argument(
-        "--amlb",
-        metavar="DIR",
-        help="AMLB checkout (default: $AMLB_HOME, or else a new clone)",
-    )
-    parser.set_defaults(run_command=run_command)
+@command(group="daily")
+def demo(
+    *,
+    out: Path = Path("hardsynth_demo"),
+    no_amlb: bool = False,
+    amlb: str | None = None,
+) -> int:
+    """Take a first look: three tasks, from data to an answer, in a minute.
 
+    Make three small tasks from bundled data, check them, score two candidates against a linear
+    model F, run the AutoML Benchmark where it can be had, and write the report. About a minute of
+    work on two cores; every command is shown. Without AMLB in the cache its first set-up takes some
+    minutes more, which --no-amlb avoids.
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Run the commands one after another, and print what came of them."""
-    out = Path(arguments.out)
+    Parameters
+    ----------
+    out : DIR
+        folder to write to
+    no_amlb : bool
+        leave the AutoML Benchmark out
+    amlb : DIR
+        AMLB checkout (default: $AMLB_HOME, or else a new clone)
+
+    Examples
+    --------
+    $ hardsynth demo
+    $ hardsynth demo --no-amlb -o my_demo
+    """
     _prepare_folder(out)
     print(
         f"hardsynth demo: about a minute of work on two cores, in {out}\n"
@@ -95,8 +89,8 @@ def run_command(arguments: argparse.Namespace) -> int:
             "(boosting) and forest",
             ["score", suite, "-r", results],
         )
-        if not arguments.no_amlb:
-            _run_amlb(steps, suite, results, arguments.amlb)
+        if not no_amlb:
+            _run_amlb(steps, suite, results, amlb)
         steps.run("write the report", ["report", suite, "-r", results], accepted=(0, 1))
     print(f"\ndone in {time.monotonic() - began:.0f} s; all output: {out / _LOG}")
     print(f"report: {out / 'suite' / 'hardsynth' / 'report.html'}\n")

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.flags import add_output_flags
 from amlb_ext.core.presets import PRESETS
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "list",
-        help="list sources, baselines, rules, synthesizers and presets",
-        examples="hardsynth list",
-        description="List the sources, baselines, rules, synthesizers and presets that other "
-        "commands accept by name.",
-    )
-    add_output_flags(parser)
-    parser.set_defaults(run_command=run_command)
+@command(group="research", name="list")
+def list_names(*, quiet: bool = False, json: bool = False) -> int:
+    """List sources, baselines, rules, synthesizers and presets.
 
+    List what other commands accept by name.
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Print what can be named on the command line."""
+    Examples
+    --------
+    $ hardsynth list
+    """
     names = _collect_names()
-    if arguments.json:
+    if json:
         print_json(names)
         return 0
     for title, descriptions in names.items():

@@ -11,85 +11,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from amlb_ext.cli import (
-    certify,
-    compare,
-    completion,
-    demo,
-    difficulty,
-    estimate,
-    export,
-    gate,
-    generate,
-    harden,
-    install,
-    list_names,
-    publish,
-    relations,
-    report,
-    run,
-    score,
-    show,
-    tasks,
-    verify,
-)
-from amlb_ext.cli.parser import Parser
+from amlb_ext.cli.commands import all_commands
+from amlb_ext.cli.help import command_help, overview
+from amlb_ext.cli.parse import parse
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.memory import use_one_allocator
 from amlb_ext.core.version import __version__
 
-#: One module for each command, in the order of ``hardsynth --help``. Its ``add_parser(commands)``
-#: adds the command's parser and sets ``run_command``, the function that runs it. The other wings
-#: are imported by that function, so that ``--help`` answers at once.
-COMMANDS = (
-    demo,
-    compare,
-    generate,
-    harden,
-    tasks,
-    run,
-    show,
-    certify,
-    report,
-    gate,
-    score,
-    verify,
-    estimate,
-    export,
-    install,
-    publish,
-    difficulty,
-    relations,
-    list_names,
-    completion,
-)
-
-EXAMPLES = """
-hardsynth demo                                       a first look, in a minute
-hardsynth compare new.csv --target y --baseline F.skops --candidate new=new.skops
-                                                     models of your own, on your rows
-hardsynth generate -o hard                           the bundled tasks, no network
-hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
-hardsynth generate data.csv --target price -o hard   a table of your own
-hardsynth harden validation -o hard                  a hard twin of an AMLB benchmark
-hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
-hardsynth install hard                               add the suite to your AMLB configuration
-"""
-
-
-def build_parser() -> Parser:
-    """Return the argument parser of all commands."""
-    top = Parser(
-        prog="hardsynth",
-        description="Model-aware hard benchmarks for the AutoML Benchmark (AMLB).",
-        examples=EXAMPLES,
-    )
-    top.add_argument("--version", action="version", version=f"hardsynth {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in COMMANDS:
-        module.add_parser(commands)
-    return top
+_HELP = {"-h", "--help", "--help-all"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,21 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch_command(words: list[str]) -> int:
     """Parse the command line, run its command, and report expected errors."""
-    extra: list[str] = []
-    if "--" in words:
-        # split here: argparse would hand what follows to the positional arguments
-        separator = words.index("--")
-        extra = words[separator + 1 :]
-        words = words[:separator]
     try:
         check_words(words)
-        parser = build_parser()
-        arguments, unknown = parser.parse_known_args(words)
-        if unknown:
-            parser.refuse_unknown(unknown, arguments.command)
-        arguments.extra = extra
-        arguments.words = words
-        return int(arguments.run_command(arguments))
+        text = _text_asked_for(words)
+        if text:
+            print(text, end="")
+            return 0
+        command, arguments = parse(all_commands(), words)
+        return command.run(arguments)
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2
@@ -133,3 +56,18 @@ def _dispatch_command(words: list[str]) -> int:
         hint = "the same command continues where this one stopped"
         print(f"\nhardsynth: interrupted; {hint}", file=sys.stderr)
         return 130
+
+
+def _text_asked_for(words: Sequence[str]) -> str:
+    """Return the help or the version, if a command line asks for one."""
+    if list(words) == ["--version"]:
+        return f"hardsynth {__version__}\n"
+    # what follows "--" is for another program
+    own = words[: words.index("--")] if "--" in words else words
+    asked = _HELP & set(own)
+    if not asked:
+        return ""
+    commands = all_commands()
+    if own[0] not in commands:
+        return overview(commands.values()) if own[0] in _HELP else ""
+    return command_help(commands[own[0]], everything="--help-all" in asked)

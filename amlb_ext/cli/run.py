@@ -2,173 +2,157 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.flags import add_output_flags, is_quiet
-from amlb_ext.cli.numbers import whole_number
-from amlb_ext.cli.series_suites import load_series_suite, runnable_definitions
-from amlb_ext.core.errors import RunError
+from amlb_ext.cli.verify import check_verified
+from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.paths import check_suite_folder
 
-
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "run",
-        help="run the AutoML Benchmark on a suite",
-        examples="hardsynth run RandomForest -u hard -r results",
-        description="Find or install AMLB, run a framework on the suite, and list the jobs that "
-        "have no score. AMLB executes code that stands in the suite, so a suite that hardsynth "
-        "verify does not pass is not run. Everything after -- is passed to runbenchmark.py "
-        "unchanged. Exit status 1: at least one job has no score.",
-    )
-    parser.add_argument(
-        "framework",
-        metavar="FRAMEWORK",
-        help="name of the framework, as runbenchmark.py takes it",
-    )
-    parser.add_argument(
-        "constraint",
-        metavar="CONSTRAINT",
-        nargs="?",
-        help="a constraint of AMLB or of the suite (default: test)",
-    )
-    parser.add_argument(
-        "-u", "--userdir", required=True, metavar="DIR", help="the suite's folder"
-    )
-    parser.add_argument(
-        "-b",
-        "--benchmark",
-        metavar="NAME",
-        help="benchmark definition to run (default: the suite's main definition), or several, "
-        "ONE+TWO, which are run one after another, what they share once",
-    )
-    parser.add_argument(
-        "-t",
-        "--task",
-        action="append",
-        default=[],
-        metavar="TASK",
-        help="run this task only; repeat the flag for several",
-    )
-    parser.add_argument(
-        "-f",
-        "--fold",
-        action="append",
-        default=[],
-        type=whole_number(0),
-        metavar="FOLD",
-        help="run this fold only; repeat the flag for several",
-    )
-    parser.add_argument(
-        "-r",
-        "--results",
-        metavar="DIR",
-        default="results",
-        help="folder for the results of AMLB, its option -o (default: results)",
-    )
-    parser.add_argument(
-        "--amlb",
-        metavar="DIR",
-        help="AMLB checkout (default: $AMLB_HOME, or else a new clone)",
-    )
-    parser.add_argument(
-        "--python",
-        metavar="FILE",
-        help="Python interpreter with the requirements of AMLB installed",
-    )
-    parser.add_argument(
-        "--unverified",
-        action="store_true",
-        help="run although hardsynth verify does not pass the folder: whatever code and commands "
-        "are in it are executed",
-    )
-    add_output_flags(parser)
-    parser.set_defaults(run_command=run_command)
+if TYPE_CHECKING:
+    from amlb_ext.forecasting.suite_files import ForecastSuite
 
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Run AMLB on a suite; see :func:`amlb_ext.runner.run_benchmarks`."""
-    userdir = Path(arguments.userdir)
+@command(group="benchmark")
+def run(
+    framework: str,
+    constraint: str | None = None,
+    *,
+    userdir: Path,
+    benchmark: str | None = None,
+    task: Sequence[str] = (),
+    fold: Sequence[CountOrNone] = (),
+    results: Path = Path("results"),
+    amlb: str | None = None,
+    python: str | None = None,
+    unverified: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+    extra: Sequence[str] = (),
+) -> int:
+    """Run the AutoML Benchmark on a suite.
+
+    Find or install AMLB, run a framework on the suite, and list the jobs that have no score. AMLB
+    executes code that stands in the suite, so a suite that hardsynth verify does not pass is not
+    run. Everything after -- is passed to runbenchmark.py unchanged. Exit status 1: at least one job
+    has no score.
+
+    Parameters
+    ----------
+    framework : FRAMEWORK
+        name of the framework, as runbenchmark.py takes it
+    constraint : CONSTRAINT
+        a constraint of AMLB or of the suite (default: test)
+    userdir : DIR
+        the suite's folder
+    benchmark : NAME
+        benchmark definition to run (default: the suite's main definition), or several, ONE+TWO,
+        which are run one after another, what they share once
+    task : TASK
+        run this task only
+    fold : FOLD
+        run this fold only
+    results : DIR
+        folder for the results of AMLB, its option -o
+    amlb : DIR
+        AMLB checkout (default: $AMLB_HOME, or else a new clone)
+    python : FILE
+        the Python interpreter with the requirements of AMLB installed
+    unverified : bool
+        run although hardsynth verify does not pass the folder: whatever code and commands are in it
+        are executed
+
+    Examples
+    --------
+    $ hardsynth run RandomForest -u hard -r results
+    """
     # an export, which has no manifest, has AMLB's configuration
     if not (userdir / "config.yaml").is_file():
         check_suite_folder(userdir)
-    from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.runner import run_benchmarks
-    from amlb_ext.suite import SuiteFiles
-    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
 
-    if not arguments.unverified:
-        _check_verified(userdir)
-    extra = list(arguments.extra)
-    series = load_series_suite(userdir)
-    # An export has no manifest to load a suite from, but a record that names its definition.
-    benchmark = (
-        arguments.benchmark
-        or (series and series.name)
-        or exported_suite_name(userdir)
-        or (read_task_folder(userdir).name if is_task_folder(userdir) else "")
-        or SuiteFiles.load(userdir).manifest.name
-    )
-    benchmarks = split_benchmarks(benchmark)
+    if not unverified:
+        check_verified(userdir, "run")
+    series = _load_series(userdir)
+    extra = list(extra)
+    benchmarks = split_benchmarks(benchmark or _main_definition(userdir, series))
     if series is not None:
-        results = Path(arguments.results).absolute()
-        benchmarks = runnable_definitions(series, benchmarks, results)
+        absolute = results.absolute()
+        benchmarks = _runnable_definitions(series, benchmarks, absolute)
         # AMLB keeps the splits of series by the task's name alone, wherever the file stands
         if not {"-i", "--indir"} & set(extra):
-            extra += ["-i", str(results / "input")]
+            extra += ["-i", str(absolute / "input")]
     outcomes = run_benchmarks(
-        arguments.framework,
+        framework,
         benchmarks,
-        arguments.constraint,
+        constraint,
         userdir=userdir,
-        outdir=Path(arguments.results),
-        tasks=tuple(arguments.task),
-        folds=tuple(arguments.fold),
-        amlb=arguments.amlb,
-        python=arguments.python,
+        outdir=results,
+        tasks=tuple(task),
+        folds=tuple(fold),
+        amlb=amlb,
+        python=python,
         extra=tuple(extra),
-        quiet=is_quiet(arguments),
+        quiet=quiet or json,
     )
     is_ok = all(outcome.ok for outcome in outcomes)
-    if arguments.json:
+    if json:
         entries = [_outcome_entry(outcome) for outcome in outcomes]
         print_json(entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok})
-    # With --quiet, too: jobs without a score are errors.
-    elif not arguments.quiet or not is_ok:
+    # with --quiet, too: jobs without a score are errors
+    elif not quiet or not is_ok:
         for outcome in outcomes:
             print(outcome.summary())
     return 0 if is_ok else 1
 
 
-def _check_verified(userdir: Path) -> None:
-    """Raise where AMLB would execute what ``verify`` does not pass.
+def _load_series(userdir: Path) -> ForecastSuite | None:
+    """Return the suite of forecasting tasks in a folder; None where it holds none."""
+    from amlb_ext.suite.layout import holds_forecasts
 
-    Raises
-    ------
-    RunError
-        It names the first problem.
+    if not holds_forecasts(userdir):
+        return None
+    from amlb_ext.forecasting.suite_files import ForecastSuite
+
+    return ForecastSuite.load(userdir)
+
+
+def _main_definition(userdir: Path, series: ForecastSuite | None) -> str:
+    """Return the definition that a folder has before all others."""
+    from amlb_ext.publish.export.folder import exported_suite_name
+    from amlb_ext.suite import SuiteFiles
+    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
+
+    if series is not None:
+        return series.name
+    # an export has no manifest to load a suite from, but a record that names its definition
+    if exported := exported_suite_name(userdir):
+        return exported
+    if is_task_folder(userdir):
+        return read_task_folder(userdir).name
+    return SuiteFiles.load(userdir).manifest.name
+
+
+def _runnable_definitions(
+    suite: ForecastSuite, benchmarks: Sequence[str], results: Path
+) -> list[str]:
+    """Return definitions that AMLB can run where the suite stands now.
+
+    Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
     """
-    from amlb_ext.cli.verify import verify_folder
-    from amlb_ext.suite.folder_faults import WARNING
+    from amlb_ext.forecasting.suite_verify import follow_move, runnable_definition
 
-    problems = []
-    # AMLB gets definitions that name the place where a suite of series stands now
-    for finding in verify_folder(userdir, where_it_stands=False):
-        if not finding.startswith(WARNING):
-            problems.append(finding)
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise RunError(
-            f"{userdir} is not run, since hardsynth verify does not pass it: {problems[0]}{more}",
-            f"hardsynth verify {shlex.quote(str(userdir))} lists all; where you trust whatever "
-            "stands there: --unverified",
+    if written := follow_move(suite):
+        print(
+            f"{suite.layout.root.name} was moved: {', '.join(written)} name its new place",
+            file=sys.stderr,
         )
+    return [runnable_definition(suite, name, results) for name in benchmarks]
 
 
 def split_benchmarks(benchmark: str) -> list[str]:

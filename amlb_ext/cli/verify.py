@@ -2,106 +2,94 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.flags import (
-    add_jobs_flag,
-    add_output_flags,
-    add_setting_flags,
-    add_trust_flag,
-    is_quiet,
-    layer_from,
-)
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the parser of all commands."""
-    parser = commands.add_parser(
-        "verify",
-        help="check a suite, or repair it",
-        examples="hardsynth verify hard\n"
-        "hardsynth verify hard --repair --source data/prices.csv",
-        description="Check every checksum and AMLB's rules for loading data, without AMLB. With "
-        "--repair, restore what is missing or changed from the suite's own sources and settings, "
-        "keep everything else, and check the suite once more. A repair that cannot restore the "
-        "same bytes is refused and changes nothing. Files that are not part of the suite stay. "
-        "Exit status 1: the suite has a problem.",
-    )
-    parser.add_suite(metavar="DIR", help="the suite's folder")
-    parser.add_argument(
-        "--repair", action="store_true", help="restore missing or changed files"
-    )
-    parser.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        metavar="SPEC",
-        help="with --repair: present place of a source of the suite, whose name must be the same; "
-        "repeat the flag for several",
-    )
-    parser.add_argument(
-        "--trust-pickle",
-        action="store_true",
-        help="with --repair: load F from a pickle; a pickle can run any code, so use this for your "
-        "own only",
-    )
-    add_trust_flag(parser)
-    add_jobs_flag(parser)
-    add_output_flags(parser)
-    add_setting_flags(parser, only_stage="source")
-    parser.show_first(
-        {
-            "the suite": ("suite",),
-            "repair": ("--repair", "--source", "--trust-suite", "--trust-pickle"),
-            "run and output": ("--jobs", "-q", "--json"),
-        }
-    )
-    parser.set_defaults(run_command=run_command)
+@command(
+    group="benchmark",
+    settings="source",
+    everyday={
+        "the suite": ("suite",),
+        "repair": ("repair", "source", "trust_suite", "trust_pickle"),
+        "run and output": ("jobs", "quiet", "json"),
+    },
+)
+def verify(
+    suite: Suite,
+    *,
+    repair: bool = False,
+    source: Sequence[str] = (),
+    trust_pickle: bool = False,
+    trust_suite: bool = False,
+    jobs: Jobs = 0,
+    quiet: bool = False,
+    json: bool = False,
+    settings: dict[str, Any],
+) -> int:
+    """Check a suite, or repair it.
 
+    Check every checksum and AMLB's rules for loading data, without AMLB. With --repair, restore
+    what is missing or changed from the suite's own sources and settings, keep everything else, and
+    check the suite once more. A repair that cannot restore the same bytes is refused and changes
+    nothing. Files that are not part of the suite stay. Exit status 1: the suite has a problem.
 
-def run_command(arguments: argparse.Namespace) -> int:
-    """Check a suite of any kind, and repair it on request."""
-    root = Path(arguments.suite)
-    if not is_export_folder(root):
-        check_suite_folder(root)
+    Parameters
+    ----------
+    repair : bool
+        restore missing or changed files
+    source : SPEC
+        with --repair: present place of a source of the suite, whose name must be the same
+    trust_pickle : bool
+        with --repair: load F from a pickle; a pickle can run any code, so use this for your own
+        only
+
+    Examples
+    --------
+    $ hardsynth verify hard
+    $ hardsynth verify hard --repair --source data/prices.csv
+    """
+    if not is_export_folder(suite):
+        check_suite_folder(suite)
     from amlb_ext.suite.folder_faults import WARNING
 
-    layer = layer_from(arguments)
-    mended: tuple[str, ...] = ()
-    if arguments.repair:
-        mended, findings = _repair(arguments, layer)
-    elif arguments.source or layer:
+    mended: Sequence[str] = ()
+    if repair:
+        options = build_config(settings).source
+        trusted = {"trust_pickle": trust_pickle, "trust_suite": trust_suite}
+        mended, findings = _repair(
+            suite, source, options=options, workers=jobs, quiet=quiet or json, **trusted
+        )
+    elif source or settings:
         raise ConfigError(
             "a source was named, but verify reads sources only with --repair",
-            f"hardsynth verify {shlex.quote(arguments.suite)} --repair --source SPEC",
+            f"hardsynth verify {shlex.quote(str(suite))} --repair --source SPEC",
         )
     else:
-        findings = verify_folder(root)
+        findings = verify_folder(suite)
     warnings = [finding for finding in findings if finding.startswith(WARNING)]
     problems = [finding for finding in findings if not finding.startswith(WARNING)]
-    if arguments.json:
-        entry: dict[str, Any] = {
-            "suite": arguments.suite,
-            "problems": problems,
-            "warnings": warnings,
-        }
-        if arguments.repair:
-            entry["mended"] = list(mended)
-        print_json(entry)
-    else:
-        _print_findings(arguments, mended, findings)
-        if not problems and not arguments.quiet:
-            suite = shlex.quote(arguments.suite)
-            print(f"{suite}: checksums, provenance and AMLB's rules hold")
+    if json:
+        entry = {"suite": suite, "problems": problems, "warnings": warnings}
+        print_json({**entry, "mended": list(mended)} if repair else entry)
+        return 1 if problems else 0
+    if not quiet:
+        for path in mended:
+            print(f"{path} was made again.")
+    for finding in findings:
+        print(escape_controls(finding), file=sys.stderr if quiet else sys.stdout)
+    if not (problems or quiet):
+        print(f"{shlex.quote(str(suite))}: checksums, provenance and AMLB's rules hold")
     return 1 if problems else 0
 
 
@@ -144,58 +132,61 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
 
 
 def _repair(
-    arguments: argparse.Namespace, layer: dict[str, Any]
-) -> tuple[tuple[str, ...], list[str]]:
+    root: Path, sources: Sequence[str], *, workers: int, **options: Any
+) -> tuple[Sequence[str], list[str]]:
     """Return the files that were restored, and what is wrong with the folder after that."""
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.task_folder import is_task_folder
 
-    root = Path(arguments.suite)
     if is_task_folder(root) or is_export_folder(root):
         raise ConfigError(
             f"{root} is a folder of tasks or an export, which is not repaired but written again",
             "hardsynth tasks weird or hardsynth export, with the flags it was written with",
         )
-    if not holds_forecasts(root):
-        return _repair_suite(arguments, layer)
-    if arguments.source:
-        raise ConfigError(
-            "forecasting tasks are not made again from a source",
-            "run hardsynth generate again; --repair puts paths right",
-        )
-    from amlb_ext.forecasting.suite_verify import repair_forecasts
+    if holds_forecasts(root):
+        if sources:
+            raise ConfigError(
+                "forecasting tasks are not made again from a source",
+                "run hardsynth generate again; --repair puts paths right",
+            )
+        from amlb_ext.forecasting.suite_verify import repair_forecasts
 
-    mended = repair_forecasts(root)
-    return tuple(mended), verify_folder(root)
-
-
-def _repair_suite(
-    arguments: argparse.Namespace, layer: dict[str, Any]
-) -> tuple[tuple[str, ...], list[str]]:
-    """Return the files that were restored, and what is wrong with the suite after that."""
-    # Verifying needs neither of these, and starts sooner without them.
+        return repair_forecasts(root), verify_folder(root)
+    # verifying needs neither of these, and starts sooner without them
     from amlb_ext.core.parallel import Execution
     from amlb_ext.pipeline import RepairOptions, repair_suite
 
-    options = RepairOptions(
-        sources=tuple(arguments.source),
-        options=build_config(layer).source,
-        execution=Execution(workers=arguments.jobs),
-        quiet=is_quiet(arguments),
-        trust_pickle=arguments.trust_pickle,
-        trust_suite=arguments.trust_suite,
+    execution = Execution(workers=workers)
+    repair = repair_suite(
+        root, RepairOptions(sources=tuple(sources), execution=execution, **options)
     )
-    repair = repair_suite(Path(arguments.suite), options)
     return repair.mended, list(repair.findings)
 
 
-def _print_findings(
-    arguments: argparse.Namespace, mended: tuple[str, ...], findings: list[str]
-) -> None:
-    """Print what was restored and what is wrong; with ``--quiet`` errors only."""
-    if not arguments.quiet:
-        for path in mended:
-            print(f"{path} was made again.")
-    stream = sys.stderr if arguments.quiet else sys.stdout
-    for finding in findings:
-        print(escape_controls(finding), file=stream)
+def check_verified(root: Path, wanted: str) -> None:
+    """Raise where AMLB would execute what ``verify`` does not pass.
+
+    Parameters
+    ----------
+    root : Path
+    wanted : str
+        The command that asks.
+
+    Raises
+    ------
+    RunError
+        It names the first problem.
+    """
+    from amlb_ext.suite.folder_faults import WARNING
+
+    # AMLB gets definitions that name the place where a suite of series stands now
+    findings = verify_folder(root, where_it_stands=False)
+    problems = [finding for finding in findings if not finding.startswith(WARNING)]
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise RunError(
+            f"no {wanted} of {root}, since hardsynth verify does not pass it: "
+            f"{problems[0]}{more}",
+            f"hardsynth verify {shlex.quote(str(root))} lists all; where you trust whatever "
+            "stands there: --unverified",
+        )

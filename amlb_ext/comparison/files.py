@@ -1,18 +1,23 @@
-"""Models, predictions and labelled tables from files, for the command line."""
+"""Models compared on a labelled table, all of them in files."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from amlb_ext.comparison.compare import compare_labelled, hardness_config
 from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.core.config import SourceConfig, SplitConfig
+from amlb_ext.comparison.result import ModelComparison
+from amlb_ext.core.checked_call import Level, Seed, checked_call
+from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.row_order import (
     OrderedTable,
@@ -23,10 +28,127 @@ from amlb_ext.core.row_order import (
 from amlb_ext.core.task import Reading
 from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.columns import columns_of_model
+from amlb_ext.models.files import read_model
 from amlb_ext.models.predictions import join_by_shared_columns
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
-from amlb_ext.sources.reading import ColumnReading, TableReading, describe_reading
+from amlb_ext.sources.reading import (
+    ColumnReading,
+    TableReading,
+    describe_reading,
+    reading_text,
+)
+
+
+@checked_call
+def compare_files(
+    table: Path,
+    target: str,
+    baseline: str,
+    candidates: Mapping[str, str],
+    *,
+    train: Path | None = None,
+    rule: str = "auto",
+    alpha: float | None = None,
+    kind: Literal["regression", "classification"] | None = None,
+    refits: Annotated[int, Field(ge=2)] = 5,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    trust_pickle: bool = False,
+    config: GenerateConfig | None = None,
+    quiet: bool = True,
+) -> ModelComparison:
+    """Compare models on a table, as :func:`amlb_ext.comparison.compare.compare` does, from files.
+
+    Parameters
+    ----------
+    table : path
+        Labelled rows that no model has seen.
+    target : str
+        The column to predict.
+    baseline : str
+        The current model F: a fitted model (.skops, or .joblib and .pkl where trusted), its
+        predictions for the rows (.csv, .parquet, ...), or the address of a service.
+    candidates : mapping of str to str
+        The models that might replace it, or their predictions, by name.
+    train : path, optional
+        The rows that F was fitted on: F is fitted again on parts of them, as a control.
+    rule : RULE
+        Rule that calls a row bad: absolute, squared, band, wrong, quantile or reducible; for
+        series also mase or sql (default: auto, by the kind of the target).
+    alpha : float, optional
+        Threshold of the rule (default: the rule's usual threshold).
+    kind : str, optional
+        Kind of the target (default: the kind of F).
+    refits : int
+        How often F is fitted again.
+    level : float
+        Confidence level of the intervals.
+    seed : int
+        Random seed.
+    trust_pickle : bool
+        Load pickles, which run any code that is in them: only files that you made.
+    config : GenerateConfig, optional
+        How the columns are read (``source``), and what orders or groups the rows (``split``).
+    quiet : bool
+        Say nothing, on standard error, of how the table was read.
+
+    Returns
+    -------
+    ModelComparison
+
+    Raises
+    ------
+    HardsynthError
+        As :func:`amlb_ext.comparison.compare.compare`, or a file that cannot be read.
+    """
+    config = config or GenerateConfig()
+    hardness = hardness_config(rule, alpha)
+    options = config.source
+    labelled = read_labelled_table(table, target, options)
+    if kind is None and options.read_as.get(target) == "category":
+        kind = "classification"
+    files = {"F": baseline, **candidates}
+    models = {
+        name: join_predictions(
+            read_model(file, trust_pickle), labelled, Path(file).name
+        )
+        for name, file in files.items()
+    }
+    needed: set[str] = set()
+    for model in models.values():
+        needed.update(columns_of_model(model)[0] or ())
+    labelled, order = with_order(labelled, config.split, needed)
+    old, old_order = None, None
+    if train is not None:
+        old = read_labelled_table(train, target, options)
+        old, old_order = with_order(old, config.split, needed)
+    F = models.pop("F")
+    if not quiet:
+        reading = describe_table(labelled, model=F, kind=kind)
+        notes = (f"note: {note}" for note in labelled.notes)
+        print(reading_text([reading]), *notes, sep="\n", file=sys.stderr)
+    return compare_labelled(
+        F,
+        models,
+        labelled.features,
+        labelled.target,
+        train=None if old is None else (old.features, old.target),
+        kind=kind,
+        config=hardness,
+        null="auto",
+        refits=refits,
+        level=level,
+        seed=seed,
+        order=order,
+        train_order=old_order,
+        declared=labelled.declared,
+        about={
+            "F": Path(baseline).name,
+            "table": f"{table.name}, {len(labelled.target)} rows",
+        },
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ and may be given several times.
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,11 +127,6 @@ class SourceConfig(Stage):
     userdir: str | None = Field(
         None,
         description="AMLB user directory, which definitions call {user}",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    inputdir: str | None = Field(
-        None,
-        description="AMLB input directory, which definitions call {input}",
         json_schema_extra={"metavar": "DIR"},
     )
     cache_dir: str | None = Field(
@@ -294,48 +290,13 @@ class HardnessConfig(Stage):
     )
 
 
-class SearchConfig(Stage):
-    """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
+class Operators(Stage):
+    """How the search moves rows; each preset has its own."""
 
-    engine: Literal["batched", "deap"] = Field(
-        "batched",
-        description="implementation of the search: this package's own, or the library DEAP",
-    )
-    copies: int = Field(
-        5,
-        ge=0,
-        le=1000,
-        description="number of augmented rows to make from each bad row",
-    )
-    tries: int = Field(
-        5,
-        ge=1,
-        le=100,
-        description="largest number of searches for a bad row that lacks augmented rows",
-    )
-    max_rows: int = Field(
-        5000, ge=1, description="largest number of augmented rows in a fold"
-    )
-    population: int = Field(
-        20,
-        ge=2,
-        le=10000,
-        description="number of individuals in the search for an augmented row",
-    )
-    generations: int = Field(
-        10, ge=0, le=10000, description="number of generations of the search"
-    )
     fitness: Literal["error", "reducible"] = Field(
         "error",
         description="what the search increases: F's error on the label, or the difference between "
         "the oracle and F",
-    )
-    kappa: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="weight of the error in the fitness (default: calibrated in each fold on the "
-        "failures among the training rows)",
     )
     sigma2: float = Field(
         0.0002, ge=0, description="variance of the noise added to a regression target"
@@ -371,38 +332,62 @@ class SearchConfig(Stage):
     reapply: bool = Field(
         True, description="drop made rows on which F does not fail after all"
     )
-    chunk_rows: int = Field(
-        200_000,
+    agreement: bool = Field(
+        True,
+        description="drop made rows whose label the oracle contradicts, and more than it "
+        "contradicts the row that they were made from",
+    )
+
+
+class SearchConfig(Stage):
+    """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
+
+    engine: Literal["batched", "deap"] = Field(
+        "batched",
+        description="implementation of the search: this package's own, or the library DEAP",
+    )
+    copies: int = Field(
+        5,
+        ge=0,
+        le=1000,
+        description="number of augmented rows to make from each bad row",
+    )
+    tries: int = Field(
+        5,
         ge=1,
-        description="number of individuals that F predicts at once; never changes a result",
+        le=100,
+        description="largest number of searches for a bad row that lacks augmented rows",
+    )
+    max_rows: int = Field(
+        5000, ge=1, description="largest number of augmented rows in a fold"
+    )
+    population: int = Field(
+        20,
+        ge=2,
+        le=10000,
+        description="number of individuals in the search for an augmented row",
+    )
+    generations: int = Field(
+        10, ge=0, le=10000, description="number of generations of the search"
+    )
+    kappa: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="weight of the error in the fitness (default: calibrated in each fold on the "
+        "failures among the training rows)",
+    )
+    operators: Operators = Field(
+        default_factory=Operators,
+        description="how the search moves rows, as the preset has it; NAME=VALUE changes one, e.g. "
+        "flip=0.1,start=unique",
+        json_schema_extra={"metavar": "NAME=VALUE"},
     )
 
     @property
     def pressure(self) -> float:
         """Kappa as the search uses it; 0, which moves no row, if it is not calibrated yet."""
         return 0.0 if self.kappa is None else self.kappa
-
-
-class AgreementConfig(Stage):
-    """The agreement filter: a cross-fitted oracle checks the label that a row inherited."""
-
-    filter: bool = Field(
-        True,
-        description="drop rows whose label the oracle contradicts, and more than it contradicts "
-        "the row that they were made from",
-    )
-    tolerance: float = Field(
-        1.5,
-        gt=0,
-        description="regression: largest difference between oracle and label, in RMSEs of the "
-        "oracle",
-    )
-    min_probability: float = Field(
-        0.25,
-        ge=0,
-        le=1,
-        description="classification: smallest probability of the label under the oracle",
-    )
 
 
 class RelationsConfig(Stage):
@@ -495,24 +480,9 @@ class SynthesizerConfig(Stage):
         le=100_000,
         description="number of passes over the rows that the synthesizer learns from",
     )
-    latent: int = Field(32, ge=1, le=4096, description="number of latent dimensions")
-    hidden: int = Field(
-        16, ge=1, le=1024, description="vae_paper: number of convolution channels"
-    )
-    decoder: int = Field(
-        128,
-        ge=1,
-        le=8192,
-        description="width of the dense layers of vae, or of the projection of vae_paper",
-    )
-    batch: int = Field(
-        0, ge=0, description="batch size; 0 chooses 16 to 128 by the number of rows"
-    )
-    min_rows: int = Field(
-        11,
-        ge=2,
-        description="smallest number of rows to learn from; with fewer, the local synthesizer is "
-        "used",
+    params: dict[str, Any] = Field(
+        default_factory=dict,
+        description="more parameters of the synthesizer, e.g. latent=64,batch=128 of vae",
     )
     device: Literal["auto", "cpu"] = Field(
         "auto",
@@ -572,7 +542,6 @@ class GenerateConfig(Stage):
     baseline: BaselineConfig = Field(default_factory=BaselineConfig)
     hardness: HardnessConfig = Field(default_factory=HardnessConfig)
     search: SearchConfig = Field(default_factory=SearchConfig)
-    agreement: AgreementConfig = Field(default_factory=AgreementConfig)
     synthesizer: SynthesizerConfig = Field(default_factory=SynthesizerConfig)
     relations: RelationsConfig = Field(default_factory=RelationsConfig)
 
@@ -602,19 +571,25 @@ def build_config(*layers: dict[str, Any]) -> GenerateConfig:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown setting 'serch' (did you mean 'search'? known: \
-agreement, baseline, composition, hardness, name, preset, relations, search, seed, source, \
+baseline, composition, hardness, name, preset, relations, search, seed, source, \
 split, synthesizer, train_hard)
     """
-    user_settings: dict[str, Any] = {}
-    for layer in layers:
-        user_settings = _merge_layers(user_settings, layer)
+    user_settings = merge_layers(*layers)
     # The preset lies below all layers, whichever of them names it.
     preset = user_settings.get("preset", "faithful")
     if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(
             f"unknown preset {preset!r}", suggest_nearest(str(preset), PRESETS)
         )
-    settings = _merge_layers(PRESETS[preset], user_settings)
+    below = PRESETS[preset]
+    chosen = user_settings.get("synthesizer") or {}
+    if isinstance(chosen, dict) and "name" in chosen:
+        # what a preset gives to its own synthesizer says nothing to another
+        own = below.get("synthesizer", {})
+        if own.get("name") != chosen["name"]:
+            rest = {key: value for key, value in own.items() if key != "params"}
+            below = {**below, "synthesizer": rest}
+    settings = merge_layers(below, user_settings)
     try:
         return GenerateConfig.model_validate(settings)
     except ValidationError as error:
@@ -652,14 +627,20 @@ def read_config(path: Path) -> dict[str, Any]:
     return layer
 
 
-def _merge_layers(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Return nested settings in which those of ``above`` replace those of ``below``."""
-    merged = dict(below)
-    for key, value in above.items():
-        previous = merged.get(key)
-        if isinstance(previous, dict) and isinstance(value, dict):
-            merged[key] = _merge_layers(previous, value)
-        else:
+def merge_layers(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings of all layers; of one setting the last stands.
+
+    Examples
+    --------
+    >>> merge_layers({"search": {"copies": 1, "kappa": 0.1}}, {"search": {"copies": 2}})
+    {'search': {'copies': 2, 'kappa': 0.1}}
+    """
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            previous = merged.get(key)
+            if isinstance(previous, dict) and isinstance(value, Mapping):
+                value = merge_layers(previous, value)
             merged[key] = value
     return merged
 

@@ -7,6 +7,7 @@ functions, so that the error is the same whoever meets it.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from amlb_ext.core.errors import ModelError, SourceError, SuiteError
@@ -30,6 +31,8 @@ TABLE_ENDINGS = (
 )
 #: Endings of a packed table, behind that of the table; of a zip file with one table, alone, too.
 PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zip")
+#: Series that come with the installation, and need no other flag.
+BUNDLED_SERIES_SPECS = ("bundled/series", "bundled/macrodata")
 #: Endings of AMLB's benchmark definitions.
 DEFINITION_ENDINGS = (".yaml", ".yml")
 
@@ -229,3 +232,29 @@ def check_sources(specs: tuple[str, ...]) -> None:
         missing.append(path)
     if missing:
         check_file(missing[0])
+
+
+def check_compared(
+    table: Path,
+    models: Iterable[str],
+    *,
+    train: Path | None = None,
+    trust_pickle: bool = False,
+) -> None:
+    """Raise where a file of a comparison is missing, or a pickle that nobody permitted to load.
+
+    Raises
+    ------
+    SourceError, ModelError
+    """
+    check_file(table)
+    if train is not None:
+        check_file(train)
+    for file in models:
+        # a service has an address, and no file
+        if "://" in file:
+            continue
+        check_model_file(Path(file))
+        # a file of predictions is no model
+        if has_model_ending(file):
+            check_pickle_trusted(Path(file), trust_pickle)

@@ -13,7 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from amlb_ext.core.display import format_percent, is_known
+from amlb_ext.core.display import (
+    format_percent,
+    is_known,
+    shorten_text,
+    text_table,
+)
 from amlb_ext.core.errors import HardsynthError, PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
 from amlb_ext.difficulty.rows import ROW_COLUMNS, collect_rows
@@ -355,3 +360,21 @@ def _send(
         return
     outcome.status = "sent" if is_new else "there"
     outcome.reason = ""
+
+
+def plan_text(units: list[dict[str, Any]], url: str) -> str:
+    """Return what would be sent, one row per data set."""
+    rows = []
+    for unit in units:
+        licence = shorten_text(unit["licence"]["text"], 28)
+        if unit["licence"]["stated"]:
+            licence += " (stated)"
+        size = megabytes(unit["bytes"])
+        rows.append([shorten_text(unit["name"], 48), unit["rows"], size, licence])
+    lines = [text_table(["data set", "rows", "size", "licence"], rows)]
+    for unit in units:
+        lines += [f"note: {unit['name']}: {note}" for note in unit["notes"]]
+    lines.append(
+        f"dry run: nothing was sent to {url}; all is within the server's limits"
+    )
+    return "\n".join(lines)

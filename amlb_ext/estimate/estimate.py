@@ -30,18 +30,18 @@ def estimate(
     data: Path | str | Table,
     *,
     target: str | None = None,
-    kind: str | None = None,
+    kind: Literal["regression", "binary", "multiclass"] | None = None,
     train: Path | str | Table | None = None,
     unlabelled: Path | str | Table | None = None,
     synthesizer: str | None = None,
     synthetic: Path | str | None = None,
     generated: Count = 100_000,
-    class_prior: Mapping[str, float] | Literal["train"] | None = None,
+    class_prior: Mapping[str, float] | str | None = None,
     drawn_at_random: bool = False,
     loss: str | None = None,
     clip: Annotated[float, Field(gt=0, lt=0.5)] | None = None,
     target_range: tuple[float, float] | None = None,
-    error_cap: float | None = None,
+    error_cap: Annotated[float, Field(gt=0)] | None = None,
     level: Level = 0.95,
     osyn: Mapping[str, Any] | None = None,
     explore: bool = False,
@@ -61,41 +61,52 @@ def estimate(
         with ``data``, or a short name or import path of a model to fit on ``train``.
     data : path or Table
         The labelled rows, on which the model must not have been fitted.
-    target, kind : str, optional
-        As for a source.
+    target : NAME, optional
+        Column to predict (default: the column that AMLB would choose).
+    kind : {'regression', 'binary', 'multiclass'}, optional
+        Kind of the target (default: inferred from the labelled rows).
     train : path, optional
-        Training rows. A named model and a synthesizer are fitted on them, they give the range of
-        a regression target, and the labelled rows are compared with them.
+        File of training rows, on which a named model or a synthesizer is fitted, which give the
+        range of a regression target, and with which the labelled rows are compared.
     unlabelled : path, optional
-        Real rows without labels, from the population whose error is estimated.
-    synthesizer : str, optional
-        Synthesizer that learns from ``train``.
+        File of real rows without labels from the same population.
+    synthesizer : NAME, optional
+        Synthesizer that generates rows like those of ``train``: copula, vae, ...; such rows give
+        bounds to look at and never to quote.
     synthetic : path, optional
-        A table of generated rows with targets, instead of a synthesizer.
+        File of generated rows with their targets, in place of a synthesizer.
     generated : int
         Number of rows to generate.
-    class_prior : mapping of str to float, or "train", optional
-        Share of each class in the population, for rows drawn class by class; ``train`` for the
-        shares of the training rows.
+    class_prior : mapping of str to float, or str, optional
+        Share of each class in the population, for rows drawn class by class, as a mapping or as
+        ``yes=.12,no=.88``; ``train`` for the shares of the training rows.
     drawn_at_random : bool
         Trust that the labelled rows were drawn at random from the population whose error is
         estimated, even if the training rows contradict it.
-    loss : str, optional
-        ``zero_one`` (default), ``brier`` or ``log``; ``squared`` (default) or ``absolute``.
-    clip : float, optional
-        Smallest probability in the log loss.
-    target_range : tuple of float, optional
-        Range of a regression target; by default that of the training rows.
-    error_cap : float, optional
-        Largest error that counts in the squared and absolute loss, in the unit of the target.
+    loss : NAME, optional
+        Loss whose mean is estimated: zero_one (default), brier or log for classes, squared
+        (default) or absolute for numbers.
+    clip : P, optional
+        Smallest probability in the log loss (default: 0.001).
+    target_range : LOW HIGH, optional
+        Range of a regression target, which bounds the loss (default: its range in the training
+        rows).
+    error_cap : E, optional
+        Cap on the error in the squared and absolute loss, in the unit of the target; the intervals
+        are narrower, and hold for the capped loss.
     level : float
+        Confidence level of the intervals.
     osyn : mapping, optional
         See :class:`~amlb_ext.estimate.osyn.run.OsynChoices`.
     explore : bool
-        Also sweep the settings of OSYN, to look at only.
+        Also find the bound of OSYN for every b and delta2, to look at and never to quote.
     seed : int
+        Random seed.
     trust_pickle : bool
+        Load a pickle or joblib file; such a file can run any code, so use this for your own files
+        only.
     quiet : bool
+        Print errors only.
     given : GivenTable, optional
         The features of the labelled rows as a model in memory is to be given them.
     align : {'auto', 'index', 'position'}
@@ -111,14 +122,22 @@ def estimate(
         From the readers, models and estimators.
     """
     # Contradictions in the request first, before any file is read.
-    if not 0 < level < 1:
-        raise ConfigError(f"level {level}", "give one between 0 and 1, e.g. .95")
+    shares: Mapping[str, float] | Literal["train"] = {}
+    if class_prior == "train":
+        shares = "train"
+    elif isinstance(class_prior, str):
+        shares = parse_class_prior(class_prior)
+    elif class_prior is not None:
+        shares = class_prior
+    if explore and not (synthesizer or synthetic):
+        raise ConfigError(
+            "--explore was given without generated rows",
+            "add --synthesizer or --synthetic",
+        )
     if synthesizer and synthetic:
         raise ConfigError(
             "both a synthesizer and a file of generated rows", "give one of them"
         )
-    if generated < 1:
-        raise ConfigError(f"{generated} generated rows", "give 1 or more")
     if class_prior == "train" and drawn_at_random:
         raise ConfigError(
             "--class-prior train and --drawn-at-random contradict each other",
@@ -141,7 +160,7 @@ def estimate(
         clip=CLIP if clip is None else clip,
         target_range=target_range,
         error_cap=error_cap,
-        class_prior=class_prior or {},
+        class_prior=shares,
         drawn_at_random=drawn_at_random,
         trust_pickle=trust_pickle,
         seed=seed,
@@ -170,3 +189,26 @@ def estimate(
 def _to_path(given: Path | str | Table) -> Any:
     """Return the path of a file; a table in memory as it is."""
     return given if isinstance(given, Table) else Path(given).expanduser()
+
+
+def parse_class_prior(text: str) -> dict[str, float]:
+    """Return the share of each class that ``yes=.12,no=.88`` names; a class may hold ``=``.
+
+    Raises
+    ------
+    ConfigError
+        An item without ``=``, or a share that is no number.
+    """
+    shares = {}
+    for item in filter(None, map(str.strip, text.split(","))):
+        name, sign, share = item.rpartition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            sign = ""
+        if not (sign and name):
+            raise ConfigError(
+                f"--class-prior {item}: there is no CLASS=SHARE in it",
+                "write yes=.12,no=.88",
+            )
+    return shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +22,8 @@ from amlb_ext.forecasting.failing_windows import (
 from amlb_ext.forecasting.forecaster_zoo import ZooSize
 from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
 from amlb_ext.forecasting.hardness import check_rule
-from amlb_ext.forecasting.made_parts import MADE_KINDS
-from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
+from amlb_ext.forecasting.made_parts import GA
+from amlb_ext.forecasting.made_windows import COPIES, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
@@ -79,6 +80,19 @@ class GeneratedForecasts:
         """The AMLB tasks."""
         return self.suite.tasks
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what was written, and the verdicts, as JSON values."""
+        verdicts = {}
+        for table, part in self.parts.items():
+            for kind, certificate in part.certificates.items():
+                verdicts[amlb_name(table, kind)] = certificate.verdict
+        entry: dict[str, Any] = {
+            "out": str(self.out),
+            "tasks": [vars(task) for task in self.tasks],
+            "verdicts": verdicts,
+        }
+        return {**entry, "left_out": self.left_out} if self.left_out else entry
+
     def text(self) -> str:
         """Return what was written, as text for a terminal."""
         rows = []
@@ -86,7 +100,7 @@ class GeneratedForecasts:
             part = self.parts[table.name]
             for task in table.tasks:
                 cutoff = part.failing.origins.test[task.origin]
-                if task.kind in MADE_KINDS and part.made.windows is not None:
+                if task.kind == GA and part.made.windows is not None:
                     cutoff = part.made.windows.cutoff
                 seen = part.failing.panel.time_text(cutoff)
                 rows.append([task.name, len(task.items), seen])
@@ -99,7 +113,23 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
                 lines.append(f"  {certificate.reason}")
-        return "\n".join(lines)
+        return "\n".join(lines + self._next_steps())
+
+    def _next_steps(self) -> list[str]:
+        """Return the commands that a user may run on the suite."""
+        lines = []
+        chosen = ""
+        pair = self.suite.manifest.pair
+        if pair is not None:
+            for twin in pair.tasks:
+                lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
+            chosen = f" -b {pair.name}+{self.suite.name}"
+        out = shlex.quote(str(self.out))
+        return [
+            *lines,
+            f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",
+            f"      hardsynth report {out} --results out",
+        ]
 
 
 def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
@@ -129,7 +159,7 @@ def generate_forecasts(
     force: bool = False,
     settings: Mapping[str, Any] | None = None,
     benchmark: str | None = None,
-    making: MakingSettings | None = None,
+    copies: int = COPIES,
     certificate: ZooSize | None = "quick",
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
@@ -155,8 +185,8 @@ def generate_forecasts(
         More for the manifest.
     benchmark : str, optional
         Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
-    making : MakingSettings, optional
-        What is made of bad windows of earlier origins.
+    copies : int
+        Windows made of each bad one of earlier origins; 0 makes none.
     certificate : {'quick', 'full'}, optional
         How many candidates the certificates are measured with; None for no certificate.
 
@@ -172,6 +202,8 @@ def generate_forecasts(
             f"{out} holds a suite of forecasting tasks already",
             "give another -o, or --force to replace it",
         )
+    if copies < 0:
+        raise ConfigError(f"{copies} copies of each window", "give 0 or more")
     if twins == 1 or twins < 0:
         raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
     # what is wrong for all tasks is told once
@@ -192,7 +224,7 @@ def generate_forecasts(
                 twins=twins,
                 seed=seed,
                 settings=settings,
-                making=making or MakingSettings(),
+                copies=copies,
                 certificate=certificate,
             )
         except HardsynthError as error:
@@ -252,7 +284,7 @@ def prepare_part(
     twins: int,
     seed: int,
     settings: Mapping[str, Any] | None,
-    making: MakingSettings,
+    copies: int,
     certificate: ZooSize | None,
 ) -> SuitePart:
     """Find the windows of a table on which F fails, and make others of them.
@@ -266,7 +298,7 @@ def prepare_part(
         Its series.
     forecaster : Forecaster
         F.
-    origins, rule, alpha, twins, seed, settings, making, certificate
+    origins, rule, alpha, twins, seed, settings, copies, certificate
         As in :func:`generate_forecasts`.
 
     Raises
@@ -293,7 +325,7 @@ def prepare_part(
         rolled_twins.append(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
         )
-    made = make_windows(forecaster, failing, making, seed)
+    made = make_windows(forecaster, failing, copies, seed)
     certificates = {}
     if certificate is not None:
         certificates = certify_windows(
@@ -304,7 +336,7 @@ def prepare_part(
         "roles": vars(table.roles),
         "baseline": forecaster.name,
         "is_file": isinstance(forecaster, FileForecaster),
-        "settings": {**(settings or {}), "making": vars(making)},
+        "settings": {**(settings or {}), "making": {"copies": copies}},
     }
     return SuitePart(
         task=task.name,

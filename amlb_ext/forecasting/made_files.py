@@ -17,7 +17,7 @@ import pyarrow as pa
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parquet import read_frame, write_parquet
-from amlb_ext.forecasting.made_parts import MADE_KINDS, MadePart, MadeWindows
+from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.suite_files import (
@@ -68,7 +68,6 @@ def describe_made(made: MadeWindows, panel: Panel) -> dict[str, Any]:
     entry["parts"] = [
         {
             "kind": part.kind,
-            "operator": part.operator,
             "windows": len(part),
             "asked": part.asked,
             "dropped": part.dropped,
@@ -82,7 +81,7 @@ def write_made(
     layout: Layout, table: ForecastTable, made: MadeWindows, panel: Panel
 ) -> dict[str, str]:
     """Write the tables of made windows and their provenance; return the checksums by path."""
-    tasks = [task for task in table.tasks if task.kind in MADE_KINDS]
+    tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
         return {}
     assert made.windows is not None  # a part has sources
@@ -117,15 +116,13 @@ def _provenance(
     task: ForecastTask, part: MadePart, panel: Panel, cutoff: int
 ) -> pa.Table:
     n = len(part)
-    genes = [move.genes.tolist() for move in part.moves] or [[]] * n
-    keys: list[int | None] = [move.noise_key for move in part.moves]
-    keys = keys or [None] * n
+    genes = [move.genes.tolist() for move in part.moves]
+    keys = [move.noise_key for move in part.moves]
     return pa.table(
         {
             "task": [task.name] * n,
             ITEM: [item_id(number) for number in range(n)],
             "kind": [part.kind] * n,
-            "operator": [part.operator] * n,
             "series": part.sources,
             "series_name": [panel.names[item] for item in part.sources],
             "cutoff": np.full(n, cutoff),

@@ -1,9 +1,8 @@
-"""What was made: windows of one kind, what each came from, and what F and an ensemble do on it."""
+"""What was made: windows, what each came from, and what F and an ensemble do on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
@@ -11,43 +10,35 @@ from amlb_ext.forecasting.source_windows import SourceWindows
 from amlb_ext.forecasting.window_judge import JudgedWindows
 from amlb_ext.forecasting.window_moves import WindowMove
 
-#: Parts of made windows, as AMLB tasks end: what operators made of bad windows, and what a
-#: generator drew.
-GA, SYNTHETIC = "ga", "synthetic"
-MADE_KINDS = (GA, SYNTHETIC)
-
-#: How windows of a part were made.
-Operator = Literal["moves", "lags", "generator"]
+#: The part of made windows, as its AMLB task ends: what operators made of bad windows.
+GA = "ga"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MadePart:
-    """Made windows of one kind.
+    """Made windows.
 
     Attributes
     ----------
-    kind : {'ga', 'synthetic'}
-    operator : {'moves', 'lags', 'generator'}
+    kind : {'ga'}
     sources : ndarray of shape (n,), int
-        Series of the window that each was made of, as positions in the panel; of a generated
-        window the nearest.
+        Series of the window that each was made of, as positions in the panel.
     pasts : tuple of ndarray
     future : ndarray of shape (n, H)
     judged : JudgedWindows
     moves : tuple of WindowMove
-        How each was moved; empty for other operators.
+        How each was moved.
     asked : int
     dropped : dict of str to int
         Windows that were not kept, by reason.
     """
 
     kind: str
-    operator: Operator
     sources: np.ndarray
     pasts: tuple[np.ndarray, ...]
     future: np.ndarray
     judged: JudgedWindows
-    moves: tuple[WindowMove, ...] = ()
+    moves: tuple[WindowMove, ...]
     asked: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from amlb_ext.core.display import text_table
 from amlb_ext.forecasting.forecasters import Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
-from amlb_ext.forecasting.made_parts import MADE_KINDS
+from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.stored_certificates import read_certificates
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
@@ -45,7 +45,7 @@ def score_made_windows(
         certificate's verdict, or ``not certified``.
     """
     records = []
-    tasks = [task for task in table.tasks if task.kind in MADE_KINDS]
+    tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
         return pd.DataFrame(columns=COLUMNS)
     provenance = read_provenance(table)

@@ -12,7 +12,7 @@ import pandas as pd
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.made_files import read_provenance
-from amlb_ext.forecasting.made_parts import MADE_KINDS
+from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.suite_files import (
     ITEM,
     TARGET,
@@ -39,7 +39,7 @@ def verify_made_windows(suite: ForecastSuite) -> list[str]:
     """
     findings = []
     for table in suite.tables:
-        tasks = [task for task in table.tasks if task.kind in MADE_KINDS]
+        tasks = [task for task in table.tasks if task.kind == GA]
         if not tasks:
             continue
         provenance = read_provenance(table)
@@ -114,7 +114,7 @@ def _check_windows(
         scale = window_scale(values[:-horizon], season)
         if not np.isclose(scale, row.scale, rtol=1e-6):
             return [f"{named} has the scale {scale:.6g}, and {row.scale:.6g} was noted"]
-        if row.operator == "moves" and not _comes_again(row, values, series, panel):
+        if not _comes_again(row, values, series, panel):
             return [
                 f"{named} is not what its move makes of the series up to {times[-1]}"
             ]

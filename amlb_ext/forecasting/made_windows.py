@@ -1,80 +1,33 @@
 """Windows made from those on which F fails: moved as a whole, kept where F still fails.
 
-Each part is an AMLB task of its own: ``ga``, what operators made of bad windows, and ``synthetic``,
-what a generator drew. By default there is ``ga`` alone, made by moves of whole windows
-(:mod:`~amlb_ext.forecasting.window_moves`); the preset ``literal`` moves lags
-(:mod:`~amlb_ext.forecasting.literal_windows`).
+They are an AMLB task of their own, ``ga``. How a window is moved stands in
+:mod:`~amlb_ext.forecasting.window_moves`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import Forecaster
-from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
+from amlb_ext.forecasting.made_parts import MadePart, MadeWindows
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.source_windows import SourceWindows, choose_sources
 from amlb_ext.forecasting.window_judge import LABEL_SLACK, Teacher, WindowJudge
+from amlb_ext.forecasting.window_moves import draw_move, move_window
 from amlb_ext.forecasting.window_screen import WindowScreen
-from amlb_ext.forecasting.window_search import search_moves
 
-#: Generators by name; none is on by default.
-GENERATORS = ("timevae",)
+#: Windows made of each bad one.
+COPIES = 5
 #: Rounds in which a window gets the copies that it still lacks.
 ROUNDS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class MakingSettings:
-    """What is made.
-
-    Attributes
-    ----------
-    copies : int
-        Windows made of each bad one; 0 makes none.
-    kappa : float
-        Weight of F's error in the search for moves; 0 draws them.
-    preset : {'faithful', 'literal'}
-        ``literal`` moves lags and draws from the paper's VAE, as its section 6 may be read.
-    generator : str
-        ``timevae``, or empty for none.
-    times : float
-        Windows that a generator draws for each bad one; 0 draws none.
-    """
-
-    copies: int = 5
-    kappa: float = 0.0
-    preset: str = "faithful"
-    generator: str = ""
-    times: float = 5.0
-
-    def __post_init__(self) -> None:
-        if self.preset not in ("faithful", "literal"):
-            raise ConfigError(
-                f"the preset {self.preset} has no meaning for series",
-                "give faithful or literal",
-            )
-        if self.generator and self.generator not in GENERATORS:
-            raise ConfigError(
-                f"the synthesizer {self.generator} makes rows, not windows of series",
-                "give timevae, which is experimental, or leave it out",
-            )
-        if self.copies < 0 or not self.kappa >= 0:
-            raise ConfigError(
-                f"{self.copies} copies, kappa {self.kappa}", "give 0 or more"
-            )
 
 
 def make_windows(
     forecaster: Forecaster,
     failing: FailingWindows,
-    settings: MakingSettings,
+    copies: int = COPIES,
     seed: int = 0,
 ) -> MadeWindows:
     """Make windows from bad ones of the latest learning origin that has enough.
@@ -85,7 +38,8 @@ def make_windows(
         F.
     failing : FailingWindows
         With its learning windows.
-    settings : MakingSettings
+    copies : int
+        Windows made of each bad one; 0 makes none.
     seed : int
 
     Returns
@@ -93,7 +47,7 @@ def make_windows(
     MadeWindows
         Notes say why where nothing was made.
     """
-    if not settings.copies:
+    if not copies:
         return MadeWindows()
     windows = choose_sources(failing, seed)
     if isinstance(windows, str):
@@ -109,55 +63,40 @@ def make_windows(
         rule=failing.rule,
         season=failing.panel.season,
     )
-    if settings.preset == "literal":
-        from amlb_ext.forecasting.literal_windows import make_literal_windows
-
-        parts = make_literal_windows(
-            windows, failing.panel, judge, times=settings.times, seed=seed
-        )
-    else:
-        moved = _make_moved(windows, judge, settings, seed)
-        parts = [moved]
-        if settings.generator and settings.times:
-            from amlb_ext.forecasting.window_generator import generate_windows
-
-            parts.append(
-                generate_windows(windows, moved, judge, times=settings.times, seed=seed)
-            )
+    part = _make_moved(windows, judge, copies, seed)
     notes = [windows.note] if windows.note else []
-    for part in parts:
-        if not len(part):
-            notes.append(f"no {part.kind} windows were kept: {_reasons(part.dropped)}")
-    kept = tuple(part for part in parts if len(part))
-    return MadeWindows(windows=windows, parts=kept, notes=tuple(notes))
-
-
-def _reasons(dropped: dict[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+    if not len(part):
+        why = ", ".join(f"{count} {reason}" for reason, count in part.dropped.items())
+        notes.append(f"no {part.kind} windows were kept: {why}")
+        return MadeWindows(windows=windows, notes=tuple(notes))
+    return MadeWindows(windows=windows, parts=(part,), notes=tuple(notes))
 
 
 def _make_moved(
-    windows: SourceWindows, judge: WindowJudge, settings: MakingSettings, seed: int
+    windows: SourceWindows, judge: WindowJudge, copies: int, seed: int
 ) -> MadePart:
     """Move each bad window, in rounds, until it has its copies or the rounds are over."""
     rng = random_stream(seed, "forecasting", "moves")
-    season = judge.season
     own = judge.judge(windows.pasts, windows.future, windows.items)
     screen = WindowScreen(windows, judge, own.teacher_mase * LABEL_SLACK)
-
-    def ask(
-        pasts: Sequence[np.ndarray], future: np.ndarray, sources: np.ndarray
-    ) -> np.ndarray:
-        return judge.find_hardness(pasts, future, windows.items[sources])
-
-    missing = np.full(len(windows), settings.copies)
+    missing = np.full(len(windows), copies)
     for _ in range(ROUNDS):
-        asked = np.repeat(np.arange(len(windows)), missing)
-        moved = search_moves(
-            windows, asked, ask, kappa=settings.kappa, season=season, rng=rng
-        )
-        screen.add(moved.pasts, moved.future, asked, moved.moves)
-        missing = settings.copies - screen.count_kept()
+        sources = np.repeat(np.arange(len(windows)), missing)
+        moves = [draw_move(rng) for _ in sources]
+        pasts, futures = [], []
+        for source, move in zip(sources, moves, strict=True):
+            past, future = move_window(
+                windows.pasts[source],
+                windows.future[source],
+                move,
+                season=judge.season,
+                scale=float(windows.scale[source]),
+            )
+            pasts.append(past)
+            futures.append(future)
+        future = np.array(futures).reshape(len(moves), -1)
+        screen.add(pasts, future, sources, moves)
+        missing = copies - screen.count_kept()
         if not missing.any():
             break
-    return screen.collected(GA, "moves", asked=len(windows) * settings.copies)
+    return screen.collected(asked=len(windows) * copies)

@@ -16,7 +16,7 @@ from amlb_ext.forecasting.compare import Loss, answer_comparison
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.made_report import score_made_windows
+from amlb_ext.forecasting.made_report import made_text, score_made_windows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
@@ -48,6 +48,24 @@ class ForecastReport:
     incomplete: dict[str, str]
     amlb_scores: pd.DataFrame
     made: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every forecaster is compared."""
+        return self.comparison is not None and not self.incomplete
+
+    def text(self) -> str:
+        """Return the whole answer, as text for a terminal; nothing where there is none."""
+        if self.comparison is None:
+            return ""
+        return self.comparison.text() + made_text(self.made)
+
+    def headline(self) -> str:
+        """Return the answer in a few lines; nothing where there is none."""
+        if self.comparison is None:
+            return ""
+        lines = [*self.comparison.headline(), self.comparison.advice]
+        return "\n".join([*lines, made_text(self.made)]).rstrip("\n")
 
 
 def report_forecasts(

@@ -26,7 +26,7 @@ from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
 from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_parts import MADE_KINDS, MadeWindows
+from amlb_ext.forecasting.made_parts import GA, MadeWindows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
@@ -157,7 +157,7 @@ def write_suite(
         _remove_earlier(layout)
         files: dict[str, str] = {}
         for part, table in zip(parts, suite.tables, strict=True):
-            real = [task for task in table.tasks if task.kind not in MADE_KINDS]
+            real = [task for task in table.tasks if task.kind != GA]
             files |= _write_data(layout, part.failing, real)
             files |= write_made(layout, table, part.made, part.failing.panel)
             files |= _write_certificates(layout, table.name, part.certificates)

@@ -150,29 +150,14 @@ class WindowJudge:
             scale=scale, hardness=hardness, mase=mase, teacher_mase=teacher_mase
         )
 
-    def find_hardness(
-        self, pasts: Sequence[np.ndarray], future: np.ndarray, items: np.ndarray
-    ) -> np.ndarray:
-        """Return F's hardness alone, NaN without a scale; T is asked where the rule needs it."""
-        if self.rule.rule == "reducible":
-            return self.judge(pasts, future, items).hardness
-        scale = np.array([window_scale(past, self.season) for past in pasts])
-        known = np.flatnonzero(np.isfinite(scale))
-        hardness = np.full(len(pasts), np.nan)
-        if len(known):
-            answer = self.ask([pasts[int(k)] for k in known])
-            hardness[known] = self._hardness(answer, None, future[known], scale[known])
-        return hardness
-
     def _hardness(
         self,
         answer: Forecasts,
-        teacher: np.ndarray | None,
+        teacher: np.ndarray,
         y: np.ndarray,
         scale: np.ndarray,
     ) -> np.ndarray:
         if self.rule.rule == "reducible":
-            assert teacher is not None
             return reducible_hardness(answer.mean, teacher, scale)
         if self.rule.rule == "sql":
             # F had quantiles when the rule was settled

@@ -43,8 +43,6 @@ WARP_KNOTS = 6
 #: What a gene of 1 does: log of the scale (10 %), slope in scales over the whole past, size of
 #: the noise in the series' own, log of the warp's speed at a knot.
 SPREADS = np.array([0.1, 0.5, 1.0] + [0.25] * WARP_KNOTS)
-#: Genes that are crossed together: scale, slope, noise with its stream, warp.
-GENE_GROUPS = (slice(0, 1), slice(1, 2), slice(2, 3), slice(3, None))
 #: Autocorrelation of the slow noise from step to step.
 _SLOWNESS = 0.95
 #: r stays below this, or a series of nearly zeros would grow out of all bounds.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from amlb_ext.forecasting.made_parts import MadePart, Operator
+from amlb_ext.forecasting.made_parts import GA, MadePart
 from amlb_ext.forecasting.source_windows import SourceWindows
 from amlb_ext.forecasting.window_judge import JudgedWindows, WindowJudge
 from amlb_ext.forecasting.window_moves import WindowMove
@@ -20,24 +20,19 @@ class WindowScreen:
     ----------
     windows : SourceWindows
     judge : WindowJudge
-    largest_doubt : ndarray of shape (n,), optional
-        T's largest MASE on what is made of each source; any where it is None.
-    allows_negative : bool
-        Whether a window may fall below zero where its source does not.
+    largest_doubt : ndarray of shape (n,)
+        T's largest MASE on what is made of each source.
     """
 
     def __init__(
         self,
         windows: SourceWindows,
         judge: WindowJudge,
-        largest_doubt: np.ndarray | None = None,
-        *,
-        allows_negative: bool = False,
+        largest_doubt: np.ndarray,
     ) -> None:
         self._windows = windows
         self._judge = judge
         self._largest_doubt = largest_doubt
-        self._allows_negative = allows_negative
         self._taken = {_key(past) for past in windows.pasts}
         self._sources: list[int] = []
         self._pasts: list[np.ndarray] = []
@@ -55,7 +50,7 @@ class WindowScreen:
         pasts: Sequence[np.ndarray],
         future: np.ndarray,
         sources: np.ndarray,
-        moves: Sequence[WindowMove] = (),
+        moves: Sequence[WindowMove],
     ) -> None:
         """Judge some windows and keep those that pass; ``sources`` are positions of sources."""
         judged = self._judge.judge(pasts, future, self._windows.items[sources])
@@ -69,7 +64,7 @@ class WindowScreen:
                 reason = "below zero, where the source is not"
             elif not is_bad[k]:
                 reason = "on which F does not fail"
-            elif self._is_doubtful(judged.teacher_mase[k], int(source)):
+            elif judged.teacher_mase[k] > self._largest_doubt[source]:
                 reason = "whose future the ensemble doubts"
             elif _key(past) in self._taken:
                 reason = "that repeat another"
@@ -83,9 +78,9 @@ class WindowScreen:
             self._sources.append(int(sources[k]))
             self._pasts.append(pasts[k])
             self._futures.append(future[k])
-            self._moves += [moves[k]] if moves else []
+            self._moves.append(moves[k])
 
-    def collected(self, kind: str, operator: Operator, *, asked: int) -> MadePart:
+    def collected(self, *, asked: int) -> MadePart:
         """Return what was kept, source by source."""
         order = np.argsort(self._sources, kind="stable")
         chosen = np.array(self._sources, dtype=int)[order]
@@ -94,27 +89,21 @@ class WindowScreen:
             judged = judged.join(more)
         horizon = self._windows.future.shape[1]
         return MadePart(
-            kind=kind,
-            operator=operator,
+            kind=GA,
             sources=self._windows.items[chosen],
             pasts=tuple(self._pasts[k] for k in order),
             future=np.array([self._futures[k] for k in order]).reshape(-1, horizon),
             judged=judged.take(order),
-            moves=tuple(self._moves[k] for k in order) if self._moves else (),
+            moves=tuple(self._moves[k] for k in order),
             asked=asked,
             dropped=dict(self._dropped),
         )
 
     def _is_below_zero(self, past: np.ndarray, future: np.ndarray, source: int) -> bool:
         """Whether a window has values below zero, and its source has none."""
-        if self._allows_negative:
-            return False
         windows = self._windows
         least = min(windows.pasts[source].min(), windows.future[source].min())
         return bool(least >= 0 and min(past.min(), future.min()) < 0)
-
-    def _is_doubtful(self, error: float, source: int) -> bool:
-        return self._largest_doubt is not None and error > self._largest_doubt[source]
 
 
 def _key(past: np.ndarray) -> bytes:

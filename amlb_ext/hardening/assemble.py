@@ -685,7 +685,7 @@ def _judge_again(
     columns = _prediction_columns(fitted.scale, f)
     columns |= _refit_columns(refit_losses(fitted.refits, Z, y))
     columns["label_support"], columns["label_agrees"] = check_labels(
-        t, y, models.config.agreement, rmse=fitted.oracle.rmse_
+        t, y, rmse=fitted.oracle.rmse_
     )
     columns["loss"] = row_losses.row_loss(y, f)
     columns["reducible"] = raw_hardness("reducible", y, f, t)

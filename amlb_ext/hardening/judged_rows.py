@@ -137,7 +137,6 @@ class FoldModels:
             support, agrees = check_labels(
                 t[:, j],
                 y[:, j],
-                self.config.agreement,
                 rmse=target.oracle.rmse_,
             )
             supports.append(support)

@@ -22,7 +22,6 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.baseline.rounds import MOST_CLASSES, affordable_rounds
@@ -30,6 +29,10 @@ from amlb_ext.hardening.split import CvSplits, judged_rows
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
 MOST_PER_TREE = 20_000
+#: A label is supported up to this distance from the oracle, in the oracle's RMSEs (regression).
+LARGEST_DISTANCE = 1.5
+#: ... and from this probability of it on (classes).
+LEAST_PROBABILITY = 0.25
 #: Boosting, where there is any, and a forest.
 _Pair = tuple[BaseEstimator | None, BaseEstimator]
 
@@ -147,12 +150,13 @@ class Oracle(BaseEstimator):
 
 
 def check_labels(
-    t: np.ndarray, y: np.ndarray, config: AgreementConfig, *, rmse: float | None
+    t: np.ndarray, y: np.ndarray, *, rmse: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how strongly an oracle supports each label, and whether that suffices.
 
-    Regression: minus ``|T(x) - y|`` in oracle RMSEs, at least ``-tolerance``.
-    Classification: the oracle's probability of the label, at least ``min_probability``.
+    Regression: minus ``|T(x) - y|`` in oracle RMSEs, at least minus :data:`LARGEST_DISTANCE`.
+    Classification: the oracle's probability of the label, at least
+    :data:`LEAST_PROBABILITY`.
 
     Parameters
     ----------
@@ -160,7 +164,6 @@ def check_labels(
         The oracle's predictions of the rows.
     y : ndarray of shape (n,)
         The labels the rows carry.
-    config : AgreementConfig
     rmse : float or None
         The oracle's own error (regression); None for classes.
 
@@ -171,14 +174,14 @@ def check_labels(
 
     Examples
     --------
-    >>> check_labels(np.array([0.3]), np.array([0.5]), AgreementConfig(tolerance=2.5), rmse=0.1)
-    (array([-2.]), array([ True]))
+    >>> check_labels(np.array([0.3]), np.array([0.5]), rmse=0.1)
+    (array([-2.]), array([False]))
     """
     if rmse is None:
         labels = y.astype(int)
         support = t[np.arange(len(y)), labels]
-        return support, support >= config.min_probability
+        return support, support >= LEAST_PROBABILITY
     # an oracle without any error, of a constant target, must not divide by zero
     scale = max(rmse, 1e-9)
     support = -np.abs(t - y) / scale
-    return support, support >= -config.tolerance
+    return support, support >= -LARGEST_DISTANCE

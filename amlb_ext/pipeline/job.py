@@ -102,7 +102,7 @@ def harden_calibrated(
     config = config.model_copy(update={"search": search})
     # With kappa 0 no value is mutated, but numbers still get their jitter.
     has_numbers = any(column.is_numeric for column in group[0].columns)
-    jitters = has_numbers and config.search.jitter > 0
+    jitters = has_numbers and config.search.operators.jitter > 0
     hard_folds = harden_group(group, fold, config, cross, choice.composition)
     for hard, calibration in zip(hard_folds, calibrations, strict=True):
         hard.summary["calibration"] = calibration.to_json()

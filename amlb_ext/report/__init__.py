@@ -20,7 +20,7 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.report.notebook import Suite
-from amlb_ext.report.text import report_text
+from amlb_ext.report.text import report_summary, report_text
 
 __all__ = [
     "BuiltReport",
@@ -32,6 +32,7 @@ __all__ = [
     "TaskReport",
     "build_report",
     "report_as_json",
+    "report_summary",
     "report_tables",
     "report_text",
     "write_report",

@@ -319,3 +319,9 @@ class SuiteReport:
     level: float = 0.95
     notes: tuple[str, ...] = field(default=())
     caveats: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job has a result, and no verdict needs jobs that have not been run."""
+        has_no_result = self.jobs["status"].isin(["failed", "missing", "refused"])
+        return not has_no_result.any() and not self.needed

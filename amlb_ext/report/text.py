@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -312,3 +313,19 @@ def _percent_range(row: Mapping[str, Any]) -> str:
     low = format_percent(row["low"])
     high = format_percent(row["high"])
     return f"{low} to {high}"
+
+
+def report_summary(report: SuiteReport, path: Path) -> str:
+    """Return what ``hardsynth report`` prints when it has written its page."""
+    lines = list(report.verdict)
+    lines += report.caveats
+    lines += [f"warning: {warning}" for warning in report.warnings]
+    if report.commands:
+        lines.append("to run those again:")
+        lines += [f"  {command}" for command in report.commands]
+    if report.needed:
+        lines.append("to run what the verdict needs:")
+        lines += [f"  {command}" for command in report.needed]
+    lines += [f"note: {note}" for note in report.notes]
+    lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
+    return "\n".join(lines)

@@ -41,6 +41,14 @@ from amlb_ext.suite import AmlbTask, SuiteFiles
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION
 
+#: What a reader must know about every score on failures.
+HOW_TO_READ = """\
+Mean loss over folds, lower is better: rmse in the target's own unit, or the Brier loss for classes.
+An empty part is the main task. 'full' and 'region' are real rows, chosen without looking at F's
+errors. Rows of 'bad', 'ga' and 'synthetic' were chosen by F's errors, which favours every other
+model. HardsynthNull is F fitted again: if it improves there as much as a candidate does, the
+candidate has shown nothing."""
+
 
 @dataclass(frozen=True)
 class Scores:

@@ -105,8 +105,8 @@ class Place:
                 return beside
         raise SourceError(
             f"{self.task}: no such file or folder: {text[:500]}",
-            "check the path; {user}, {input} and {root} are set by --userdir, --inputdir and "
-            "--amlb",
+            "check the path; {user} and {root} are set by --userdir and --amlb, {input} by "
+            "AMLB's config.yaml",
         )
 
     def resolve_file(self, text: Any) -> Path:

@@ -7,6 +7,7 @@ under a seal, with the sha256 of every file.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any, Literal
 
 from amlb_ext.amlb.loader_rules import check_pair
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.task import Kind
@@ -344,3 +346,26 @@ def _to_json(folder: TaskFolder) -> dict[str, Any]:
         folds = [dict(vars(fold)) for fold in task.folds]
         tasks.append({**vars(task), "type": task.type.value, "folds": folds})
     return {**vars(folder), "tasks": tasks, "tool": "hardsynth"}
+
+
+def folder_summary(folder: TaskFolder, out: str) -> str:
+    """Return what was written, and the commands that check, run and report it."""
+    rows: list[list[Any]] = []
+    for task in folder.tasks:
+        fold = task.folds[0]
+        stands_for = f", stands for {task.stands_for}" if task.stands_for else ""
+        data = f"{task.origin}{stands_for}"
+        rows.append([task.name, fold.train_rows, fold.test_rows, data])
+    where = shlex.quote(out)
+    n_folds = folder.n_folds
+    sets = "one set of data for all" if folder.literal else "a draw each"
+    return "\n".join(
+        [
+            text_table(["task", "training rows", "test rows", "data"], rows),
+            f"{n_folds} folds, {sets}",
+            f"  check:   hardsynth verify {where}",
+            f"  run:     hardsynth run FRAMEWORK weirdml -u {where}",
+            f"           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml -u {where}",
+            f"  report:  hardsynth report {where} --results results",
+        ]
+    )

@@ -56,7 +56,7 @@ class Entry:
     """Where a synthesizer lives, what it is, and the optional package it needs, if any.
 
     Calling an entry with a configuration makes the synthesizer: settings that its ``__init__``
-    knows by name are handed over, the rest keep their defaults.
+    knows by name are handed over, and those of ``params``; the rest keep their defaults.
     """
 
     module: str
@@ -79,6 +79,13 @@ class Entry:
         for name, value in config.model_dump().items():
             if name in parameters:
                 settings[name] = value
+        for name, value in config.params.items():
+            if name not in parameters:
+                raise ConfigError(
+                    f"{config.name} has no parameter {name!r}",
+                    suggest_nearest(name, parameters),
+                )
+            settings[name] = value
         return synthesizer_class(**settings)
 
 

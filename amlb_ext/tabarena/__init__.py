@@ -7,6 +7,10 @@ environment of its own.
 Public names: :func:`~amlb_ext.tabarena.export.export_for_tabarena`.
 """
 
-from amlb_ext.tabarena.export import TabArenaExport, export_for_tabarena
+from amlb_ext.tabarena.export import (
+    TabArenaExport,
+    export_for_tabarena,
+    export_summary,
+)
 
-__all__ = ["TabArenaExport", "export_for_tabarena"]
+__all__ = ["TabArenaExport", "export_for_tabarena", "export_summary"]

@@ -8,6 +8,7 @@ that has them, training rows first, then the test rows of every part.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_file, write_text
 from amlb_ext.core.frames import with_columns
@@ -170,3 +172,19 @@ def _parts_of_fold(fold: SuiteFold) -> Iterator[tuple[str, int, pd.DataFrame]]:
     yield "", -1, with_columns(fold.X, {fold.target: fold.y})
     for (part, index), test in fold.tests.items():
         yield part, index, test
+
+
+def export_summary(export: TabArenaExport, suite: str) -> str:
+    """Return what was written, and the commands that run and report it."""
+    out = shlex.quote(str(export.out))
+    n_folds = sum(export.tasks.values())
+    return "\n".join(
+        [
+            f"{out}: {format_count(len(export.tasks), 'task')} for TabArena, "
+            f"{format_count(n_folds, 'fold')}",
+            "  install:  pip install tabarena 'autogluon.tabular[lightgbm]>=1.6,<1.7', in an "
+            "environment of its own (Python 3.11 to 3.13)",
+            f"  run:      (cd {out} && python run_tabarena.py LightGBM RandomForest)",
+            f"  report:   hardsynth report {shlex.quote(suite)} --results {out}",
+        ]
+    )

@@ -352,7 +352,6 @@ def _measure_checks(
             rows.judged,
             rows.y,
             rmse=real.rmse,
-            agreement=models.config.agreement,
             n_classes=models.n_classes,
         )
         clusters = rows.losses.clusters

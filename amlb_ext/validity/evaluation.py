@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core import row_losses
-from amlb_ext.core.config import AgreementConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
@@ -400,7 +399,6 @@ def _pool_parts(
         full = _stack_folds([fold_scores.parts["full"] for fold_scores in scores])
         mean_squared_error = ((full.oracle - full.y) ** 2).mean()
         rmse = float(np.sqrt(mean_squared_error))
-    agreement = AgreementConfig(**rows.settings["agreement"])
     scaler = _TableScaler(rows)  # of all folds, so that one table can hold them
     pooled = {}
     for part in PARTS:
@@ -417,7 +415,6 @@ def _pool_parts(
             stacked.oracle,
             stacked.y,
             rmse=rmse,
-            agreement=agreement,
             n_classes=len(rows.labels),
         )
         clusters = stacked.clusters

@@ -185,7 +185,6 @@ class RealOpinion:
             T,
             y,
             rmse=rmse,
-            agreement=models.config.agreement,
             n_classes=models.n_classes,
         )
         failures = []

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
-from amlb_ext.core.config import AgreementConfig
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.stats.best_saving import BestSaving, best_saving
 from amlb_ext.stats.weighted_mean import MeanEstimate, kish_size, weighted_mean_interval
@@ -452,7 +451,6 @@ def judge_labels(
     y: np.ndarray,
     *,
     rmse: float,
-    agreement: AgreementConfig,
     n_classes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how plausible each label is to an oracle, and whether it supports it.
@@ -468,18 +466,16 @@ def judge_labels(
     y : ndarray of shape (n,)
     rmse : float
         Of the oracle; regression only.
-    agreement : AgreementConfig
     n_classes : int
         C, or 0 for regression.
 
     Examples
     --------
-    >>> T, config = np.array([[0.1, 0.9]]), AgreementConfig()
-    >>> both = judge_labels(T, np.array([0]), rmse=0.0, agreement=config, n_classes=2)
+    >>> both = judge_labels(np.array([[0.1, 0.9]]), np.array([0]), rmse=0.0, n_classes=2)
     >>> both[0].round(2).tolist(), both[1].tolist()  # .1 - (.01 + .81)
     ([-0.72], [False])
     """
-    support, agrees = check_labels(T, y, agreement, rmse=None if n_classes else rmse)
+    support, agrees = check_labels(T, y, rmse=None if n_classes else rmse)
     if n_classes:
         expected = (T**2).sum(axis=1)
         support = support - expected

@@ -64,11 +64,13 @@ def _list_studies(groups: Sequence[str]) -> str:
 def _make_parser(name: str, studies: Sequence[Study]) -> argparse.ArgumentParser:
     titles = "\n".join(study.title for study in studies)
     settings = studies[0].settings
+    epilog = f"settings:\n{inspect.getdoc(type(settings))}\n\ndefaults: "
+    epilog += studies[0].defaults or str(settings)
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {name}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"{titles}\n\nRun the same command again to go on with a run that was stopped.",
-        epilog=f"settings:\n{inspect.getdoc(type(settings))}\n\ndefaults: {settings!r}",
+        epilog=epilog,
     )
     parser.add_argument("-o", "--out", default="studied", metavar="DIR", type=Path)
     parser.add_argument("--draws", type=int, metavar="N", help="repetitions")

@@ -154,6 +154,8 @@ class Study:
         Settings of a case that takes seconds.
     files : bool
         Whether it reads data files that must be downloaded.
+    defaults : str
+        Where the defaults stand, if they are too long for a help.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Study:
     summarize: Callable[[pd.DataFrame, Any], list[Part]]
     small: dict[str, Any]
     files: bool = False
+    defaults: str = ""
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """Return the settings with some of them changed; ``section.key`` goes into ``config``.

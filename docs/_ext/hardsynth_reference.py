@@ -1,12 +1,12 @@
 """Directives that write the reference from the program itself: its commands and its settings.
 
-NOTE[OWN]: sphinx-argparse reads help texts as reStructuredText, so ``<task>_hard`` becomes a broken
-reference; autodoc-pydantic shows Python names, but users type flags. Here help is plain text.
+NOTE[OWN]: cyclopts' directive reads help texts as reStructuredText, so ``<task>_hard`` becomes a
+broken reference; autodoc-pydantic shows Python names, but users type flags. Here help is plain
+text.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import typing
 from collections.abc import Iterator
@@ -14,10 +14,13 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+from pydantic import BaseModel
 from sphinx import addnodes
 
-from amlb_ext.cli.flags import FILE_ONLY, flag_name, list_settings
-from amlb_ext.cli.main import build_parser
+from amlb_ext.cli.command import Command
+from amlb_ext.cli.commands import all_commands
+from amlb_ext.cli.help import flags_by_group
+from amlb_ext.cli.settings import FILE_ONLY, flag_name, list_settings
 from amlb_ext.core.config import GenerateConfig
 
 #: A command with more settings than this is sent to the page of settings for them.
@@ -32,9 +35,7 @@ class CommandReference(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the command."""
-        top = build_parser()
-        chosen = _commands(top)[self.arguments[0]]
-        return list(_parser_nodes(chosen))
+        return list(_command_nodes(all_commands()[self.arguments[0]]))
 
 
 class SettingReference(Directive):
@@ -57,73 +58,41 @@ class SettingReference(Directive):
             default = field.get_default(call_default_factory=True)
             details.append(f"default: {_shown(default)}")
             entries += _definition(name, details, field.description or "")
+            # a record is one flag, which names what it changes
+            inner = getattr(field.annotation, "model_fields", {})
+            for key, part in inner.items():
+                details = [_values(part.annotation), f"default: {_shown(part.default)}"]
+                told = part.description or ""
+                entries += _definition(
+                    f"{name}.{key}", [f"{flag} {key}=…", *details], told
+                )
         return [entries]
 
 
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the commands of a parser by name."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _parser_nodes(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
-    """Yield what a command's page says, and the same of each command below it."""
-    yield nodes.paragraph("", parser.description or "")
-    below = _commands(parser)
-    if not below:
-        yield nodes.literal_block("", _usage(parser), language="text")
-    examples = getattr(parser, "examples", "")
-    if examples:
-        lines = [_folded(line) for line in examples.strip().splitlines()]
+def _command_nodes(command: Command) -> Iterator[nodes.Node]:
+    """Yield what the page says of a command."""
+    yield nodes.paragraph("", command.doc.description or command.doc.summary)
+    yield nodes.literal_block("", command.usage, language="text")
+    if command.doc.examples:
+        lines = [_folded(line) for line in command.doc.examples.splitlines()]
         yield nodes.literal_block("", "\n".join(lines), language="text")
-    settings = {".".join(path) for path, _ in list_settings()}
-    shown = [action for action in parser._actions if _is_shown(action)]
-    are_settings = [action for action in shown if action.dest in settings]
-    leave_out = set()
-    if len(are_settings) > MANY_SETTINGS:
-        leave_out = {action.dest for action in are_settings}
+    groups = dict(flags_by_group(command, everything=True))
+    settings = [title for title in groups if title.endswith(" settings")]
+    n_settings = sum(len(groups[title]) for title in settings)
+    if n_settings > MANY_SETTINGS:
+        for title in settings:
+            del groups[title]
         yield nodes.paragraph(
             "",
-            f"Every setting is a flag of this command, too: {len(are_settings)} of them. "
+            f"Every setting is a flag of this command, too: {n_settings} of them. "
             "They stand on the page of settings.",
         )
-    for group in parser._action_groups:
-        actions = [
-            action
-            for action in group._group_actions
-            if _is_shown(action) and action.dest not in leave_out
-        ]
-        if actions:
-            yield nodes.rubric("", _group_title(group))
-            entries = nodes.definition_list()
-            for action in actions:
-                entries += _definition(_flags(action), [], _help(parser, action))
-            yield entries
-    for name, command in below.items():
-        section = nodes.section(ids=[nodes.make_id(f"{parser.prog}-{name}")])
-        section += nodes.title("", command.prog)
-        for node in _parser_nodes(command):
-            section += node
-        yield section
-
-
-def _is_shown(action: argparse.Action) -> bool:
-    """Whether an action is a flag or argument of the command's own, and has a help text."""
-    if isinstance(action, argparse._SubParsersAction) or _prints_help(action):
-        return False
-    return bool(action.help) and action.help != argparse.SUPPRESS
-
-
-def _prints_help(action: argparse.Action) -> bool:
-    return bool({"--help", "--help-all"} & set(action.option_strings))
-
-
-def _group_title(group: argparse._ArgumentGroup) -> str:
-    known = {"positional arguments": "Arguments", "options": "Flags"}
-    title = group.title or "options"
-    return known.get(title, title[0].upper() + title[1:])
+    for title, flags in groups.items():
+        yield nodes.rubric("", title[0].upper() + title[1:])
+        entries = nodes.definition_list()
+        for flag in flags:
+            entries += _definition(flag.shown, [], flag.text)
+        yield entries
 
 
 def _folded(command: str, width: int = 84) -> str:
@@ -135,50 +104,6 @@ def _folded(command: str, width: int = 84) -> str:
             lines.append("   ")
         lines[-1] += part
     return "\n".join(lines)
-
-
-def _usage(parser: argparse.ArgumentParser) -> str:
-    """Return the shape of a command in one line: its arguments, and that flags may follow."""
-    words = [parser.prog]
-    for action in parser._actions:
-        if _prints_help(action):
-            continue
-        value = _value(action)
-        if not action.option_strings:
-            optional = action.nargs in ("*", "?")
-            words.append(f"[{value}]" if optional else value)
-        elif action.required:
-            words.append(f"{action.option_strings[-1]} {value}".strip())
-    return " ".join([*words, "[FLAGS]"])
-
-
-def _flags(action: argparse.Action) -> str:
-    """Return an action's flags with the name of their value: ``-o, --out DIR``."""
-    value = _value(action)
-    if not action.option_strings:
-        return value
-    flags = ", ".join(action.option_strings)
-    return f"{flags} {value}".strip()
-
-
-def _value(action: argparse.Action) -> str:
-    """Return what stands for an action's value."""
-    if action.nargs == 0:
-        return ""
-    name: Any = action.metavar
-    if name is None and action.choices is not None:
-        name = "{" + ",".join(str(choice) for choice in action.choices) + "}"
-    if name is None:
-        name = action.dest if not action.option_strings else action.dest.upper()
-    if isinstance(name, tuple):
-        return " ".join(name)
-    return f"{name} ..." if action.nargs in ("*", "+") else str(name)
-
-
-def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """Return an action's help with its default written out."""
-    values = {**vars(action), "prog": parser.prog}
-    return (action.help or "") % values
 
 
 def _definition(term: str, details: list[str], text: str) -> nodes.definition_list_item:
@@ -238,6 +163,8 @@ def _shown(default: Any) -> str:
     """Return a default as a user would write it."""
     if default is True or default is False:
         return "on" if default else "off"
+    if isinstance(default, BaseModel):
+        return "those below"
     if default in (None, (), {}, ""):
         return "none"
     if isinstance(default, tuple):

@@ -1,4 +1,4 @@
-"""Which made windows look, fail and rank as real failing ones do? Several ways of making them.
+"""Which made windows look, fail and rank as real failing ones do? Two ways of making them.
 
     python tests/benchmarks/made_windows.py m3_monthly.parquet --horizon 12 --sample 400
     python tests/benchmarks/made_windows.py --bike hour.csv --horizon 24 --baseline seasonal_naive
@@ -17,7 +17,6 @@ window, verdict, and CPU seconds. One thread.
 import argparse
 import re
 import time
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -27,23 +26,16 @@ from amlb_ext.core.display import text_table
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.made_parts import MadeWindows
-from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
+from amlb_ext.forecasting.made_windows import COPIES, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.forecasting.window_judge import LABEL_SLACK, Teacher, WindowJudge
-from amlb_ext.forecasting.window_moves import count_decimals
+from amlb_ext.forecasting.window_moves import SPREADS, WindowMove, count_decimals
 from amlb_ext.forecasting.window_screen import WindowScreen
 
-#: Ways that hardsynth has.
-WAYS = {
-    "moved as a whole (default)": MakingSettings(),
-    "moved, kappa .5": MakingSettings(kappa=0.5),
-    "literal": MakingSettings(preset="literal"),
-    "timevae": MakingSettings(generator="timevae"),
-}
-COPIES = 5
+WAYS = ("moved as a whole", "white noise")
 
 
 def bike_series(path):
@@ -87,8 +79,9 @@ def with_white_noise(made, forecaster, failing, seed):
         if past.min() >= 0:
             noisy = np.clip(noisy, 0, None)
         pasts.append(np.round(noisy, count_decimals(past)))
-    screen.add(pasts, windows.future[sources], sources)
-    part = screen.collected("ga", "lags", asked=len(sources))
+    unmoved = [WindowMove(genes=np.zeros(len(SPREADS)), noise_key=0)] * len(sources)
+    screen.add(pasts, windows.future[sources], sources, unmoved)
+    part = screen.collected(asked=len(sources))
     return MadeWindows(windows=windows, parts=(part,))
 
 
@@ -129,7 +122,7 @@ def main():
     parser.add_argument("--season", type=int)
     parser.add_argument("--baseline", default="theta")
     parser.add_argument("--sample", type=int, default=0)
-    parser.add_argument("--ways", nargs="*", default=[*WAYS, "white noise"])
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=WAYS)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     table = bike_series(arguments.bike) if arguments.bike else None
@@ -160,28 +153,22 @@ def main():
         f"{[int(bad.sum()) for _, bad in failing.learning.parts()]} before; "
         f"{time.process_time() - start:.0f} s"
     )
+    drawn = make_windows(forecaster, failing, seed=arguments.seed)
     rows = []
-    drawn = None
     for way in arguments.ways:
         start = time.process_time()
+        made = drawn
         if way == "white noise":
-            drawn = drawn or make_windows(forecaster, failing, MakingSettings())
             made = with_white_noise(drawn, forecaster, failing, arguments.seed)
-        else:
-            settings = replace(WAYS[way], copies=COPIES)
-            made = make_windows(forecaster, failing, settings, arguments.seed)
         if not made.parts or not len(made.parts[0]):
             print(f"{way}: nothing was kept", *made.notes)
             continue
         found = certify_windows(forecaster, failing, made, [], seed=arguments.seed)
         seconds = time.process_time() - start
-        for part in made.parts:
-            certificate = found[part.kind]
-            print(f"{way}, {part.kind}: {certificate.reason} {part.dropped}")
-            if way == "timevae" and part.kind == "ga":
-                continue
-            label = f"{way}, {part.kind}" if way == "literal" else way
-            rows.append(line(label, certificate, part, seconds))
+        (part,) = made.parts
+        certificate = found[part.kind]
+        print(f"{way}: {certificate.reason} {part.dropped}")
+        rows.append(line(way, certificate, part, seconds))
     headers = [
         "way",
         "kept",

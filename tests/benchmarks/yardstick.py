@@ -78,8 +78,10 @@ def layers(kappa):
         "faithful": {"search": {"kappa": kappa}, "relations": {"mine": True}},
         "literal": {**literal, **nothing},
         "pushed": {
-            "search": {"kappa": 0.5, "sigma2": 0.0005, "strength": 0.05},
-            "agreement": {"filter": False},
+            "search": {
+                "kappa": 0.5,
+                "operators": {"sigma2": 0.0005, "strength": 0.05, "agreement": False},
+            },
             **nothing,
         },
     }

@@ -18,7 +18,7 @@ def test_bash_completes_commands_flags_and_paths(tmp_path, capsys):
     (tmp_path / "hard_suite").mkdir()
     asked = [
         f"source {script}; cd {tmp_path}",
-        'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_hardsynth',
+        'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hardsynth',
         'echo "${COMPREPLY[@]}"; }',
         "ask hardsynth gener; ask hardsynth publish --ser",
         "ask hardsynth verify --repair hard_",
@@ -31,4 +31,4 @@ def test_bash_completes_commands_flags_and_paths(tmp_path, capsys):
 
 def test_another_shell_is_refused(capsys):
     assert main(["completion", "nosh"]) == 2
-    assert "name bash or zsh or tcsh" in capsys.readouterr().err
+    assert "known: bash, fish, zsh" in capsys.readouterr().err

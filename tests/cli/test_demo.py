@@ -66,8 +66,8 @@ def test_a_step_shows_its_command_and_keeps_its_output_in_the_log(
     steps.run("list names", ["completion", "bash"])
     printed = capsys.readouterr().out
     assert "1. list names\n   $ hardsynth completion bash\n" in printed
-    assert "_shtab" not in printed
-    assert "_shtab" in (tmp_path / "demo.log").read_text()
+    assert "COMPREPLY" not in printed
+    assert "COMPREPLY" in (tmp_path / "demo.log").read_text()
 
 
 def test_a_step_that_fails_stops_the_demo_with_its_last_line(steps):

@@ -31,7 +31,7 @@ def test_few_series_are_compared_over_time(table, capsys):
         (["--series", "item_id"], "series need --time and --horizon"),
         (["--season", "12"], "--season is for series"),
         ([*COLUMNS, "--horizon", "12", "--drop", "x"], "has no effect on series"),
-        ([*COLUMNS, "--horizon", "12", "--synthesizer", "vae"], "makes rows, not"),
+        ([*COLUMNS, "--horizon", "12", "--kappa", "1"], "has no effect on series"),
         ([*COLUMNS, "--horizon", "12", "--baseline", "tetha"], "did you mean 'theta'"),
         ([*COLUMNS, "--horizon", "90"], "the longest series"),
         (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amlb_ext.cli.flags import named_files
+from amlb_ext.cli.values import named_files
 from amlb_ext.core.errors import ConfigError
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from small_suites import write_suite
 
-from amlb_ext.cli.display import generation_summary
 from amlb_ext.cli.main import main
+from amlb_ext.pipeline.summary import generation_summary
 from amlb_ext.suite import Layout
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.validity import Certificate, Measure

@@ -13,14 +13,24 @@ def test_presets_are_valid(preset):
         if not isinstance(changes, dict):
             assert getattr(config, stage) == changes
             continue
+        chosen = getattr(config, stage).model_dump()
         for key, value in changes.items():
-            assert getattr(getattr(config, stage), key) == value
+            found = chosen[key]
+            # of operators and parameters a preset names some
+            assert found == (found | value if isinstance(value, dict) else value)
+
+
+def test_parameters_of_a_preset_are_those_of_its_synthesizer():
+    assert build_config({"preset": "literal"}).synthesizer.params["latent"] == 256
+    other = build_config({"preset": "literal", "synthesizer": {"name": "vae"}})
+    assert other.synthesizer.params == {}
+    assert other.synthesizer.epochs == 100
 
 
 def test_user_settings_win_over_the_preset():
     config = build_config({"preset": "literal"}, {"search": {"kappa": 0.25}})
     assert config.search.kappa == 0.25
-    assert config.search.start == "unique"  # the rest of the preset stays
+    assert config.search.operators.start == "unique"  # the rest of the preset stays
 
 
 def test_kappa_is_open_only_where_nobody_set_it():

@@ -248,7 +248,7 @@ def test_squared_losses_of_a_good_model_have_a_useful_interval(folder):
     assert capped.recommended.low < squares.mean() < capped.recommended.high
     assert capped.recommended.width < 2 * squares.mean()
     assert "errors beyond 6 count as 6: 0 of 200 labelled rows" in capped.notes
-    with pytest.raises(ConfigError, match="positive"):
+    with pytest.raises(ConfigError, match="greater than 0"):
         ask_file(error_cap=-1.0)
     with pytest.raises(ConfigError, match="--error-cap for the zero_one loss"):
         ask(folder, "iid.csv", error_cap=1.0)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import (
     Forecasts,
@@ -17,7 +16,7 @@ from amlb_ext.forecasting.forecasters import (
     make_forecaster,
 )
 from amlb_ext.forecasting.made_report import made_text, score_made_windows
-from amlb_ext.forecasting.made_windows import MakingSettings, make_windows
+from amlb_ext.forecasting.made_windows import make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
@@ -27,11 +26,10 @@ from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
-from amlb_ext.forecasting.window_search import search_moves
 from amlb_ext.suite.sealed_json import sealed_text
 
 ROLES = replace(SIMULATED_ROLES, horizon=6)
-SETTINGS = MakingSettings(copies=2)
+COPIES = 2
 #: So that a third of the windows are bad, of series too few for the forests of a region.
 ALPHA = 1.2
 
@@ -60,7 +58,7 @@ def failing(table, naive):
 
 @pytest.fixture(scope="module")
 def made(failing, naive):
-    return make_windows(naive, failing, SETTINGS)
+    return make_windows(naive, failing, COPIES)
 
 
 def write(failing, made, certificates, out):
@@ -109,7 +107,7 @@ def with_spike(table, cutoff, names):
 def test_a_spike_behind_the_cutoff_is_in_no_made_window(table, made, failing, naive):
     # of every series but two, for F may not fail everywhere
     spiked = with_spike(table, failing.origins.test[0], table["item_id"].unique()[2:])
-    (part,) = make_windows(naive, find(spiked, naive), SETTINGS).parts
+    (part,) = make_windows(naive, find(spiked, naive), COPIES).parts
     (before,) = made.parts
     assert np.array_equal(part.sources, before.sources)
     assert np.array_equal(part.future, before.future)
@@ -123,7 +121,7 @@ def test_a_spike_behind_a_sources_own_cutoff_is_in_no_made_past(
     """Its label moves with it, and nothing that a forecaster sees."""
     names = [failing.panel.names[item] for item in made.parts[0].sources]
     spiked = with_spike(table, made.windows.cutoff, names)
-    (part,) = make_windows(naive, find(spiked, naive), SETTINGS).parts
+    (part,) = make_windows(naive, find(spiked, naive), COPIES).parts
     assert part.future.max() > 1e6
     assert max(past.max() for past in part.pasts) < 3 * table["target"].max()
 
@@ -237,21 +235,6 @@ def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):
     assert "'rank' alone may order models" in made_text(scores)
 
 
-def test_the_literal_reading_destroys_the_order_in_time_and_its_certificate_says_so(
-    failing, naive, tmp_path
-):
-    # without the paper's VAE, which is that of tables
-    settings = MakingSettings(preset="literal", times=0)
-    literal = make_windows(naive, failing, settings)
-    found = certify_windows(naive, failing, literal, [])
-    assert verify_forecasts(write(failing, literal, found, tmp_path / "literal")) == []
-    searched = found["ga"]
-    assert searched.verdict == "stress-test only"
-    assert searched["time order"].value > 2
-    assert "autocorrelation" in searched.reason
-    assert searched["AMLB's scale"].value == 1
-
-
 def test_nothing_is_made_where_f_cannot_be_asked_or_never_failed_enough(failing, naive):
     file = forecasts_from_table(
         pd.DataFrame({"s": ["a"], "t": ["2020-01-01"], "mean": [1.0]}),
@@ -259,54 +242,15 @@ def test_nothing_is_made_where_f_cannot_be_asked_or_never_failed_enough(failing,
         series="s",
         time="t",
     )
-    assert "file of forecasts" in make_windows(file, failing, SETTINGS).notes[0]
+    assert "file of forecasts" in make_windows(file, failing, COPIES).notes[0]
     none_bad = replace(
         failing,
         learning=replace(
             failing.learning, is_bad=np.zeros_like(failing.learning.is_bad)
         ),
     )
-    assert "0 windows of a learning" in make_windows(naive, none_bad, SETTINGS).notes[0]
-    assert make_windows(naive, failing, MakingSettings(copies=0)).parts == ()
-    with pytest.raises(ConfigError, match="makes rows, not windows"):
-        MakingSettings(generator="copula")
-
-
-def test_the_search_finds_moves_that_are_harder_and_asks_nothing_without_pressure(
-    made,
-):
-    windows = made.windows
-    sources = np.arange(len(windows))
-
-    def ask(pasts, future, positions):
-        # hard is what fell: moves of the slope lead there
-        return np.array([past[0] for past in pasts]) / windows.scale[positions]
-
-    def refuse(pasts, future, positions):
-        raise AssertionError("F was asked")
-
-    how = {"season": 12, "rng": np.random.default_rng(0)}
-    drawn = search_moves(windows, sources, refuse, kappa=0, **how)
-    found = search_moves(windows, sources, ask, kappa=5.0, **how)
-    hardness = [ask(m.pasts, m.future, sources) for m in (drawn, found)]
-    assert (hardness[1] - hardness[0]).mean() > 0.3
-    # a distance that nothing outweighs keeps windows near
-    near = search_moves(windows, sources, ask, kappa=1e-9, **how)
-    moved = []
-    for windows_at in (near, drawn):
-        pairs = zip(windows_at.pasts, windows.pasts, strict=True)
-        moved.append(np.mean([np.abs(past - real).mean() for past, real in pairs]))
-    assert moved[0] < 0.8 * moved[1]
-
-
-def test_the_experimental_generator_draws_windows_that_verify_accepts(
-    failing, naive, tmp_path
-):
-    settings = MakingSettings(copies=2, generator="timevae")
-    drawn = make_windows(naive, failing, settings)
-    kinds = {part.kind: len(part) for part in drawn.parts}
-    assert kinds.get("synthetic") or "no synthetic windows were kept" in drawn.notes[0]
-    assert verify_forecasts(write(failing, drawn, {}, tmp_path / "drawn")) == []
+    assert "0 windows of a learning" in make_windows(naive, none_bad, COPIES).notes[0]
+    assert make_windows(naive, failing, copies=0).parts == ()
 
 
 @pytest.fixture
@@ -347,7 +291,10 @@ def test_made_windows_can_be_left_out_and_settings_of_rows_are_refused(
     assert generate(few, out, "--copies", "0", "--certificate", "none") == 0
     kinds = {task.kind for task in ForecastSuite.load(out).tasks}
     assert kinds == {"full", "bad"}
-    assert generate(few, tmp_path / "a", "--synthesizer", "copula") == 2
-    assert "makes rows, not windows of series" in capsys.readouterr().err
-    assert generate(few, tmp_path / "b", "--preset", "stress") == 2
-    assert "give faithful or literal" in capsys.readouterr().err
+    for flag, value in (
+        ("--synthesizer", "copula"),
+        ("--preset", "stress"),
+        ("--kappa", ".5"),
+    ):
+        assert generate(few, tmp_path / "a", flag, value) == 2
+        assert f"{flag} has no effect on series" in capsys.readouterr().err

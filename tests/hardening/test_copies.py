@@ -74,7 +74,7 @@ def test_positions_on_a_board(tmp_path, preset):
     counts = check(task, hard, tmp_path)
     assert counts["hard"] > 10
     if preset == "literal":  # no agreement filter: what is not known may be made
-        assert counts["made"] > 10
+        assert counts["made"] > 5
 
 
 def test_nominal_columns_and_a_number_to_predict(tmp_path):
@@ -130,7 +130,9 @@ def test_a_numeric_table_loses_nothing(tmp_path):
 def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
     task = numeric(200)
     hard = harden(
-        task, search={"jitter": 0.0, "kappa": 0.0}, synthesizer={"times": 0.0}
+        task,
+        search={"operators": {"jitter": 0.0}, "kappa": 0.0},
+        synthesizer={"times": 0.0},
     )
     assert hard.summary["augmented"] == 0
     assert hard.summary["dropped"]["augmented"]["real_row"] > 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from amlb_ext.core.config import SearchConfig
+from amlb_ext.core.config import Operators, SearchConfig
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.search.fitness import distance_term, fitness
@@ -37,10 +37,11 @@ def world():
 
 
 def settings(**changes):
-    base = {"population": 12, "generations": 6, "kappa": 0.5, "strength": 0.1}
-    return SearchConfig(
-        **(base | {"categoricals": "free", "start": "unique"} | changes)
-    )
+    base = {"population": 12, "generations": 6, "kappa": 0.5}
+    operators = {"strength": 0.1, "categoricals": "free", "start": "unique"}
+    for name in set(changes) & set(Operators.model_fields):
+        operators[name] = changes.pop(name)
+    return SearchConfig(**(base | changes), operators=operators)
 
 
 def bits(kind, *shape):
@@ -256,7 +257,9 @@ def test_no_steps_near_a_point_returns_something_as_fit(world):
 
 @pytest.mark.parametrize("start", ["near", "unique"])
 @pytest.mark.parametrize("population", [12, 1500])
-def test_result_does_not_depend_on_chunks_or_neighbours(world, start, population):
+def test_result_does_not_depend_on_chunks_or_neighbours(
+    world, start, population, monkeypatch
+):
     Z, y, predict, domain = world
     config = settings(start=start, population=population, generations=2)
     block = points_in_block(population, D)
@@ -266,9 +269,9 @@ def test_result_does_not_depend_on_chunks_or_neighbours(world, start, population
         predict, bad, target, domain=domain, config=config, seed=5
     )
     for rows in (1, block * population, 2 * block * population + 1):
-        few = config.model_copy(update={"chunk_rows": rows})
+        monkeypatch.setattr("amlb_ext.hardening.search.search.CHUNK_ROWS", rows)
         chunked, same = genetic_search(
-            predict, bad, target, domain=domain, config=few, seed=5
+            predict, bad, target, domain=domain, config=config, seed=5
         )
         np.testing.assert_array_equal(whole, chunked)
         np.testing.assert_array_equal(value, same)
@@ -287,7 +290,7 @@ def test_predict_is_asked_for_whole_chunks(world):
         asked.append(len(rows))
         return predict(rows)
 
-    config = settings(population=50, generations=3, chunk_rows=10**6)
+    config = settings(population=50, generations=3)
     genetic_search(counting, Z[:200], y[:200], domain=domain, config=config, seed=1)
     # F(X_b), then the first population and three generations of all 200 points
     assert asked == [200, *[10_000] * 4]

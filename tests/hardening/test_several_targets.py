@@ -121,7 +121,7 @@ def test_a_target_beside_its_double_is_that_target():
     # the mean over two equal targets is the target: same F, K, region; and, without what is drawn
     # per target (sigma2) or after it (jitter), the same augmented rows
     table = frame().assign(c=lambda t: t.a)
-    still = {"search": {"sigma2": 0.0, "jitter": 0.0}}
+    still = {"search": {"operators": {"sigma2": 0.0, "jitter": 0.0}}}
     tasks, config = tasks_of(table.drop(columns="b"), "a", "c", **still)
     one, two = harden_group(tasks, 0, config)
     alone = make_task(table.drop(columns=["b", "c"]), "a", name="t")
@@ -221,7 +221,9 @@ def test_the_search_raises_the_mean_error(engine):
 
     rng = np.random.default_rng(1)
     bad, y = rng.random((4, 3)), rng.random((4, 2))
-    config = SearchConfig(kappa=1.0, population=10, generations=5, start="unique")
+    config = SearchConfig(
+        kappa=1.0, population=10, generations=5, operators={"start": "unique"}
+    )
     domain = learn_domain(bad, bad, y, n_classes=0, n_categorical=0)
 
     def predict(Z):

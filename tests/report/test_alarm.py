@@ -3,8 +3,7 @@
 import numpy as np
 
 from amlb_ext.cli import main
-from amlb_ext.cli.display import report_summary
-from amlb_ext.report import build_report, report_text, write_report
+from amlb_ext.report import build_report, report_summary, report_text, write_report
 
 BASELINE = "HardsynthBaseline"
 

@@ -14,9 +14,14 @@ from sklearn import metrics as sk
 from amlb_ext import Suite
 from amlb_ext.amlb.definition import Job
 from amlb_ext.cli import main
-from amlb_ext.cli.display import report_summary
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.report import build_report, report_tables, report_text, write_report
+from amlb_ext.report import (
+    build_report,
+    report_summary,
+    report_tables,
+    report_text,
+    write_report,
+)
 from amlb_ext.report.files import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked

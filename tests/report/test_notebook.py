@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.cli.main import build_parser
+from amlb_ext.cli.commands import all_commands
+from amlb_ext.cli.parse import parse
 from amlb_ext.core import config
 
 # what is written and said matters here, not how good the models are
@@ -185,7 +186,7 @@ def test_commands_in_notebook_and_docs_parse():
     for line in lines:
         words = shlex.split(line.removeprefix("$ "), comments=True)
         assert words[0] == "hardsynth"
-        build_parser().parse_args(words[1:])
+        parse(all_commands(), words[1:])
 
 
 def test_blocks_of_the_docs_run(tmp_path, monkeypatch, capsys):

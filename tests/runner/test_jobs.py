@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,8 @@ import pytest
 
 from amlb_ext.amlb.configuration import configured_folds, find_definition
 from amlb_ext.amlb.definition import Job, list_jobs
-from amlb_ext.cli.main import build_parser
+from amlb_ext.cli.commands import all_commands
+from amlb_ext.cli.parse import parse
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.jobs import (
@@ -439,8 +442,9 @@ def asked_by(command, suite):
     """The jobs of a command, read as a shell, our command line and AMLB read it."""
     words = shlex.split(command)
     assert words[0] == "hardsynth"
-    arguments = build_parser().parse_args(words[1:])
-    assert arguments.userdir == str(suite.layout.root)
+    _, parsed = parse(all_commands(), words[1:])
+    arguments = SimpleNamespace(**parsed)
+    assert arguments.userdir == suite.layout.root
     path = find_definition(
         arguments.benchmark, suite.layout.root, suite.layout.root, CONFIG
     )
@@ -476,7 +480,7 @@ def test_commands_run_just_the_broken_jobs(suite, seed):
     found = []
     for command in rerun_commands(table_of(broken), suite, "out"):
         arguments, jobs = asked_by(command, suite)
-        assert (arguments.framework, arguments.constraint, arguments.results) == (
+        assert (arguments.framework, arguments.constraint, str(arguments.results)) == (
             "flaml",
             "1h",
             "out",
@@ -525,7 +529,7 @@ def test_names_with_spaces_are_quoted(tmp_path):
         table_of([Job("car", 2)]), suite, "the results; rm -r x"
     )
     arguments, jobs = asked_by(command, suite)
-    assert arguments.results == "the results; rm -r x"
+    assert arguments.results == Path("the results; rm -r x")
     assert jobs == (Job("car", 2),)
 
 
@@ -542,9 +546,10 @@ def test_results_of_the_score_command_are_run_again_by_it(suite):
     """No constraint of that name exists, so ``hardsynth run`` could not."""
     jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
     (command,) = rerun_commands(jobs, suite, "out")
-    arguments = build_parser().parse_args(shlex.split(command)[1:])
-    assert arguments.command == "score"
-    assert (arguments.suite, arguments.results) == (str(suite.layout.root), "out")
+    parsed, arguments = parse(all_commands(), shlex.split(command)[1:])
+    assert parsed.name == "score"
+    assert arguments["suite"] == suite.layout.root
+    assert arguments["results"] == Path("out")
 
 
 def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):

@@ -98,18 +98,23 @@ class TestSettings:
             s.name: s.config
             for s in row_settings(PATIENTS["diabetes"], "diabetes", PaperSettings())
         }
-        assert [rows[a].synthesizer.batch for a in rows] == [64, 128, 256]
+        assert [rows[a].synthesizer.params["batch"] for a in rows] == [64, 128, 256]
         assert [rows[a].synthesizer.epochs for a in rows] == [100, 100, 200]
         assert [rows[a].search.copies for a in rows] == [8, 5, 3]
         assert {c.hardness.rule for c in rows.values()} == {"band"}
         toy_row = row_settings(TOYS["toy_10"], "toy_10", PaperSettings())[
             0
         ].config.synthesizer
-        assert (toy_row.latent, toy_row.decoder, toy_row.batch) == (64, 32, 16)
+        assert toy_row.params == {
+            "hidden": 16,
+            "latent": 64,
+            "decoder": 32,
+            "batch": 16,
+        }
 
     def test_levels_are_standard_deviations(self):
         found = [
-            s.config.search.sigma2
+            s.config.search.operators.sigma2
             for s in row_settings(PRICE_LEVELS["housing"], "housing", PaperSettings())
         ]
         assert found == pytest.approx([0.005**2, 0.02**2, 0.05**2, 0.1**2])
@@ -202,7 +207,9 @@ class TestSplit:
 
     def test_copies_up_to_max_rows(self, fitted):
         split, _ = fitted
-        setting = quick("toy_75", search={"copies": 20, "reapply": False})
+        setting = quick(
+            "toy_75", search={"copies": 20, "operators": {"reapply": False}}
+        )
         outcome = split.run_setting(setting)
         wanted = outcome.counts["bad"] * (400 // outcome.counts["bad"])
         assert outcome.counts["ga"] == wanted
@@ -216,7 +223,10 @@ class TestSplit:
 
     def test_classification_lowers_the_positive_class(self, tmp_path):
         task = split_task(load_diabetes(stand_ins(tmp_path)), SplitConfig(folds=1), 1)
-        search = {"flip": 0.0, "reapply": False, "generations": 5}
+        search = {
+            "generations": 5,
+            "operators": {"flip": 0.0, "reapply": False},
+        }
         setting = quick("diabetes", hardness={"alpha": 0.7}, search=search)
         split = Split(task, 0, setting)
         parts = split.run_setting(setting).parts

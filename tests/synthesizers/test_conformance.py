@@ -1,5 +1,6 @@
 """The suite that every registered synthesizer inherits: says whether it keeps the contract."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.synthesizers import SYNTHESIZERS, describe_synthesizers, make_synthesizer
 
-SMALL = {"epochs": 3, "latent": 4, "hidden": 4, "decoder": 16}
+SMALL = {"latent": 4, "hidden": 4, "decoder": 16}
 NAMES = sorted(SYNTHESIZERS)
 #: Models of optional packages are asked where the package is installed.
 INSTALLED = [
@@ -46,8 +47,11 @@ def test_contract_of_an_optional_package(name):
     pytest.skip(f"{SYNTHESIZERS[name].package} is an optional extra")
 
 
-def make(name, **settings):
-    return make_synthesizer(SynthesizerConfig(name=name, **{**SMALL, **settings}))
+def make(name, epochs=3, **settings):
+    accepted = inspect.signature(SYNTHESIZERS[name].load()).parameters
+    wanted = {**SMALL, **settings}
+    params = {key: value for key, value in wanted.items() if key in accepted}
+    return make_synthesizer(SynthesizerConfig(name=name, epochs=epochs, params=params))
 
 
 def table(n, kind, seed=0):
@@ -291,11 +295,13 @@ def test_settings_reach_the_model(name):
     assert known.get("epochs", 7) == 7
     assert known.get("latent", 5) == 5
     assert describe_synthesizers()[name]
+    with pytest.raises(ConfigError, match="no parameter 'latnet'"):
+        make_synthesizer(SynthesizerConfig(name=name, params={"latnet": 5}))
 
 
 def test_unknown_name_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'vae'"):
-        make("vea")
+        make_synthesizer(SynthesizerConfig(name="vea"))
 
 
 def test_the_index_does_without_torch():

@@ -28,8 +28,7 @@ pytestmark = pytest.mark.usefixtures("light_models")
 #: No filter and long steps: a row leaves its label behind, the farther the larger kappa is.
 LOOSE = {
     "baseline": {"model": "ridge"},
-    "search": {"strength": 0.2, "sigma2": 0.0},
-    "agreement": {"filter": False},
+    "search": {"operators": {"strength": 0.2, "sigma2": 0.0, "agreement": False}},
     "split": {"folds": 1},
     "seed": 5,
     "hardness": {"rule": "paper", "most": 1.0},
@@ -172,7 +171,7 @@ def test_without_pressure_a_search_returns_the_failure_itself(engine, held_out):
     domain = learn_domain(
         part.rows.Z, models.Z, models.y[:, 0], n_classes=0, n_categorical=m
     )
-    config = SearchConfig(kappa=0.0, categoricals="free")
+    config = SearchConfig(kappa=0.0, operators={"categoricals": "free"})
     predict = models.targets[0].baseline.predict
     best, value = engine(
         predict, bad.Z, bad.y[:, 0], domain=domain, config=config, seed=1

@@ -115,7 +115,11 @@ def _why_no_search(models: FoldModels, copies: int) -> str | None:
     if not models.can_search:
         return "no search, since F is a file of predictions and cannot be asked"
     nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
-    if copies and nothing_numeric and models.config.search.categoricals == "frozen":
+    if (
+        copies
+        and nothing_numeric
+        and models.config.search.operators.categoricals == "frozen"
+    ):
         return (
             "no row was augmented: no column is numeric and categories stay as they are, "
             "so every augmented row would repeat the features of its bad row"
@@ -166,9 +170,9 @@ def perturb_targets(
         # a step of 1 to C - 1 round the classes ends at another one, each as likely
         step = rng.integers(1, n_classes, size=y.shape)
         other = (y + step) % n_classes
-        is_flipped = rng.random(y.shape) < config.flip
+        is_flipped = rng.random(y.shape) < config.operators.flip
         return np.where(is_flipped, other, y)
-    noise = rng.normal(0.0, np.sqrt(config.sigma2), size=y.shape)
+    noise = rng.normal(0.0, np.sqrt(config.operators.sigma2), size=y.shape)
     low = y_pool.min(axis=0)
     high = y_pool.max(axis=0)
     return np.clip(y + noise, low, high)
@@ -201,7 +205,7 @@ def _search_neighbours(
         domain=domain,
         config=config,
         seed=seed,
-        oracle=predict_oracle if config.fitness == "reducible" else None,
+        oracle=predict_oracle if config.operators.fitness == "reducible" else None,
     )
     return best
 
@@ -212,8 +216,8 @@ def _jitter_numbers(
     """Move the numeric columns of encoded rows by noise, within the bounds of the search."""
     numeric = slice(domain.n_categorical, None)
     numbers = Z[:, numeric]
-    if config.jitter:
-        numbers = numbers + rng.normal(0.0, config.jitter, size=numbers.shape)
+    if config.operators.jitter:
+        numbers = numbers + rng.normal(0.0, config.operators.jitter, size=numbers.shape)
     low = domain.low[numeric]
     high = domain.high[numeric]
     moved = Z.copy()

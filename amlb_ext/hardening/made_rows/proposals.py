@@ -102,7 +102,7 @@ def draw_design(
     share = rng.uniform(LEAST_MOVED, 1.0, size=(n_rows, 1))
     is_moved = rng.random(design.shape) < share
     # steps add up over generations, and the jitter comes after them
-    width = 2 * max(config.strength, config.jitter)
+    width = 2 * max(config.operators.strength, config.operators.jitter)
     length = rng.uniform(0.0, width, size=(n_rows, 1))
     steps = length * rng.standard_normal(design.shape)
     low, high = np.nanmin(Z, axis=0), np.nanmax(Z, axis=0)
@@ -110,13 +110,13 @@ def draw_design(
     design = np.where(is_moved & is_number, stepped, design)
 
     others = Z[rng.integers(0, len(Z), n_rows)]
-    if config.start == "unique":
+    if config.operators.start == "unique":
         # the first population takes any value of the column
         is_drawn = rng.random(design.shape) < share
-        from_others = is_drawn & (is_number | (config.categoricals == "free"))
+        from_others = is_drawn & (is_number | (config.operators.categoricals == "free"))
         design = np.where(from_others, others, design)
-    elif config.categoricals == "free":
-        is_drawn = rng.random(design.shape) < config.mutation
+    elif config.operators.categoricals == "free":
+        is_drawn = rng.random(design.shape) < config.operators.mutation
         design = np.where(is_drawn & ~is_number, others, design)
     return design
 
@@ -199,7 +199,7 @@ def confirm_together(
         if holds_to_rule:
             ledger.proposed += len(judged)
             ledger.confirmed += int(judged.is_bad.sum())
-            if models.config.search.reapply:
+            if models.config.search.operators.reapply:
                 is_kept = judged.is_bad
         dropped = made.dropped + Counter(good=int((~is_kept).sum()))
         kept = np.flatnonzero(is_kept)

@@ -248,7 +248,7 @@ def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.n
     several targets each must pass. In a table of cells nothing is inherited: the oracle must
     vouch for the label.
     """
-    if not models.config.agreement.filter:
+    if not models.config.search.operators.agreement:
         return np.ones(len(made), dtype=bool)
     passes = made.agrees
     if models.least_support is None:
@@ -302,7 +302,7 @@ def screen_made_rows(
     if models.relations is not None:
         checks["relation"] = ~made.is_feasible
     checks["real_row"] = repeats_real
-    if holds_to_rule and models.config.search.reapply and models.can_search:
+    if holds_to_rule and models.config.search.operators.reapply and models.can_search:
         checks["good"] = ~made.is_bad
     checks["label"] = ~passes_oracle
     checks["made_row"] = repeats_made

@@ -205,7 +205,7 @@ def make_side(
         fitted_on = models.encoder.inverse(models.Z)
         taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
     notes: tuple[str, ...] = ()
-    if models.least_support is not None and models.config.agreement.filter:
+    if models.least_support is not None and models.config.search.operators.agreement:
         notes = (f"{side}: {least_support_note(models.least_support)}",)
 
     # one stream per stage, keyed by the side as well

@@ -40,6 +40,9 @@ SAMPLING_ROUNDS = 4
 #: failures. From this round on they are repaired, so that they do not run out.
 REPAIRING_ROUND = 2
 
+#: Fewest rows that a model of a distribution learns from.
+FEWEST_ROWS = 11
+
 
 def sample_synthetic_rows(
     models: FoldModels,
@@ -94,12 +97,12 @@ def sample_synthetic_rows(
             f"{side}: F is a file of predictions, so rows are learnt from its failures"
         )
     # a model of a distribution needs more rows; "local" moves rows towards their neighbours
-    if len(Z) < config.min_rows and config.name != "local":
+    if len(Z) < FEWEST_ROWS and config.name != "local":
         notes.append(
-            f"{side}: {len(Z)} rows to learn from, fewer than {config.min_rows}: "
+            f"{side}: {len(Z)} rows to learn from, fewer than {FEWEST_ROWS}: "
             f"the synthesizer 'local' replaces {config.name!r}"
         )
-        config = config.model_copy(update={"name": "local"})
+        config = config.model_copy(update={"name": "local", "params": {}})
     rng = np.random.default_rng(seed)
     synthesizer = make_synthesizer(config)
     judges = None

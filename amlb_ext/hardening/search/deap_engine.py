@@ -107,7 +107,7 @@ class _PointSearch:
         algorithms.eaSimple(
             population,
             toolbox,
-            cxpb=self.config.crossover,
+            cxpb=self.config.operators.crossover,
             # ``mutate`` itself leaves most genes as they are
             mutpb=1.0,
             ngen=self.config.generations,
@@ -119,11 +119,11 @@ class _PointSearch:
     @property
     def freezes_categories(self) -> bool:
         """Whether categories keep the bad point's value."""
-        return self.config.categoricals == "frozen"
+        return self.config.operators.categoricals == "frozen"
 
     def make_individual(self) -> _Individual:
         """Return an individual of the initial population."""
-        if self.config.start == "near":
+        if self.config.operators.start == "near":
             return self.mutate(_Individual(self.bad.tolist()))[0]
         # ``unique``: each gene is drawn from its column's values (paper, section 4.3.1)
         genes = [float(random.choice(pool)) for pool in self.domain.pools]
@@ -158,10 +158,10 @@ class _PointSearch:
     def mutate(self, row: _Individual) -> tuple[_Individual]:
         """Mutate single genes in place (Algorithm 1, lines 5 to 14)."""
         for j in range(len(row)):
-            if random.random() >= self.config.mutation:
+            if random.random() >= self.config.operators.mutation:
                 continue
             if j >= self.domain.n_categorical:
-                length = abs(random.gauss(0, self.config.strength))
+                length = abs(random.gauss(0, self.config.operators.strength))
                 step = self.direction[j] * length
                 row[j] = self.clip_gene(row[j] + step, j)
             elif not self.freezes_categories:

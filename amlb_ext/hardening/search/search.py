@@ -47,6 +47,8 @@ from amlb_ext.hardening.search.random_words import (
     points_in_block,
 )
 
+#: Individuals that F predicts at once; never changes a result.
+CHUNK_ROWS = 200_000
 #: Most genes of a chunk, however wide its rows: 128 MB, twice.
 CHUNK_GENES = 1 << 24
 
@@ -64,7 +66,7 @@ def genetic_search(
     """Search a harder neighbour of each bad point.
 
     Each point draws from the stream of its block, as many numbers as if the block were full, so
-    neither ``chunk_rows`` nor the number of points changes its result.
+    neither :data:`CHUNK_ROWS` nor the number of points changes its result.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def genetic_search(
         Perturbed targets y_ga.
     domain : Domain
     config : SearchConfig
-        A chunk holds whole blocks, so one at least, whatever ``chunk_rows``.
+        A chunk holds whole blocks, so one at least, whatever :data:`CHUNK_ROWS`.
     seed : int
     oracle : callable, optional
         As ``predict``, of the oracle T: the fitness is then reducible hardness.
@@ -137,7 +139,7 @@ def _make_blocks(
 def _points_in_chunk(plan: SearchPlan, columns: int) -> int:
     """Return how many points evolve together: whole blocks, one at least."""
     rows_in_memory = CHUNK_GENES // max(1, columns)
-    chunk_rows = min(plan.config.chunk_rows, rows_in_memory)
+    chunk_rows = min(CHUNK_ROWS, rows_in_memory)
     block_rows = plan.block_points * plan.config.population
     blocks = max(1, chunk_rows // block_rows)
     return plan.block_points * blocks
@@ -212,7 +214,7 @@ class SearchPlan:
     @property
     def freezes_categories(self) -> bool:
         """Whether categories keep the bad point's value, if there are any."""
-        return self.config.categoricals == "frozen" or not self.n_categorical
+        return self.config.operators.categoricals == "frozen" or not self.n_categorical
 
 
 def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
@@ -227,7 +229,7 @@ def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> Searc
         block_points=block_points,
         n_categorical=domain.n_categorical,
         # mutated copies of a bad point miss what it misses; only draws from the columns can mix
-        mixes_missing=config.start == "unique" and has_missing,
+        mixes_missing=config.operators.start == "unique" and has_missing,
         frozen=np.flatnonzero(domain.frozen),
         derive=domain.derive,
     )
@@ -272,10 +274,10 @@ class Block:
         self.genes = plan.genes.first_points(len(bad))
         self.best = bad.copy()
         self.value = np.full(len(bad), -np.inf)
-        self._step_lengths = plan.config.strength * direction
+        self._step_lengths = plan.config.operators.strength * direction
         # categories do not step: they are drawn anew
         self._step_lengths[:, : plan.n_categorical] = 0.0
-        self._steps = mutation_steps(plan.config.mutation)
+        self._steps = mutation_steps(plan.config.operators.mutation)
         # of the present generation, (p, n); until there is one, of no individuals
         nobody = np.empty((0, len(bad)))
         self._fitness = nobody
@@ -289,7 +291,7 @@ class Block:
         """
         p, n, d = P.shape
         P[...] = self.bad
-        if self.plan.config.start == "unique":
+        if self.plan.config.operators.start == "unique":
             first_gene = self.plan.n_categorical if self.plan.freezes_categories else 0
             # words are drawn for a full block; points beyond the block's own n leave theirs unused
             words = self.words.bits32(p, self.plan.block_points, d)
@@ -321,7 +323,7 @@ class Block:
             P,
             u_pair[:, :n],
             u_gene[:, :n],
-            rate=self.plan.config.crossover,
+            rate=self.plan.config.operators.crossover,
             genes=self.genes,
             mixes_missing=self.plan.mixes_missing,
             scratch=scratch,
@@ -370,7 +372,7 @@ class Block:
             mutate_categories(
                 P,
                 u_category[:, :n],
-                rate=self.plan.config.mutation,
+                rate=self.plan.config.operators.mutation,
                 genes=self.genes,
             )
 

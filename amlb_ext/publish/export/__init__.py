@@ -7,6 +7,6 @@
 
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.publish.export.folder import UPLOAD
-from amlb_ext.publish.export.write import Export
+from amlb_ext.publish.export.write import Export, export_summary
 
-__all__ = ["UPLOAD", "Export", "export_suite"]
+__all__ = ["UPLOAD", "Export", "export_suite", "export_summary"]

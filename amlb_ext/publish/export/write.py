@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,3 +127,37 @@ def _write_uploads(
             }
             bar.update()
     return about
+
+
+def export_summary(export: Export, suite: str) -> str:
+    """Return what was written, and the commands that upload, run and report it."""
+    out = shlex.quote(str(export.out))
+    folder = shlex.quote(str(export.out / UPLOAD))
+    definitions = []
+    for name, n_tasks in export.definitions.items():
+        definitions.append(f"{name} ({n_tasks} tasks)")
+    main_definition = next(iter(export.definitions))
+
+    size = f"{export.bytes / 2**20:.1f} MB"
+    put = (
+        f"put the {len(export.uploads)} files of {folder} ({size}) below {export.url}/"
+    )
+    # only S3 has one command for all files
+    if export.url.startswith("s3://"):
+        put += (
+            f"\n            aws s3 cp --recursive {folder} {shlex.quote(export.url)}/"
+        )
+    lines = [
+        f"{out}: an AMLB user directory with the definitions {', '.join(definitions)}",
+        f"  upload:   {put}",
+        f"  run:      hardsynth run FRAMEWORK -u {out} -b {main_definition} -r results",
+        f"            or AMLB itself: python runbenchmark.py FRAMEWORK {main_definition} "
+        f"-u {out} -o results",
+        f"  report:   hardsynth report {shlex.quote(suite)} --results results",
+    ]
+    if export.form == "archives":
+        lines.append(
+            "  note:     give every run of AutoGluon an input folder of its own (-i), or export "
+            "with --form files"
+        )
+    return "\n".join(lines)

@@ -5,6 +5,6 @@ user directory gets them · ``state`` what is installed, which names are taken, 
 written and removed · ``config_edit`` the user's ``config.yaml``, changed by a few lines.
 """
 
-from amlb_ext.runner.install.change import Change, install, uninstall
+from amlb_ext.runner.install.change import Change, describe_change, install, uninstall
 
-__all__ = ["Change", "install", "uninstall"]
+__all__ = ["Change", "describe_change", "install", "uninstall"]

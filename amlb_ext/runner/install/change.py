@@ -333,3 +333,32 @@ def _make_change(
         notes=notes,
         dry_run=dry_run,
     )
+
+
+def describe_change(change: Change, userdir: str | None) -> str:
+    """Return the diff of the configuration, what AMLB knows now, and how to undo it."""
+    where = f"in {change.userdir}"
+    lines = [change.diff or "config.yaml does not change"]
+    if change.dry_run:
+        lines.append(f"\ndry run: nothing was changed {where}")
+    elif change.action == "unchanged":
+        lines.append(f"\nalready installed as {change.name} {where}, nothing to change")
+    else:
+        lines.append(f"\n{change.action}: {change.name}, {where}")
+    lines.append(f"  benchmarks:  {', '.join(change.benchmarks)}")
+    lines.append(f"  frameworks:  {', '.join(change.frameworks)}")
+    if change.constraints:
+        lines.append(f"  constraints: {', '.join(change.constraints)}")
+    if change.action != "uninstalled":
+        # AMLB needs no -u for its own default directory
+        folder = shlex.quote(userdir) if userdir else ""
+        userdir_flag = f" -u {folder}" if folder else ""
+        undo_flag = f" --userdir {folder}" if folder else ""
+        benchmark = change.benchmarks[0]
+        suite = shlex.quote(change.suite)
+        lines.append(
+            f"  run:         python runbenchmark.py FRAMEWORK {benchmark}{userdir_flag}"
+        )
+        lines.append(f"  take back:   hardsynth uninstall {suite}{undo_flag}")
+    lines += [f"note: {note}" for note in change.notes]
+    return "\n".join(lines)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from amlb_ext.core.config import build_config
+from amlb_ext.core.config import build_config, merge_layers
 from amlb_ext.core.presets import PRESETS
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
@@ -28,16 +28,16 @@ Layer = Mapping[str, Any]
 _WITHOUT_RELATIONS: Layer = {"relations": {"mine": False}}
 _WITH_RELATIONS: Layer = {"relations": {"mine": True}}
 _NO_SYNTHESIZER: Layer = {"synthesizer": {"times": 0.0}}
-_UNFILTERED: Layer = {"agreement": {"filter": False}}
-_GENTLE: Layer = {"search": {"kappa": 0.02, "sigma2": 0.0005, "strength": 0.05}}
+_UNFILTERED: Layer = {"search": {"operators": {"agreement": False}}}
+_GENTLE: Layer = {
+    "search": {"kappa": 0.02, "operators": {"sigma2": 0.0005, "strength": 0.05}}
+}
 #: No search at all: copies of the bad rows, jittered once, with the labels they have.
 _STILL: Layer = {
     "search": {
         "kappa": 0.0,
         "generations": 0,
-        "sigma2": 0.0,
-        "jitter": 0.03,
-        "reapply": False,
+        "operators": {"sigma2": 0.0, "jitter": 0.03, "reapply": False},
     }
 }
 
@@ -97,17 +97,6 @@ def average_with_bad(s: Sample, made: JudgedRows, alone: bool = False) -> Answer
     return average_rows(delta, None, clusters)
 
 
-def _merge_layers(*layers: Layer) -> dict[str, Any]:
-    """Return settings of all layers; of one setting the last stands."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        for stage, values in layer.items():
-            # a preset names the composition, too, which is no stage
-            is_stage = isinstance(values, Mapping)
-            merged[stage] = {**merged.get(stage, {}), **values} if is_stage else values
-    return merged
-
-
 def _made_answer(
     made_as: str,
     layer: Layer,
@@ -127,7 +116,7 @@ def _made_answer(
 
 def _augmented_method(name: str, text: str, *layers: Layer) -> Method:
     """Return the method of augmented rows under settings, without a synthesizer."""
-    layer = _merge_layers(*layers, _NO_SYNTHESIZER)
+    layer = merge_layers(*layers, _NO_SYNTHESIZER)
     return Method(_made_answer(name, layer, "augmented"), text)
 
 
@@ -174,7 +163,7 @@ def _faithful_method(name: str, text: str, relations: Layer) -> Method:
         if not len(s.bad):
             return None
         search = {"search": {"kappa": calibrated_kappa(s)}}
-        layer = _merge_layers(search, relations, _NO_SYNTHESIZER)
+        layer = merge_layers(search, relations, _NO_SYNTHESIZER)
         return average_with_bad(s, make_rows(s, name, layer).augmented.rows)
 
     return Method(run, text)
@@ -220,7 +209,7 @@ MADE["feasible"] = _faithful_method(
 MADE["feasible_vae"] = Method(
     _made_answer(
         "feasible_vae",
-        _merge_layers({"search": {"kappa": 0.005}}, _WITH_RELATIONS),
+        merge_layers({"search": {"kappa": 0.005}}, _WITH_RELATIONS),
         "synthetic",
     ),
     "synthetic rows of vae that keep the relations, learnt from kappa_0.005",

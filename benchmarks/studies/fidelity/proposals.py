@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.core.config import SearchConfig, SynthesizerConfig
+from amlb_ext.core.config import Operators, SearchConfig, SynthesizerConfig
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
@@ -78,11 +78,9 @@ def propose_searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     )
     config = SearchConfig(
         kappa=0.1,
-        fitness="reducible",
         population=10,
         generations=6,
-        strength=0.05,
-        sigma2=0.0,
+        operators=Operators(fitness="reducible", strength=0.05, sigma2=0.0),
     )
     best, _ = genetic_search(
         target_models.baseline.predict,

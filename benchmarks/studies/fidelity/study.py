@@ -188,6 +188,7 @@ def summarize(rows: pd.DataFrame, protocol: Protocol) -> list[Part]:
 
 def _study(stem: str) -> Study:
     protocol = read_protocol(FOLDER / f"{stem}.yaml")
+    texts = "\n".join(f"{name}: {method.text}" for name, method in METHODS.items())
     return Study(
         name=stem.replace("_", "-"),
         title=TITLES[stem],
@@ -211,6 +212,7 @@ def _study(stem: str) -> Study:
             "contrasts": protocol.contrasts[:1],
             "draws": 2,
         },
+        defaults=f"benchmarks/studies/{stem}.yaml\n\nmethods:\n{texts}",
     )
 
 

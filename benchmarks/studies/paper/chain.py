@@ -202,7 +202,7 @@ class Split:
         augmented = self._score_rows(Z, y)
 
         # (c) a point at which F is good after all is no bad point
-        if config.reapply:
+        if config.operators.reapply:
             augmented = augmented.take_rows(_is_bad(rule, augmented))
         if readings.with_bad:
             augmented = bad.join_rows(augmented)

@@ -193,8 +193,14 @@ def _draw_models(ax: Axes, parts: Parts) -> None:
 
 def _draw_targets(ax: Axes, parts: Parts) -> None:
     for name, points in parts.items():
-        style = {"color": COLOURS[name], "label": TEXT[name], "alpha": 0.5}
-        ax.hist(points["y"], bins=40, density=True, **style)
+        ax.hist(
+            points["y"],
+            bins=40,
+            density=True,
+            alpha=0.5,
+            color=COLOURS[name],
+            label=TEXT[name],
+        )
     ax.set(xlabel="scaled target", ylabel="density")
 
 

@@ -25,13 +25,16 @@ TABLE_2: dict[str, dict[float, Layer]] = {
     "toy": {
         0.1: {
             "search": {"copies": 20, "max_rows": 400, "generations": 1},
-            "synthesizer": {"batch": 16, "epochs": 100, "latent": 64, "decoder": 32},
+            "synthesizer": {
+                "epochs": 100,
+                "params": {"batch": 16, "latent": 64, "decoder": 32},
+            },
         }
     },
     "regression": {
         alpha: {
             "search": {"copies": steps, "max_rows": 1000, "generations": 1},
-            "synthesizer": {"batch": batch, "epochs": epochs},
+            "synthesizer": {"epochs": epochs, "params": {"batch": batch}},
         }
         for alpha, steps, batch, epochs in (
             (0.05, 5, 256, 200),
@@ -42,7 +45,7 @@ TABLE_2: dict[str, dict[float, Layer]] = {
     "classification": {
         alpha: {
             "search": {"copies": steps, "generations": 1},
-            "synthesizer": {"batch": batch, "epochs": epochs},
+            "synthesizer": {"epochs": epochs, "params": {"batch": batch}},
         }
         for alpha, steps, batch, epochs in (
             (0.501, 8, 64, 100),
@@ -114,7 +117,7 @@ def row_settings(
     --------
     >>> changed = PaperSettings(config={"search": {"kappa": 0.3}})
     >>> [setting] = row_settings(TOYS["toy_10"], "toy_10", changed)
-    >>> setting.config.search.kappa, setting.config.synthesizer.latent
+    >>> setting.config.search.kappa, setting.config.synthesizer.epochs
     (0.3, 64)
     """
     family = DATA[data].family
@@ -150,7 +153,7 @@ def _level_rows() -> dict[str, Layer]:
     base = _table_2_rows("regression")["0.1"]
     rows = {}
     for deviation in LEVELS:
-        search = {**base["search"], "sigma2": deviation**2}
+        search = {**base["search"], "operators": {"sigma2": deviation**2}}
         rows[f"{deviation:g}"] = {**base, "search": search}
     return rows
 

@@ -1,0 +1,445 @@
+"""A command is a function with a docstring: its parameters are flags, its docstring is the help.
+
+A parameter that the docstring does not explain is explained by the function that the command calls
+(``of``), or is one that all commands share. ``**options`` stands for what that one has besides.
+A parameter ``settings`` stands for the flags of settings (:mod:`amlb_ext.cli.settings`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+from pydantic import Field
+
+from amlb_ext.cli import values
+from amlb_ext.cli.settings import (
+    SettingPath,
+    choose_settings,
+    default_text,
+    flag_name,
+    metavar,
+    read_layer,
+    takes_several_words,
+)
+from amlb_ext.cli.signatures import (
+    REQUIRED,
+    Declared,
+    Docstring,
+    read_declaration,
+    read_docstring,
+)
+from amlb_ext.core.checked_call import CountOrNone
+
+#: The groups of ``hardsynth --help``, in its order.
+GROUPS = {
+    "daily": "every day: which model is better, and where F fails",
+    "benchmark": "a benchmark: make, run and judge a suite",
+    "research": "research, and what is around it",
+}
+#: Letters of flags that mean the same in every command.
+LETTERS = {
+    "out": "-o",
+    "quiet": "-q",
+    "jobs": "-j",
+    "userdir": "-u",
+    "results": "-r",
+    "task": "-t",
+    "fold": "-f",
+    "benchmark": "-b",
+}
+#: Parameters of which one flag takes all words that follow it: ``--results A B``.
+MANY = ("results", "predictions", "takers")
+#: What parameters mean that several commands have.
+SHARED = {
+    "suite": ("DIR", "the suite's folder"),
+    "jobs": ("N", "number of processes, 0 for one per core; never changes a result"),
+    "quiet": ("", "print errors only"),
+    "json": ("", "print the result as JSON"),
+    "seed": ("N", "random seed"),
+    "level": ("X", "confidence level of the intervals"),
+    "force": ("", "replace a suite that was made with other settings"),
+    "trust_suite": (
+        "",
+        "fit any class that the suite names; it can run any code, so use this for your own "
+        "suites only",
+    ),
+    "trust_pickle": (
+        "",
+        "load pickle or joblib files; they can run any code, so use this for your own files only",
+    ),
+}
+#: Types that several commands use.
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Jobs = CountOrNone
+#: A suite's folder, by position or behind ``-u``.
+Suite = Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """A flag or an argument of a command.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter; of a setting its path, with dots.
+    names : tuple of str
+        As one types it; empty for an argument without dashes alone.
+    annotation, default : object
+    text : str
+        What it means, with its default.
+    metavar : str
+        What stands for its value.
+    group : str
+        The title it has where all flags are listed.
+    is_positional : bool
+    takes_several_words : bool
+        ``--results A B`` beside ``--results A --results B``.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    annotation: Any
+    default: Any = None
+    text: str = ""
+    metavar: str = ""
+    group: str = "flags"
+    is_positional: bool = False
+    takes_several_words: bool = False
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a command line without it is wrong."""
+        return self.default is REQUIRED
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether it gives a value of the configuration, not of the function."""
+        return self.group.endswith(" settings")
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return self.metavar if self.is_positional else self.names[-1]
+
+    @property
+    def shown(self) -> str:
+        """How a help lists it: ``-o, --out DIR``."""
+        if self.is_positional:
+            return self.metavar
+        return f"{', '.join(self.names)} {self.metavar}".strip()
+
+    def parameter(self, *, for_completion: bool = False) -> inspect.Parameter:
+        """Return the parameter from which cyclopts makes the flag.
+
+        Its words are texts, which :meth:`read` converts, unless a shell is to complete them.
+        """
+        word: Any = self._completed() if for_completion else str
+        negative = ""
+        kind: Any = inspect.Parameter.KEYWORD_ONLY
+        # a list: of a flag that is given twice the last value counts
+        annotation: Any = list[word]
+        default: Any = REQUIRED
+        if values.is_switch(self.annotation):
+            annotation = bool
+            if self.default is None:
+                negative = "--no-" + self.names[-1].removeprefix("--")
+        elif values.is_pair(self.annotation):
+            annotation = list[tuple[word, word]]
+        elif self.is_positional:
+            annotation = word
+            kind = inspect.Parameter.POSITIONAL_ONLY
+            if self.names:
+                kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            elif values.is_list(self.annotation):
+                kind = inspect.Parameter.VAR_POSITIONAL
+        if not self.is_required and kind is not inspect.Parameter.VAR_POSITIONAL:
+            default = None
+            # a script for a shell would take a switch that may be None for a flag with a value
+            if not for_completion:
+                annotation = annotation | None
+        notes = Parameter(
+            name=self.names,
+            help=self.text,
+            negative=negative,
+            consume_multiple=self.takes_several_words or None,
+        )
+        return inspect.Parameter(
+            self.name.replace(".", "__"),
+            kind,
+            default=default,
+            annotation=Annotated[annotation, notes],
+        )
+
+    def read(self, given: Any) -> Any:
+        """Return the value that stands for what cyclopts found; the default where it found none."""
+        if given is None or given == ():
+            return self.default
+        if isinstance(given, bool):
+            return given
+        read = values.reader(self.title, self.annotation)
+        words = [given] if isinstance(given, str) else given
+        if values.is_mapping(self.annotation):
+            return words
+        if values.is_list(self.annotation):
+            return tuple(read(word) for word in words)
+        if values.is_pair(self.annotation):
+            return tuple(read(word) for word in words[-1])
+        return read(words[-1])
+
+    def _completed(self) -> Any:
+        """Return the type of what a shell completes: a path, one of a few words, or any text."""
+        known = values.choices(self.annotation)
+        if known:
+            return Literal[tuple(known)]
+        return Path if self.metavar.rpartition("=")[2].strip("[]") in PATHS else str
+
+
+#: What stands for a path, which a shell completes.
+PATHS = (
+    "FILE",
+    "TABLE",
+    "DATA",
+    "MODEL",
+    "SOURCE",
+    "DIR",
+    "FOLDER",
+    "OUT",
+    "SUITE|TABLE",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A function that a shell can call.
+
+    Attributes
+    ----------
+    function : callable
+        Returns the exit status.
+    name, group : str
+    of : mapping of str to str
+        Functions or records whose parameters ``**options`` stands for, by the title of the group
+        that their flags have.
+    without : collection of str
+        Parameters of these that are no flags.
+    flag_names : mapping of str to str
+        Flags that are not called as their parameters are.
+    settings : str or collection
+        What ``settings`` stands for: ``all``, those of a stage, or those named.
+    everyday : mapping of str to sequence of str
+        What ``--help`` shows, by title; all flags where empty.
+    refused : mapping of str to str
+        What is said of flags that other commands have and this one cannot honour.
+    """
+
+    function: Callable[..., int]
+    name: str
+    group: str
+    of: Mapping[str, str] = field(default_factory=dict)
+    without: Collection[str] = ()
+    flag_names: Mapping[str, str] = field(default_factory=dict)
+    settings: str | Collection[SettingPath] = ()
+    everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def doc(self) -> Docstring:
+        """What the function's docstring says."""
+        return read_docstring(self.function.__doc__)
+
+    @cached_property
+    def flags(self) -> tuple[Flag, ...]:
+        """The flags and arguments, in the order in which a help lists all of them."""
+        called = {title: read_declaration(place) for title, place in self.of.items()}
+        texts: dict[str, tuple[str, str]] = {}
+        for outer, _ in called.values():
+            texts |= outer.parameters
+        texts |= SHARED | self.doc.parameters
+        own = inspect.signature(self.function, eval_str=True).parameters
+        flags = []
+        for parameter in own.values():
+            if parameter.kind is parameter.VAR_KEYWORD or parameter.name in INJECTED:
+                continue
+            declared = Declared(
+                name=parameter.name,
+                annotation=parameter.annotation,
+                default=parameter.default,
+            )
+            is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            flags.append(self._flag(declared, texts, is_positional=is_positional))
+        for title, (_, parameters) in called.items():
+            for declared in parameters:
+                if declared.name not in own and declared.name not in self.without:
+                    flags.append(self._flag(declared, texts, group=title))
+        if self.settings:
+            chosen = choose_settings(self.settings)
+            flags += [_setting_flag(path, entry) for path, entry in chosen]
+        return tuple(flags)
+
+    def _flag(
+        self,
+        declared: Declared,
+        texts: Mapping[str, tuple[str, str]],
+        *,
+        group: str = "flags",
+        is_positional: bool = False,
+    ) -> Flag:
+        name = declared.name
+        kind, text = texts.get(name, ("", ""))
+        # a docstring has sentences, a list of flags has not; AMLB and YAML stay as they are
+        if text[1:2].islower():
+            text = text[0].lower() + text[1:].removesuffix(".")
+        names: tuple[str, ...]
+        if is_positional:
+            # a suite may be named by a flag as well, as in `hardsynth run`
+            names = ("-u",) if name == "suite" and name not in self.flag_names else ()
+        elif name in self.flag_names:
+            names = (self.flag_names[name],)
+        else:
+            letter = (LETTERS[name],) if name in LETTERS else ()
+            names = (*letter, "--" + name.replace("_", "-"))
+        return Flag(
+            name=name,
+            names=names,
+            annotation=declared.annotation,
+            default=declared.default,
+            text=text + _more(declared, text),
+            metavar=_metavar(declared, kind, is_positional),
+            group="arguments" if is_positional else group,
+            is_positional=is_positional,
+            takes_several_words=name in MANY and values.is_list(declared.annotation),
+        )
+
+    @property
+    def usage(self) -> str:
+        """The shape of a command line."""
+        words = [f"hardsynth {self.name}"]
+        for flag in self.flags:
+            many = " ..." if values.is_list(flag.annotation) else ""
+            if flag.is_positional:
+                word = f"{flag.metavar}{many}"
+                words.append(word if flag.is_required else f"[{word}]")
+            elif flag.is_required:
+                words.append(f"{flag.names[-1]} {flag.metavar}")
+        return " ".join([*words, "[flags]"])
+
+    def find(self, name: str) -> Flag:
+        """Return a flag by its parameter's name or as one types it."""
+        for flag in self.flags:
+            if name == flag.name or name in flag.names:
+                return flag
+        raise ValueError(f"{self.name} has no flag {name}")
+
+    def add_to(self, app: App, *, for_completion: bool = False) -> None:
+        """Let cyclopts know the command, by the parameters that it reads."""
+
+        def parsed() -> None:
+            """Take what cyclopts has read."""
+
+        parameters = [
+            flag.parameter(for_completion=for_completion) for flag in self.flags
+        ]
+        # arguments come before flags
+        parameters.sort(key=lambda one: one.kind)
+        parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        app.command(parsed, name=self.name, help=self.doc.summary)
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function is called with: what was typed, and defaults for the rest.
+
+        Raises
+        ------
+        ConfigError
+            A value that is not of its type, or that no setting can have.
+        """
+        arguments: dict[str, Any] = {}
+        layer = {}
+        for flag in self.flags:
+            value = flag.read(given.get(flag.name.replace(".", "__")))
+            if not flag.is_setting:
+                arguments[flag.name] = value
+            elif value is not None:
+                layer[tuple(flag.name.split("."))] = value
+        if self.settings:
+            arguments["settings"] = read_layer(layer)
+        return arguments
+
+    def run(self, arguments: Mapping[str, Any]) -> int:
+        """Call the function, and return the exit status."""
+        own = inspect.signature(self.function).parameters
+        unused = [name for name in INJECTED if name not in own]
+        taken = {name: arguments[name] for name in arguments if name not in unused}
+        return int(self.function(**taken))
+
+
+#: The commands by name, in the order in which their modules stand in the program.
+COMMANDS: dict[str, Command] = {}
+
+
+def command(**options: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Make a command of a function; ``options`` are those of :class:`Command`."""
+
+    def register(function: Callable[..., int]) -> Callable[..., int]:
+        name = options.pop("name", function.__name__)
+        COMMANDS[name] = Command(function=function, name=name, **options)
+        return function
+
+    return register
+
+
+#: Parameters of commands that no flag gives.
+INJECTED = ("settings", "words", "extra")
+
+
+def _more(declared: Declared, text: str) -> str:
+    """Return what is added to an explanation: that a flag can be repeated, and the default."""
+    more = ""
+    if values.is_list(declared.annotation) or values.is_mapping(declared.annotation):
+        more = "; repeat the flag for several" if "repeat" not in text else ""
+    default = declared.default
+    if default in (None, REQUIRED, "", ()) or default is False or "default" in text:
+        return more
+    return f"{more} (default: {default})"
+
+
+def _metavar(declared: Declared, kind: str, is_positional: bool) -> str:
+    """Return what stands for a value, from the docstring's type or from the annotation."""
+    word = kind.removesuffix(", optional")
+    if word and word == word.upper():
+        return word
+    known = values.choices(declared.annotation)
+    if values.is_switch(declared.annotation):
+        return ""
+    if is_positional:
+        return declared.name.upper()
+    if known:
+        return "{" + ",".join(known) + "}"
+    if values.is_mapping(declared.annotation):
+        return "KEY=VALUE"
+    number = values.number_metavar(declared.annotation)
+    return number or ("FILE" if "path" in word else "NAME")
+
+
+def _setting_flag(path: SettingPath, entry: Any) -> Flag:
+    letter = LETTERS.get(path[-1]) if path == ("source", "userdir") else None
+    names = tuple(filter(None, [letter, f"--{flag_name(path)}"]))
+    default = default_text(entry)
+    text = entry.description or ""
+    is_switch = entry.annotation is bool
+    return Flag(
+        name=".".join(path),
+        names=names,
+        # the words themselves: pydantic checks them, for files as well
+        annotation=bool if is_switch else list[str],
+        text=f"{text} (default: {default})" if default else text,
+        metavar="" if is_switch else metavar(entry),
+        group=f"{path[0] if len(path) > 1 else 'suite'} settings",
+        takes_several_words=takes_several_words(entry),
+    )

@@ -1,0 +1,404 @@
+"""Commands that take series in place of rows: whether they were given any, and what series lack."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from amlb_ext.cli.display import print_json
+from amlb_ext.cli.settings import SettingPath, flag_name
+from amlb_ext.core.candidates import check_candidate_name
+from amlb_ext.core.config import SourceConfig, build_config
+from amlb_ext.core.errors import ConfigError, HardsynthError
+from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
+
+if TYPE_CHECKING:
+    from amlb_ext.forecasting.series_tasks import SeriesTask
+
+#: What declares the flags of series, by the titles of their groups.
+ORIGINS = {"a benchmark of series": "amlb_ext.forecasting.given_series.Origins"}
+SERIES = {
+    "series": "amlb_ext.forecasting.given_series.SeriesRoles",
+    "origins of series": "amlb_ext.forecasting.given_series.Origins",
+}
+#: Settings of tables that series have, too.
+_SETTINGS: set[SettingPath] = {
+    ("name",),
+    ("seed",),
+    *[("source", name) for name in ("target", "sep", "decimal", "amlb", "userdir")],
+    *[("source", name) for name in ("cache_dir", "max_download", "max_unpacked")],
+    *[("source", name) for name in ("download_time", "retries")],
+    ("split", "time"),
+    ("baseline", "model"),
+    ("hardness", "rule"),
+    ("hardness", "alpha"),
+    ("search", "copies"),
+}
+#: Begins the names of sources that are tables for sure.
+_TABLES = ("bundled", "openml/", "test.openml/")
+#: Flags of series.
+_SERIES_FLAGS = (
+    *("series", "horizon", "season", "frequency", "as_rows"),
+    *("origins", "learning_origins", "step", "cutoff"),
+)
+#: Real rows alone: a search that moves lags one by one makes windows of no series.
+_ROW_DEFAULTS: dict[str, Any] = {
+    "composition": ["weighted"],
+    "train_hard": False,
+    "search": {"copies": 0},
+    "synthesizer": {"times": 0.0},
+    "relations": {"mine": False},
+}
+
+
+def takes_series(
+    sources: Sequence[str], flags: Mapping[str, Any], settings: Mapping[str, Any]
+) -> bool:
+    """Return whether a command was given series.
+
+    Raises
+    ------
+    ConfigError
+        Some of the flags of series, but not all that are needed; or series beside tables.
+    """
+    # --time alone orders the rows of a plain table
+    given = [flag for flag in ("series", "horizon") if flags[flag] is not None]
+    defined = [source for source in sources if _says_its_roles(source, settings)]
+    if len(defined) == len(sources):
+        return True
+    if not given:
+        others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
+        lonely = [flag for flag in others if flags.get(flag) is not None]
+        if lonely:
+            raise ConfigError(
+                f"--{lonely[0].replace('_', '-')} is for series",
+                "add --series NAME --time NAME --horizon N, or leave it out",
+            )
+        if defined:
+            other = next(source for source in sources if source not in defined)
+            raise ConfigError(
+                f"{defined[0]} is of series and {other} is not",
+                "make a suite of each; for a long table give --series NAME --time NAME "
+                "--horizon N",
+            )
+        return False
+    split = settings.get("split", {})
+    if "time" in split:
+        given.append("time")
+    for name in ("group", "gap", "cluster_by"):
+        if name in split:
+            flag = flag_name(("split", name))
+            raise ConfigError(
+                f"--{flag} is for the rows of a plain table, and these are series",
+                f"leave --{flag} out: origins lie in time, and a series is a group",
+            )
+    missing = [flag for flag in ("series", "time", "horizon") if flag not in given]
+    if missing:
+        raise ConfigError(
+            f"series need --{' and --'.join(missing)}, too",
+            "give --series NAME --time NAME --target NAME --horizon N",
+        )
+    return True
+
+
+def _says_its_roles(source: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether a source says itself which columns its series have, and how far to go."""
+    if source in BUNDLED_SERIES_SPECS:
+        return True
+    # the simplest sources are told apart without the import
+    if source.startswith(_TABLES) or table_ending(source):
+        return False
+    from amlb_ext.forecasting.definition_source import find_series_tasks
+
+    return find_series_tasks(source, _reading_options(settings)) is not None
+
+
+def _reading_options(settings: Mapping[str, Any]) -> SourceConfig:
+    """Return how sources are read; other settings may be wrong, which is said elsewhere."""
+    return build_config({"source": settings.get("source", {})}).source
+
+
+def _find_tasks(
+    source: str,
+    target: str | None,
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> list[SeriesTask]:
+    from amlb_ext.forecasting.given_series import SeriesRoles, find_series
+
+    names = ("series", "horizon", "season", "frequency")
+    return find_series(
+        source,
+        SeriesRoles(**{name: flags.get(name) for name in names}),
+        time=settings.get("split", {}).get("time"),
+        target=target,
+        options=_reading_options(settings),
+    )
+
+
+def compare_series(
+    table: str,
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    html: Path | None,
+    quiet: bool,
+    json: bool,
+) -> int:
+    """Compare forecasters on a long table; see :func:`amlb_ext.forecasting.compare_forecasts`."""
+    from amlb_ext.core.json_values import to_json_values
+    from amlb_ext.forecasting import compare_forecasts
+    from amlb_ext.forecasting.given_series import one_task, read_forecaster
+
+    for flag in ("train", "kind"):
+        if flags[flag] is not None:
+            raise ConfigError(f"--{flag} has no effect on series", "leave it out")
+    _check_settings(settings)
+    options = _reading_options(settings)
+    task = one_task(_find_tasks(table, flags["target"], flags, settings), table).open()
+    roles = task.roles
+    candidates = {}
+    for word in flags["candidate"]:
+        name, sign, what = word.partition("=")
+        name, what = (name, what) if sign else (Path(word).stem, word)
+        if not name or name in candidates:
+            raise ConfigError(
+                f"--candidate {word}: the name {name!r} is empty or given twice",
+                "write --candidate NAME=WHAT with another name",
+            )
+        check_candidate_name(name)
+        candidates[name] = read_forecaster(what, name, roles, options)
+    result = compare_forecasts(
+        task.frame,
+        read_forecaster(flags["baseline"], "F", roles, options),
+        candidates,
+        **vars(roles),
+        rule="mase" if flags["rule"] == "auto" else flags["rule"],
+        alpha=flags["alpha"],
+        loss=flags["loss"],
+        origins=flags["origins"] or task.origins or 1,
+        learning=flags["learning_origins"],
+        step=flags["step"] or task.step,
+        cutoff=flags["cutoff"],
+        first_cutoff=task.first_cutoff,
+        twins=flags["refits"],
+        seed=flags["seed"],
+    )
+    if html:
+        result.to_html(html)
+    if json:
+        print_json(to_json_values(result.summary()))
+    elif not quiet:
+        print(result.text(), end="")
+    return 0
+
+
+def generate_series(
+    sources: Sequence[str], flags: Mapping[str, Any], settings: Mapping[str, Any]
+) -> int:
+    """Write a suite of forecasting tasks; see :mod:`amlb_ext.forecasting.generate`."""
+    _check_settings(settings, flags)
+    target = settings.get("source", {}).get("target")
+    series = []
+    for source in sources:
+        series += _find_tasks(source, target, flags, settings)
+    return _write_series(
+        series, flags, settings, name=settings.get("name", "hardsynth")
+    )
+
+
+def hardens_series(
+    benchmark: str, flags: Mapping[str, Any], settings: Mapping[str, Any]
+) -> bool:
+    """Return whether a benchmark to harden is one of series.
+
+    Raises
+    ------
+    ConfigError
+        The benchmark is of tables, and a flag is for series; or it is not AMLB's.
+    """
+    if benchmark not in BUNDLED_SERIES_SPECS and _says_its_roles(benchmark, settings):
+        from amlb_ext.forecasting.definition_source import is_fev_definition
+
+        if is_fev_definition(benchmark, _reading_options(settings)):
+            raise ConfigError(
+                f"{benchmark} is a definition of fev's, and a hard twin is one of AMLB's",
+                f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
+            )
+        return True
+    for flag in ("origins", "step", "cutoff"):
+        if flags[flag] is not None:
+            raise ConfigError(f"--{flag} is for series", "leave it out")
+    return False
+
+
+def harden_series(
+    benchmark: str, name: str, flags: Mapping[str, Any], settings: Mapping[str, Any]
+) -> int:
+    """Write a suite with the hard twin of an AMLB benchmark of series.
+
+    Parameters
+    ----------
+    benchmark : str
+    name : str
+        Of the main definition, where the user names none.
+    flags, settings : mapping
+    """
+    from amlb_ext.pipeline.twin import benchmark_name
+    from amlb_ext.suite.finish import check_twin
+
+    _check_settings(settings, flags)
+    name = settings.get("name", name)
+    original = benchmark_name(benchmark)
+    check_twin(original, name)
+    series = _find_tasks(benchmark, None, flags, settings)
+    return _write_series(series, flags, settings, name=name, benchmark=original)
+
+
+def _write_series(
+    series: Sequence[SeriesTask],
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    name: str,
+    benchmark: str | None = None,
+) -> int:
+    """Write the suite of some tasks, and print what came of it."""
+    from amlb_ext.forecasting.generate import OriginPlan, generate_forecasts
+    from amlb_ext.forecasting.given_series import read_forecaster
+
+    word = settings.get("baseline", {}).get("model", "theta")
+    if len(series) > 1 and table_ending(word):
+        raise ConfigError(
+            f"--baseline {word} has forecasts of one table, and there are {len(series)}",
+            "make a suite of each, or name a method, e.g. --baseline theta",
+        )
+    hardness = settings.get("hardness", {})
+    alpha = hardness.get("alpha")
+    options = _reading_options(settings)
+    generated = generate_forecasts(
+        series,
+        lambda roles: read_forecaster(word, "F", roles, options),
+        flags["out"],
+        name=name,
+        origins=OriginPlan(
+            test=flags["origins"],
+            learning=flags["learning_origins"],
+            step=flags["step"],
+            cutoff=flags["cutoff"],
+        ),
+        rule=hardness.get("rule", "mase"),
+        alpha=None if alpha is None else float(alpha),
+        seed=int(settings.get("seed", 0)),
+        force=flags["force"],
+        settings={"baseline": Path(word).name},
+        benchmark=benchmark,
+        copies=build_config({"search": settings.get("search", {})}).search.copies,
+        certificate=None if flags["certificate"] == "none" else flags["certificate"],
+    )
+    for task, reason in generated.left_out.items():
+        print(f"{task} is left out: {reason}", file=sys.stderr)
+    if flags["json"]:
+        print_json(generated.to_json())
+    elif not flags["quiet"]:
+        print(generated.text())
+    return 1 if generated.left_out else 0
+
+
+def _check_settings(
+    settings: Mapping[str, Any], flags: Mapping[str, Any] | None = None
+) -> None:
+    """Refuse settings that series do not have, rather than to look away."""
+    for stage, value in settings.items():
+        paths: list[SettingPath] = [(stage,)]
+        if isinstance(value, dict):
+            paths = [(stage, name) for name in value]
+        for path in paths:
+            if path not in _SETTINGS:
+                raise ConfigError(
+                    f"--{flag_name(path)} has no effect on series",
+                    "leave it out; docs/how-to/forecasting.md has what they take",
+                )
+    for flag in ("config", "relations", "dry_run", "cluster", "logs"):
+        if (flags or {}).get(flag):
+            raise ConfigError(
+                f"--{flag.replace('_', '-')} has no effect on series", "leave it out"
+            )
+
+
+def generate_rows(
+    sources: Sequence[str], flags: Mapping[str, Any], settings: dict[str, Any]
+) -> int:
+    """Write windows of series as rows of a plain table beside the suite, and the suite.
+
+    See :mod:`amlb_ext.forecasting.as_rows`.
+    """
+    from amlb_ext.cli.generate import make_suite
+    from amlb_ext.core.files import write_file
+    from amlb_ext.forecasting.as_rows import CUTOFF, SERIES, series_to_rows
+    from amlb_ext.forecasting.given_series import one_task
+    from amlb_ext.forecasting.panel import read_panel
+
+    # flags of series that rows have no use for
+    for flag in ("origins", "cutoff"):
+        if flags[flag] is not None:
+            raise ConfigError(
+                f"--{flag} is for suites of forecasting, and --as-rows makes plain tables",
+                "leave it out; --folds says how many blocks of time are tested on",
+            )
+    if len(sources) > 1:
+        raise ConfigError(
+            f"--as-rows takes one table, and {len(sources)} are given",
+            "run the command for each, with its own -o",
+        )
+    source = settings.get("source", {})
+    tasks = _find_tasks(sources[0], source.get("target"), flags, settings)
+    task = one_task(tasks, sources[0])
+    table = task.open()
+    name = f"{task.name}_ahead_{table.roles.horizon}"
+    rows = series_to_rows(
+        read_panel(table.frame, table.roles, task.name), flags["as_rows"], flags["step"]
+    )
+    # the suite is then one of a table, and its settings say how its rows are split; how the file
+    # of the series is written says nothing of the rows, which are a file of ours
+    source = {key: source[key] for key in source if key not in ("sep", "decimal")}
+    own = {"time": CUTOFF, "gap": str(rows.gap), "cluster_by": SERIES}
+    split = settings.get("split", {})
+    settings = {
+        **settings,
+        "source": {**source, "target": rows.target},
+        "split": {**split, **own},
+    }
+    flags = without_series_flags(flags)
+    if not (flags["quiet"] or flags["json"]):
+        print(*(f"note: {note}" for note in rows.notes), sep="\n", file=sys.stderr)
+
+    def make(folder: Path) -> int:
+        path = folder / f"{name}.parquet"
+        write_file(path, lambda part: rows.frame.to_parquet(part, index=False))
+        return make_suite(
+            (str(path),), defaults=_ROW_DEFAULTS, settings=settings, **flags
+        )
+
+    if flags["dry_run"]:
+        with TemporaryDirectory(prefix="hardsynth-") as folder:
+            return make(Path(folder))
+    # kept, so that a repair finds what the suite was made of
+    inputs = flags["out"].with_name(f"{flags['out'].name}_inputs")
+    had_inputs = inputs.exists()
+    try:
+        return make(inputs)
+    except HardsynthError:
+        if not had_inputs:
+            shutil.rmtree(inputs, ignore_errors=True)
+        raise
+
+
+def without_series_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a command of tables takes of its flags."""
+    return {key: value for key, value in flags.items() if key not in _SERIES_FLAGS}

@@ -1,0 +1,239 @@
+"""Settings as command-line flags, derived from :class:`~amlb_ext.core.config.GenerateConfig`.
+
+The flag of a setting is its name; where two stages share a name, the stage comes first. So a new
+setting gets its flag, its help and its default without a line here.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from amlb_ext.cli.values import choices, is_mapping, number_metavar
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.yaml_reader import read_value
+
+#: Where a setting stands in the configuration: its stage and its name, or its name alone.
+SettingPath: TypeAlias = tuple[str, ...]
+
+#: Settings whose plain name would not say what they are.
+SPECIAL = {
+    ("baseline", "model"): "baseline",
+    ("baseline", "params"): "baseline-params",
+    ("synthesizer", "name"): "synthesizer",
+    ("search", "max_rows"): "search-max-rows",
+    ("synthesizer", "max_rows"): "synthesizer-max-rows",
+    ("hardness", "floor"): "alpha-floor",
+    ("source", "drop"): "drop",
+    ("source", "read_as"): "as",
+    ("relations", "rules"): "relation",
+    ("relations", "drop"): "drop-relation",
+}
+#: Settings that a flag cannot hold: lists of lists.
+FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
+
+
+@cache
+def list_settings() -> tuple[tuple[SettingPath, FieldInfo], ...]:
+    """Return every setting: its path in the configuration and its field."""
+    settings: list[tuple[SettingPath, FieldInfo]] = []
+    for name, field in GenerateConfig.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            for inner_name, inner_field in annotation.model_fields.items():
+                settings.append(((name, inner_name), inner_field))
+        else:
+            settings.append(((name,), field))
+    return tuple(settings)
+
+
+@cache
+def flag_name(path: SettingPath) -> str:
+    """Return the flag of a setting, without the dashes before it.
+
+    Examples
+    --------
+    >>> flag_name(("hardness", "alpha")), flag_name(("seed",)), flag_name(("search", "copies"))
+    ('alpha', 'seed', 'copies')
+    """
+    if path in SPECIAL:
+        return SPECIAL[path]
+    # A name that one stage alone has needs no stage before it.
+    namesakes = [other for other, _ in list_settings() if other[-1] == path[-1]]
+    parts = path if len(namesakes) > 1 else path[-1:]
+    return "-".join(parts).replace("_", "-")
+
+
+#: How the columns of a table are read.
+READING_SETTINGS = frozenset(
+    {
+        ("source", "drop"),
+        ("source", "read_as"),
+        ("source", "sep"),
+        ("source", "decimal"),
+    }
+)
+
+#: What keeps rows of a table together or in order when they are split.
+ORDER_SETTINGS = frozenset(
+    {
+        ("split", "time"),
+        ("split", "group"),
+        ("split", "cluster_by"),
+        ("split", "gap"),
+    }
+)
+
+
+def choose_settings(
+    chosen: str | Collection[SettingPath],
+) -> list[tuple[SettingPath, FieldInfo]]:
+    """Return the settings that flags can hold: ``all``, those of a stage, or those named."""
+    found = []
+    for path, field in list_settings():
+        is_chosen = (
+            chosen in ("all", path[0]) if isinstance(chosen, str) else path in chosen
+        )
+        if is_chosen and path not in FILE_ONLY:
+            found.append((path, field))
+    return found
+
+
+def default_text(field: FieldInfo) -> str:
+    """Return a setting's default as ``--help`` shows it; nothing where it is empty or off."""
+    default = field.get_default(call_default_factory=True)
+    if default is True:
+        return "on"
+    if isinstance(default, tuple):
+        return ",".join(default)
+    is_record = isinstance(default, BaseModel)
+    return "" if is_record or default in (None, "", {}, False) else str(default)
+
+
+def is_repeatable(field: FieldInfo) -> bool:
+    """Whether a flag takes one whole word, commas and all, and may be given several times."""
+    return _extra(field).get("repeatable") is True
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    """Return what a field says of its flag beside the description."""
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
+def metavar(field: FieldInfo) -> str:
+    """Return what stands for a flag's value in ``--help``."""
+    extra = _extra(field)
+    annotation = field.annotation
+    if "metavar" in extra:
+        return str(extra["metavar"])
+    known = choices(annotation)
+    if known:
+        return "{" + ",".join(known) + "}"
+    # the choices of a list of words are too long to print
+    if typing.get_origin(annotation) is tuple:
+        return "A,B"
+    if is_mapping(annotation):
+        return "KEY=VALUE,..."
+    return number_metavar(annotation) or "TEXT"
+
+
+def takes_several_words(field: FieldInfo) -> bool:
+    """Whether one flag takes all words that follow it, as ``--targets A B``."""
+    return typing.get_origin(field.annotation) is tuple and not is_repeatable(field)
+
+
+def read_layer(given: Mapping[SettingPath, Any]) -> dict[str, Any]:
+    """Return the settings that the user gave as a layer for ``build_config``.
+
+    Parameters
+    ----------
+    given : mapping
+        The words of each setting, or a truth value.
+
+    Raises
+    ------
+    ConfigError
+        A value that cannot be read.
+    """
+    layer: dict[str, Any] = {}
+    fields = dict(list_settings())
+    for path, value in given.items():
+        if not is_repeatable(fields[path]) and not isinstance(value, bool):
+            value = _parse_value(value, fields[path].annotation, path)
+        stage = layer
+        for part in path[:-1]:
+            stage = stage.setdefault(part, {})
+        stage[path[-1]] = value
+    return layer
+
+
+def _parse_value(words: Sequence[str], annotation: Any, path: SettingPath) -> Any:
+    """Return what a flag was given as the setting takes it; pydantic converts numbers later."""
+    if is_mapping(annotation):
+        value_type = (typing.get_args(annotation) or (Any, Any))[1]
+        # a number or one of a few words holds no "=", so a key may
+        splits_last = value_type is float or bool(choices(value_type))
+        merged: dict[str, Any] = {}
+        for text in words:
+            merged |= _parse_mapping(text, path, splits_last=splits_last)
+        return merged
+    if typing.get_origin(annotation) is not tuple:
+        return words[-1]
+    # column names may hold commas, so only a list of one text is split at them
+    if len(words) > 1:
+        return list(words)
+    return [name.strip() for name in words[0].split(",") if name.strip()]
+
+
+def _parse_mapping(
+    text: str, path: SettingPath, *, splits_last: bool
+) -> dict[str, Any]:
+    """Read ``key=value,key=value`` or a YAML mapping."""
+    try:
+        # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
+        if text.lstrip().startswith("{"):
+            mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
+        else:
+            mapping = _split_pairs(text, splits_last=splits_last)
+    except yaml.YAMLError:
+        mapping = None
+    if not isinstance(mapping, dict) or not mapping:
+        raise ConfigError(
+            f"--{flag_name(path)} {text!r} is not a mapping",
+            "write key=value,key=value, or for keys with commas '{\"a,b\": value}'",
+        )
+    return mapping
+
+
+def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
+    """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
+
+    A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
+    split at the last ``=``. Any other item is split at the first one, since a text may hold ``=``.
+    """
+    mapping: dict[str, Any] = {}
+    for item in text.split(","):
+        if not item.strip():
+            continue
+        key, sign, value = item.rpartition("=") if splits_last else item.partition("=")
+        if not sign:
+            return None
+        mapping[key.strip()] = read_value(value)
+    return mapping
+
+
+def _parse_values(node: Any) -> Any:
+    """Read the values of a mapping as YAML does, but leave its keys text: ``{yes: 0.4}``."""
+    if isinstance(node, dict):
+        return {key: _parse_values(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_parse_values(item) for item in node]
+    return read_value(node)

@@ -1,0 +1,206 @@
+"""What the words behind a flag mean: the types of signatures, read from a shell.
+
+A number is of its type, finite and in the bounds that its annotation has (:class:`pydantic.Field`),
+before anything starts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel
+
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+
+#: Reads the words of one value.
+Reader = Callable[[str], Any]
+
+
+def members(annotation: Any) -> list[Any]:
+    """Return the alternatives of a union but None, or the one type itself."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return [one for one in typing.get_args(annotation) if one is not type(None)]
+    return [annotation]
+
+
+def choices(annotation: Any) -> list[str]:
+    """Return the words of a ``Literal``, optional or not; none for other types."""
+    for member in members(annotation):
+        if typing.get_origin(member) is Literal:
+            return [str(choice) for choice in typing.get_args(member)]
+    return []
+
+
+def is_switch(annotation: Any) -> bool:
+    """Whether a flag has no value."""
+    return bool in members(annotation)
+
+
+def is_pair(annotation: Any) -> bool:
+    """Whether a flag takes two numbers."""
+    origin = typing.get_origin(members(annotation)[0])
+    return origin is tuple and ... not in typing.get_args(members(annotation)[0])
+
+
+def is_mapping(annotation: Any) -> bool:
+    """Whether a flag takes ``KEY=VALUE``, for a mapping or for the fields of a record."""
+    member = members(annotation)[0]
+    kind = typing.get_origin(member) or member
+    return isinstance(kind, type) and issubclass(kind, Mapping | BaseModel)
+
+
+def is_list(annotation: Any) -> bool:
+    """Whether a flag may be given several times."""
+    member = _without_notes(members(annotation)[0])
+    origin = typing.get_origin(member)
+    is_many = isinstance(origin, type) and issubclass(origin, Collection)
+    return is_many and not is_mapping(annotation) and not is_pair(annotation)
+
+
+def item(annotation: Any) -> Any:
+    """Return the type of one value."""
+    member = members(annotation)[0]
+    if is_list(annotation) or is_pair(annotation):
+        return typing.get_args(_without_notes(member))[0]
+    return member
+
+
+def _without_notes(annotation: Any) -> Any:
+    if typing.get_origin(annotation) is Annotated:
+        return typing.get_args(annotation)[0]
+    return annotation
+
+
+def is_number(annotation: Any) -> type | None:
+    """Return the type of a number: ``int``, ``float``, or None for anything else."""
+    base = _without_notes(item(annotation))
+    return base if base in (int, float) else None
+
+
+def number_metavar(annotation: Any) -> str:
+    """Return what stands for a number in a help text; nothing for anything else."""
+    base = is_number(annotation)
+    if base is None:
+        return ""
+    return "N" if base is int else "X"
+
+
+def reader(flag: str, annotation: Any) -> Reader:
+    """Return what reads one value of a flag.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.checked_call import Level
+    >>> reader("--level", Level)("0.9")
+    0.9
+    >>> reader("--level", Level)("2")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: --level: 2 is not a number above 0 and below 1
+    """
+    base = is_number(annotation)
+    known = choices(annotation)
+
+    def read(text: str) -> Any:
+        if base is not None:
+            return _read_number(flag, text, base, _bounds(item(annotation)))
+        if known and text not in known:
+            raise ConfigError(
+                f"{flag}: {text!r} is unknown", suggest_nearest(text, known)
+            )
+        return Path(text) if item(annotation) is Path else text
+
+    return read
+
+
+def _bounds(annotation: Any) -> dict[str, float]:
+    """Return the bounds of a number by pydantic's names: ``ge``, ``gt``, ``le``, ``lt``."""
+    bounds = {}
+    for note in typing.get_args(annotation)[1:]:
+        for part in getattr(note, "metadata", ()):
+            for name in ("ge", "gt", "le", "lt"):
+                if hasattr(part, name):
+                    bounds[name] = getattr(part, name)
+    return bounds
+
+
+def _read_number(flag: str, text: str, base: type, bounds: Mapping[str, float]) -> Any:
+    try:
+        # Python takes "1_000", and digits of other scripts
+        if base is int and not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise ValueError
+        value = base(text)
+    except ValueError:
+        value = math.nan
+    is_inside = bounds.get("ge", -math.inf) <= value <= bounds.get(
+        "le", math.inf
+    ) and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
+    if is_inside and math.isfinite(value):
+        return value
+    words = {"gt": "above", "ge": "from", "le": "up to", "lt": "below"}
+    limits = [f"{words[name]} {bounds[name]:g}" for name in words if name in bounds]
+    name = "whole number" if base is int else "number" if limits else "finite number"
+    wanted = f"a {name} {' and '.join(limits)}".strip()
+    raise ConfigError(f"{flag}: {text or 'nothing'} is not {wanted}")
+
+
+def split_pairs(
+    texts: Iterable[str], flag: str, form: str = "KEY=VALUE", example: str = ""
+) -> dict[str, str]:
+    """Return the two sides of each ``KEY=VALUE``.
+
+    Raises
+    ------
+    ConfigError
+        A text without a sign, or without a key.
+    """
+    pairs = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not (key.strip() and sign):
+            raise ConfigError(
+                f"{flag} is {text!r}", f"write {form}, e.g. {example or form}"
+            )
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
+    """Return the files of ``[NAME=]FILE`` by name; the file's own name where none is given.
+
+    Raises
+    ------
+    ConfigError
+        An empty name, one that is given twice, or a word that is a file in two readings.
+
+    Examples
+    --------
+    >>> named_files(["new=a/b.csv", "c.csv"], "--candidate")
+    {'new': 'a/b.csv', 'c': 'c.csv'}
+    """
+    files: dict[str, str] = {}
+    for word in words:
+        name, separator, file = word.partition("=")
+        # a path may hold the sign itself
+        is_file = Path(word).exists()
+        if separator and is_file and Path(file).exists():
+            raise ConfigError(
+                f"{flag} {word} can be read in two ways: the file {word}, and the file {file} "
+                f"under the name {name!r}",
+                f"write {flag} NAME={word}, or {flag} {name}=./{file}",
+            )
+        if not separator or is_file or "/" in name:
+            name, file = Path(word).stem, word
+        if not name or name in files:
+            raise ConfigError(
+                f"{flag} {word}: the name {name!r} is empty or given twice",
+                f"write {flag} NAME=FILE with another name",
+            )
+        files[name] = file
+    return files
