@@ -109,7 +109,7 @@ def test_f_in_amlb_is_f_of_the_suite(bundled, amlb, tmp_path):
         bundled, tmp_path, "HardsynthBaseline", amlb, "hardsynth_all"
     )
     suite = SuiteFiles.load(bundled)
-    said = suite.tasks["wine"].folds[0]["summary"]["score"]
+    said = suite.tasks["wine"].folds[0].summary["score"]
     # logistic regression is deterministic; versions of scikit-learn differ by far less
     for task, name, tolerance in (
         ("wine_full", "brier", 0.03),

@@ -100,7 +100,7 @@ def _about_source(suite: SuiteFiles, task: str) -> dict[str, Any]:
 
 def _about_baseline(suite: SuiteFiles, task: str, rows: pd.DataFrame) -> dict[str, Any]:
     folds = suite.tasks[task].folds
-    summaries = [folds[fold].get("summary", {}) for fold in sorted(folds)]
+    summaries = [folds[fold].summary for fold in sorted(folds)]
     rules = dict.fromkeys(str(summary.get("rule", "")) for summary in summaries)
     alphas = [
         f"{summary['alpha']:.6g}" for summary in summaries if summary.get("alpha")

@@ -27,7 +27,7 @@ from amlb_ext.hardening.baseline.replacements import substituted_names
 from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
-from amlb_ext.hardening.hardness import no_failures_text, raw_hardness
+from amlb_ext.hardening.hardness import note_no_failures, raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.sides import MadeSide
 from amlb_ext.hardening.oracle import check_labels
@@ -36,9 +36,16 @@ from amlb_ext.hardening.split import PARTS
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
+from amlb_ext.suite.notes import Note
 
 #: Fewer hard training rows than this make no training file for ``<task>_hard``.
 MIN_HARD_TRAIN = 10
+#: The kind of note for each place of rows that ``_hard`` leaves out.
+_LEFT_OUT = {
+    "train_real": "real training rows met",
+    "train_made": "made training rows met",
+    "test_made": "made test rows met",
+}
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,15 @@ class HardFold:
         ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only.
     summary : dict
         Counts, F's score on each part (an rmse in the target's own unit), how the threshold was
-        set, remarks; JSON values.
+        set; JSON values.
+    notes : list of Note
+        What happened while the rows were made.
     """
 
     train: Rows
     parts: dict[str, Part]
     summary: dict[str, Any] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
 
 
 def assemble_fold(
@@ -100,7 +110,7 @@ def assemble_fold(
     # no part but ``hard`` has training rows of its own: the others share those of the fold
     parts = {"full": Part(full, None), "region": Part(region, None)}
     pair_facts: dict[str, Any] = {}
-    pair_notes: list[str] = []
+    pair_notes: list[Note] = []
     if test_side is not None:
         blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
         blocks |= write_made_side(
@@ -136,8 +146,8 @@ def assemble_fold(
 
     summary = summarise_fold(prepared, test_side, target) | pair_facts
     summary["composition"] = composition.to_json()
-    summary["notes"] += pair_notes
-    return HardFold(train_rows, parts, summary)
+    notes = [*_fold_notes(prepared, test_side), *pair_notes]
+    return HardFold(train_rows, parts, summary, notes)
 
 
 def _ask_together(
@@ -205,7 +215,6 @@ def summarise_fold(
     test = prepared.test
     train = prepared.train
     scores = _score_parts(models, test, side, target)
-    notes = prepared.changes.notes()
     summary: dict[str, Any] = {
         "rule": models.rule.rule,
         "alpha": models.rule.alpha,
@@ -228,12 +237,10 @@ def summarise_fold(
             "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
         },
         "score": scores,
-        "notes": notes,
         **prepared.changes.to_json(),
     }
     if models.ledger is not None:
         summary["asked"] = models.ledger.to_json()
-        notes.append(models.ledger.note())
     baseline = models.targets[target].baseline
     if baseline.comes_fitted:
         refits = models.targets[target].refits
@@ -243,16 +250,24 @@ def summarise_fold(
             "rows": prepared.n_train - prepared.n_train // PARTS if refits else 0,
             "problem": baseline.refit_problem_,
         }
-    if side is None:
-        summary["no_failures"] = no_failures_text(models.rule, test.hardness)
-        notes.append(summary["no_failures"])
-        return summary
-    summary |= side.counts()
-    if models.relations is not None:
-        summary["relations"] = models.relations.to_json()
-        notes += _relation_notes(models.relations, test)
-    notes += side.notes
+    if side is not None:
+        summary |= side.counts()
+        if models.relations is not None:
+            summary["relations"] = models.relations.to_json()
     return summary
+
+
+def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
+    """Return what happened on the test side, which may lack failures."""
+    models = prepared.models
+    notes = prepared.changes.notes()
+    if models.ledger is not None:
+        notes.append(models.ledger.note())
+    if side is None:
+        return [*notes, note_no_failures(models.rule, prepared.test.hardness)]
+    if models.relations is not None:
+        notes += _relation_notes(models.relations, prepared.test)
+    return [*notes, *side.notes]
 
 
 def _score_parts(
@@ -279,15 +294,12 @@ def _score_parts(
     return scores
 
 
-def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[str]:
+def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[Note]:
     notes = relations.leaks()
     is_unusable = test.is_bad & ~test.is_feasible
     n_unusable = int(is_unusable.sum())
     if n_unusable:
-        notes.append(
-            f"{n_unusable} bad test rows break a relation that holds on every training row, or one "
-            "that is declared; they stay in the test files, and no rows are made from them"
-        )
+        notes.append(Note(kind="infeasible failures", counts={"rows": n_unusable}))
     return notes
 
 
@@ -505,13 +517,13 @@ def _assemble_hard(
     *,
     tests: Rows,
     target: int,
-) -> tuple[Part | None, dict[str, Any], list[str]]:
+) -> tuple[Part | None, dict[str, Any], list[Note]]:
     """Return hard rows of both sides, fields for the summary, and remarks.
 
     The pair is None where the training rows that are hard are too few to train on.
     """
     if train_side is None:
-        return None, {}, ["no _hard: no training row failed out of fold"]
+        return None, {}, [Note(kind="no hard failures")]
     models = prepared.models
     bad_train = prepared.train.take(prepared.train.is_bad)
     # without re-fits: of training rows a re-fit is no judge, since it was fitted on most of them
@@ -536,29 +548,17 @@ def _assemble_hard(
     rows = pair.train
     assert rows is not None
     facts = {"hard_train": {**train_side.counts(), "left_out": left_out}}
-    notes = [*train_side.notes, *_left_out_notes(left_out)]
-    n_targets = rows.target.nunique()
+    notes = [*train_side.notes]
+    for place, kind in _LEFT_OUT.items():
+        if left_out[place]:
+            notes.append(Note(kind=kind, counts={"rows": left_out[place]}))
+    n_targets = int(rows.target.nunique())
     if len(rows) < MIN_HARD_TRAIN or n_targets < 2:
-        notes.append(
-            f"no _hard: its training file would have {len(rows)} rows and "
-            f"{n_targets} distinct targets"
-        )
+        counts = {"rows": len(rows), "targets": n_targets}
+        notes.append(Note(kind="little hard training", counts=counts))
         return None, facts, notes
     tests = make_readable(task, prepared, tests=pair.test, train=rows, target=target)
     return Part(tests, rows), facts, notes
-
-
-def _left_out_notes(left_out: dict[str, int]) -> list[str]:
-    descriptions = {
-        "train_real": "real training rows with the features of a test row",
-        "train_made": "made training rows with the features of a test row",
-        "test_made": "made test rows that repeat another row as they are written there",
-    }
-    counts = []
-    for key, description in descriptions.items():
-        if left_out[key]:
-            counts.append(f"{left_out[key]} {description}")
-    return [f"_hard: left out {', '.join(counts)}"] if counts else []
 
 
 def separate_sides(

@@ -23,6 +23,7 @@ from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.kinds import Dependency
 from amlb_ext.relations.mining import MinedRelations
+from amlb_ext.suite.notes import Note
 
 #: Relations that the manifest lists, those with the most evidence first.
 MOST_LISTED = 100
@@ -205,21 +206,23 @@ class FoldRelations:
 
         return derive
 
-    def leaks(self) -> list[str]:
-        """Return relations from which the target can be read off, as sentences."""
-        sentences = []
+    def leaks(self) -> list[Note]:
+        """Return a note for each relation from which the target can be read off."""
+        notes = []
         for relation in self.mined.relations:
             target = self._target_read_off(relation)
             if target is None:
                 continue
             sources = [name for name in relation.columns if name != target]
-            drops = " ".join(f"--drop {name!r}" for name in sources)
-            sentences.append(
-                f"the target {target!r} can be read off other columns: {relation.text} in every "
-                f"one of {self.n_rows:,} training rows; if these are not known before the target "
-                f"is, leave them out with {drops}"
+            words = {
+                "target": target,
+                "relation": relation.text,
+                "flags": " ".join(f"--drop {name!r}" for name in sources),
+            }
+            notes.append(
+                Note(kind="target read off", counts={"rows": self.n_rows}, words=words)
             )
-        return sentences
+        return notes
 
     def _target_read_off(self, relation: Any) -> str | None:
         if isinstance(relation, Dependency):

@@ -56,6 +56,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.kind import Kind
 from amlb_ext.hardening.rules import BY_KIND, RULES
+from amlb_ext.suite.notes import Note
 
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 #: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.
@@ -293,24 +294,22 @@ def _decision_hardness(y: np.ndarray, p: np.ndarray, decided: np.ndarray) -> np.
     return wrong + (1 - row_losses.true_probability(y, p)) / 2
 
 
-def no_failures_text(rule: BadRule, hardness: np.ndarray) -> str:
+def note_no_failures(rule: BadRule, hardness: np.ndarray) -> Note:
     """Say that no row is bad, how near the worst one comes, and which alpha would give some."""
     n = len(hardness)
     if rule.by_decision:
-        return (
-            f"F decides none of {n} rows wrongly: there are no failures to make hard rows of; "
-            "--rule band makes them of the rows of which F is least sure"
-        )
+        return Note(kind="no wrong decision", counts={"rows": n})
     # ten rows are the fewest that a certificate speaks of
     quarter = int(np.ceil(n / 4))
     wanted = min(10, quarter)
-    nearest = rule.alpha_for(hardness, 1)
-    sufficient = rule.alpha_for(hardness, wanted)
-    return (
-        f"no failures found at alpha = {rule.alpha:.4g} under the rule {rule.rule}: the worst "
-        f"row reaches {nearest:.4g}; --alpha {sufficient:.4g} would give "
-        f"{wanted} rows, or use --rule quantile --share {wanted / n:.2g}"
-    )
+    counts = {
+        "alpha": float(rule.alpha),
+        "worst": float(rule.alpha_for(hardness, 1)),
+        "enough": float(rule.alpha_for(hardness, wanted)),
+        "wanted": wanted,
+        "share": wanted / n,
+    }
+    return Note(kind="no failures", counts=counts, words={"rule": rule.rule})
 
 
 def raw_hardness(

@@ -26,6 +26,7 @@ from amlb_ext.pipeline.request import (
     stored_settings,
 )
 from amlb_ext.suite import FoldRecord, Layout, begin_suite, read_finished_fold
+from amlb_ext.suite.notes import NO_FAILURES
 from amlb_ext.suite.transfer import check_in_folds
 
 
@@ -136,8 +137,9 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
         elif of_task:
             # Without a failure of F in any fold there is nothing to make hard. The fold with the
             # most test rows says so best.
-            largest = max(of_task, key=lambda summary: summary["test"])
-            failures.append({"task": name, "reason": largest["no_failures"]})
+            largest = max(by_fold.values(), key=lambda fold: fold.summary["test"])
+            [reason] = [note for note in largest.notes if note.kind in NO_FAILURES]
+            failures.append({"task": name, "reason": reason.text})
     return HardenedTasks(
         records=records,
         summaries=summaries,

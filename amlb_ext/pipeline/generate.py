@@ -566,7 +566,7 @@ def _refit_problems(tasks: list[Task], manifest: Manifest) -> list[str]:
     notes = []
     for task in tasks:
         for entry in manifest.tasks[task.name].folds.values():
-            problem = entry["summary"].get("refits", {}).get("problem")
+            problem = entry.summary.get("refits", {}).get("problem")
             if problem:
                 notes.append(
                     f"{task.name}: F cannot be fitted again ({problem}), so there is no null "

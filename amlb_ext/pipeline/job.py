@@ -60,6 +60,7 @@ def write_job(
             parts=hard.parts,
             key=key,
             summary=hard.summary,
+            notes=hard.notes,
         )
         records.append(record)
     return records
@@ -107,11 +108,8 @@ def harden_calibrated(
     for hard, calibration in zip(hard_folds, calibrations, strict=True):
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
-        if hard.summary["bad"] and not calibration.passed:
-            effect = "no row is moved"
-            if hard.summary["jittered"]:
-                effect = "rows are jittered only"
-            hard.summary["notes"].append(f"kappa 0, {effect}: {calibration.reason}")
+        if hard.summary["bad"] and calibration.why is not None:
+            hard.notes.append(calibration.why)
     return _with_choice(hard_folds, choice)
 
 

@@ -377,6 +377,6 @@ def _find_difference(
         # Folds and settings are held against the suite by the key of each fold.
         for fold, stored in entry.folds.items():
             keys = groups[name].fold_keys(fold, manifest.config)
-            if keys.get(name) != stored["key"]:
+            if keys.get(name) != stored.key:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""

@@ -119,7 +119,7 @@ def write_derived(
 ) -> dict[str, str]:
     """Write what follows from a manifest alone; return the sha256 of each file."""
     seeds = {
-        name: [entry.folds[fold]["summary"]["seed"] for fold in sorted(entry.folds)]
+        name: [entry.folds[fold].summary["seed"] for fold in sorted(entry.folds)]
         for name, entry in manifest.tasks.items()
     }
     return write_shared_files(

@@ -177,8 +177,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             colours=inputs.colours,
             points=inputs.points,
         )
-    # A fold in which nothing was left out may have no summary.
-    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
+    summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     incomplete_warnings = [
         f"{framework}: {why}." for framework, why in incomplete.items()
     ]

@@ -272,8 +272,8 @@ def _count_changed_cells(suite: SuiteFiles, suite_task: str) -> int:
     """Return in how many cells the suite's test folds differ from the original's."""
     total = 0
     for fold in suite.tasks[suite_task].folds.values():
-        part = fold["parts"].get("full", {})
-        total += sum(part.get("substituted", {}).values())
+        if "full" in fold.parts:
+            total += sum(fold.parts["full"].substituted.values())
     return total
 
 

@@ -5,7 +5,7 @@
 finished fold and task are · ``writer`` writes folds · ``transfer`` brings folds that were written
 elsewhere · ``definition`` AMLB's YAML files · ``twin`` the hard twin of an existing benchmark ·
 ``shared_files`` what belongs to no fold · ``finish`` completes a suite · ``manifest`` its list of
-contents · ``recorded_notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a
+contents · ``notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a
 finished suite · ``copy_counts`` what its made rows repeat · ``verify`` checks one ·
 ``read_record`` and ``sealed_json`` records as JSON.
 """

@@ -9,21 +9,18 @@ missing, and every other column as texts that pandas cannot mistake for anything
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BeforeValidator
 
 from amlb_ext.amlb.safe_text import safe_columns, safe_labels, safe_values
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Column, ColumnType, Kind, Task
-from amlb_ext.suite.read_record import record_from_json
 
 #: How a column is written.
 Form = Literal["float", "integer", "boolean", "text"]
@@ -184,24 +181,6 @@ class ColumnCoding:
             recoded=self.categories,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the coding as a mapping, without keys that repeat the value of another."""
-        entry: dict[str, Any] = {"name": self.name, "form": self.form}
-        if self.written != self.name:
-            entry["written"] = self.written
-        if self.categories:
-            entry["categories"] = list(self.categories)
-        if self.values != self.categories:
-            entry["values"] = list(self.values)
-        return entry
-
-
-def _with_defaults(entry: object) -> object:
-    """Add the keys that :meth:`ColumnCoding.to_json` leaves out."""
-    if not isinstance(entry, Mapping) or "name" not in entry:
-        return entry
-    return {"written": entry["name"], "values": entry.get("categories", ()), **entry}
-
 
 @dataclass(frozen=True)
 class Coding:
@@ -226,11 +205,9 @@ class Coding:
     >>> coding = Coding.of(task)
     >>> coding.encode(task.features, task.target).head(2).to_csv(index=False).split()
     ['a_1_,b,c', '0,x,c0_y', '1,,c1_n']
-    >>> Coding.from_json(coding.to_json()) == coding
-    True
     """
 
-    columns: tuple[Annotated[ColumnCoding, BeforeValidator(_with_defaults)], ...]
+    columns: tuple[ColumnCoding, ...]
     target: str
     written_target: str
     kind: Kind
@@ -372,22 +349,6 @@ class Coding:
             texts = frame[name].to_numpy()
             frame[name] = texts.astype("float64")
         return frame
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the coding as plain mappings and lists."""
-        return {
-            "columns": [column.to_json() for column in self.columns],
-            "target": self.target,
-            "written_target": self.written_target,
-            "kind": self.kind.value,
-            "labels": list(self.labels),
-            "written_labels": list(self.written_labels),
-        }
-
-    @classmethod
-    def from_json(cls, entry: object) -> Coding:
-        """Return the coding that :meth:`to_json` wrote; ``ValueError`` where it is damaged."""
-        return record_from_json(cls, entry)
 
     def _check_columns(self, came: list[str]) -> None:
         wanted = [column.written for column in self.columns]

@@ -29,7 +29,9 @@ from amlb_ext.suite.layout import (
 )
 from amlb_ext.suite.manifest import (
     AmlbTask,
+    FoldEntry,
     Manifest,
+    PartChanges,
     SuiteRequest,
     TaskEntry,
     write_manifest,
@@ -273,20 +275,16 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
 
 
 def _task_entry(task: SuiteTask) -> TaskEntry:
-    folds: dict[int, dict[str, Any]] = {}
+    folds = {}
     for record in sorted(task.folds, key=lambda record: record.fold):
         parts = {}
         for suffix, part in record.parts.items():
-            parts[suffix] = {
-                "substituted": part.substituted,
-                "dropped": part.dropped,
-            }
-        folds[record.fold] = {
-            "key": record.key,
-            "notes": list(record.notes),
-            "summary": record.summary,
-            "parts": parts,
-        }
+            parts[suffix] = PartChanges(
+                substituted=part.substituted, dropped=part.dropped
+            )
+        folds[record.fold] = FoldEntry(
+            key=record.key, notes=record.notes, summary=record.summary, parts=parts
+        )
     return TaskEntry(
         source_name=task.source_name or task.name,
         target=task.target,

@@ -2,19 +2,19 @@
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
 the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
-from the records' own fields, the rest from their notes, see :mod:`amlb_ext.suite.recorded_notes`.
+from the records' own fields, the rest from their notes, see :mod:`amlb_ext.suite.notes`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.manifest import Manifest
-from amlb_ext.suite.recorded_notes import CountedText, RecordedNote, read_note
+from amlb_ext.suite.manifest import FoldEntry, Manifest, PartChanges
+from amlb_ext.suite.notes import NO_FAILURES, Span, merge_spans, sentence
 
 #: An evaluation set of fewer rows than this is told of.
 FEW_ROWS = 3
@@ -34,8 +34,7 @@ REASONS = {
 MOST_NAMES = 8
 
 Value = TypeVar("Value")
-#: A task's folds as the manifest keeps them, see :class:`amlb_ext.suite.manifest.TaskEntry`.
-FoldEntries = Mapping[int, Mapping[str, Any]]
+FoldEntries = Mapping[int, FoldEntry]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +44,16 @@ class FoldNote:
     Attributes
     ----------
     kind : str
-        Notes of one kind can stand together.
+        See :data:`amlb_ext.suite.notes.SENTENCES`.
     task : str
     folds : tuple of int
         Where it happened.
     total : int
         Folds of the task.
-    text : CountedText
-        The same for notes of one kind, but for its numbers.
+    counts : dict of str to Span
+        The numbers of its sentence, over these folds.
+    words : dict of str to str
+        The names in its sentence. Notes of a kind that have the same can stand together.
     parts : tuple of str
         AMLB tasks that it concerns; empty for all.
     detail : str
@@ -63,9 +64,15 @@ class FoldNote:
     task: str
     folds: tuple[int, ...]
     total: int
-    text: CountedText
+    counts: dict[str, Span] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """What happened, without where."""
+        return sentence(self.kind, self.counts, self.words)
 
     @property
     def sentence(self) -> str:
@@ -73,9 +80,8 @@ class FoldNote:
 
         Examples
         --------
-        >>> text = CountedText.of("no row was made")
-        >>> FoldNote(kind="k", task="wine", folds=(0, 3), total=5, text=text).sentence
-        '2 of 5 folds (0, 3): no row was made'
+        >>> FoldNote(kind="no search", task="wine", folds=(0, 3), total=5).sentence
+        '2 of 5 folds (0, 3): no search, since F is a file of predictions and cannot be asked'
         """
         where = _folds_text(self.folds, self.total)
         if self.parts:
@@ -93,7 +99,8 @@ def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
         *_small_evaluation_sets(manifest, task),
         *_missing_made_rows(task, folds, side="test"),
         *_missing_made_rows(task, folds, side="training"),
-        *_recorded_notes(task, folds),
+        # the reasons for having no failures stand in the line of their folds
+        *(note for note in _noted(task, folds) if note.kind not in NO_FAILURES),
     ]
 
 
@@ -103,19 +110,15 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
     Examples
     --------
     >>> def note(task, folds, rows):
-    ...     text = CountedText.of("{} rows", rows)
-    ...     return FoldNote(kind="k", task=task, folds=folds, total=2, text=text)
+    ...     counts = {"rows": Span(rows, rows)}
+    ...     return FoldNote(kind="rows left out", task=task, folds=folds, total=2, counts=counts)
     >>> grouped_notes([note("a", (0,), 3)])
-    ['a: 1 of 2 folds (0): 3 rows']
+    ['a: 1 of 2 folds (0): 3 test rows left out, whose class no training row has']
     >>> grouped_notes([note("a", (0,), 3), note("b", (0, 1), 5)])
-    ['3 of 4 folds of 2 tasks (a, b): 3 to 5 rows']
+    ['3 of 4 folds of 2 tasks (a, b): 3 to 5 test rows left out, whose class no training row has']
     """
-    # in the order in which kinds first occur: the most important come first
-    by_kind: dict[str, list[FoldNote]] = {}
-    for note in notes:
-        by_kind.setdefault(note.kind, []).append(note)
     lines = []
-    for alike in by_kind.values():
+    for alike in _alike(notes):
         first = alike[0]
         if len(alike) == 1:
             lines.append(f"{first.task}: {first.sentence}")
@@ -123,12 +126,22 @@ def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
         count = sum(len(note.folds) for note in alike)
         total = sum(note.total for note in alike)
         tasks = _distinct(note.task for note in alike)
-        text = CountedText.merged([note.text for note in alike])
+        counts = merge_spans(note.counts for note in alike)
+        text = sentence(first.kind, counts, first.words)
         where = (
             f"{count} of {total} folds of {len(tasks)} tasks ({_shown_names(tasks)})"
         )
         lines.append(f"{where}: {text}")
     return lines
+
+
+def _alike(notes: Iterable[FoldNote]) -> list[list[FoldNote]]:
+    """Return the notes that differ in numbers alone together, in the order of the first of each."""
+    groups: dict[Any, list[FoldNote]] = {}
+    for note in notes:
+        key = (note.kind, *sorted(note.words.items()))
+        groups.setdefault(key, []).append(note)
+    return list(groups.values())
 
 
 def left_out_text(dropped: int, substituted: Counter[str]) -> str:
@@ -152,34 +165,18 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
 
 
 def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
-    concerned = []
-    reasons = []
-    for fold, entry in folds.items():
-        summary = entry["summary"]
-        if summary.get("bad") != 0:
-            continue
-        concerned.append(fold)
-        for reason in _reasons_without_failures(summary):
-            reasons.append(CountedText.read(reason))
+    concerned = [fold for fold, entry in folds.items() if entry.summary.get("bad") == 0]
     if not concerned:
         return []
-    text = CountedText.of("F fails on no test row, so the hard tasks lack these folds")
+    reasons = [note for note in _noted(task, folds) if note.kind in NO_FAILURES]
     note = FoldNote(
-        kind="no failures",
+        kind="fold without failures",
         task=task,
         folds=tuple(concerned),
         total=len(folds),
-        text=text,
-        detail=f"; {CountedText.merged(reasons)}" if reasons else "",
+        detail=f"; {reasons[0].text}" if reasons else "",
     )
     return [note]
-
-
-def _reasons_without_failures(summary: Mapping[str, Any]) -> list[str]:
-    """Return why a fold has no failures; in suites of 0.1.0 its first note alone says so."""
-    if "no_failures" in summary:
-        return [summary["no_failures"]]
-    return list(summary["notes"][:1])
 
 
 def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
@@ -187,24 +184,20 @@ def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
     left_out: dict[int, int] = {}
     for fold, entry in folds.items():
         # dropped by the writer, or by the caller before it, which counts them by class
-        dropped = entry["parts"].get("full", {}).get("dropped", 0)
-        by_class = entry["summary"].get("left_out", {})
-        rows = dropped + sum(by_class.values())
+        full = entry.parts.get("full", PartChanges())
+        by_class = entry.summary.get("left_out", {})
+        rows = full.dropped + sum(by_class.values())
         if rows:
             left_out[fold] = rows
     if not left_out:
         return []
     rows = sum(left_out.values())
-    text = CountedText.of(
-        f"{{}} test row{_plural_s(rows)} left out, whose class no training row has",
-        rows,
-    )
     note = FoldNote(
         kind=ROWS_LEFT_OUT,
         task=task,
         folds=tuple(left_out),
         total=len(folds),
-        text=text,
+        counts={"rows": Span(rows, rows)},
     )
     return [note]
 
@@ -213,27 +206,22 @@ def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
     """Note the cells of the untouched test folds that differ from the source."""
     by_fold = {}
     for fold, entry in folds.items():
-        substituted = entry["parts"].get("full", {}).get("substituted")
-        if substituted:
-            by_fold[fold] = substituted
+        full = entry.parts.get("full", PartChanges())
+        if full.substituted:
+            by_fold[fold] = full.substituted
     if not by_fold:
         return []
     by_column: Counter[str] = Counter()
     for substituted in by_fold.values():
         by_column.update(substituted)
     cells = sum(by_column.values())
-    text = CountedText.of(
-        f"{{}} cell{_plural_s(cells)} of test rows replaced, for AMLB could not read what no "
-        "training row holds",
-        cells,
-    )
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
     note = FoldNote(
         kind=CELLS_REPLACED,
         task=task,
         folds=tuple(by_fold),
         total=len(folds),
-        text=text,
+        counts={"cells": Span(cells, cells)},
         detail=f" ({_shown_names(columns)})",
     )
     return [note]
@@ -247,23 +235,12 @@ def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
     small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
     if not small:
         return []
-    fewest = min(small.values())
-    most = max(small.values())
-    # a range at once, without the sentences of single folds that would be merged to it
-    text = CountedText(
-        pieces=(
-            "the evaluation set has only ",
-            f" row{_plural_s(most)}, and AMLB counts each fold alike: read no score of such a "
-            "fold by itself (hardsynth report counts rows)",
-        ),
-        ranges=((str(fewest), str(most)),),
-    )
     note = FoldNote(
         kind="few rows",
         task=task,
         folds=tuple(small),
         total=len(manifest.tasks[task].folds),
-        text=text,
+        counts={"rows": Span(min(small.values()), max(small.values()))},
     )
     return [note]
 
@@ -275,9 +252,9 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
     dropped: Counter[str] = Counter()
     concerned = []
     for fold, entry in folds.items():
-        summary = entry["summary"]
+        summary = entry.summary
+        # a fold of a swarm, or without failures, made none
         counts = summary if side == "test" else summary.get("hard_train", {})
-        # suites of older versions count no dropped rows, and lack this key
         for origin, dropped_rows in counts.get("dropped", {}).items():
             wanted = counts.get(f"{origin}_asked", 0)
             if counts.get(origin, 0) >= wanted:
@@ -288,11 +265,6 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
             dropped.update(dropped_rows)
     if not concerned:
         return []
-    text = CountedText.of(
-        f"{{}} rows were made from failures of {side} rows, {{}} were asked for",
-        made,
-        asked,
-    )
     # in the order of the table of reasons, whatever was dropped first
     reasons = []
     for reason, description in REASONS.items():
@@ -304,52 +276,37 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
         # a fold may lack rows of both origins
         folds=_distinct(concerned),
         total=len(folds),
-        text=text,
+        counts={"made": Span(made, made), "asked": Span(asked, asked)},
         detail=f" (dropped: {', '.join(reasons)})" if reasons else "",
     )
     return [note]
 
 
-def _recorded_notes(task: str, folds: FoldEntries) -> list[FoldNote]:
-    """Group the folds' own notes; notes that differ in numbers alone become one."""
-    by_pieces: dict[tuple[str, ...], list[tuple[int, RecordedNote]]] = {}
+def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:
+    """Return the folds' own notes; those that differ in numbers alone become one."""
+    single = []
     for fold, entry in folds.items():
-        for text in _texts_of_fold(entry):
-            note = read_note(text, task, fold)
-            # _rows_left_out counts these, from the records' own fields
-            if note.counts_dropped_rows:
-                continue
-            alike = by_pieces.setdefault(note.text.pieces, [])
-            alike.append((fold, note))
+        for note in entry.notes:
+            of_fold = FoldNote(
+                kind=note.kind,
+                task=task,
+                folds=(fold,),
+                total=len(folds),
+                counts=note.spans,
+                words=note.words,
+                parts=(note.part,) if note.part else (),
+            )
+            single.append(of_fold)
     notes = []
-    for pieces, alike in by_pieces.items():
-        merged = FoldNote(
-            # "#" stands for each number: notes of other tasks with these pieces are of this kind
-            kind="#".join(pieces),
-            task=task,
-            folds=_distinct(fold for fold, _ in alike),
-            total=len(folds),
-            text=CountedText.merged([note.text for _, note in alike]),
-            parts=_distinct(note.part for _, note in alike if note.part),
+    for alike in _alike(single):
+        merged = replace(
+            alike[0],
+            folds=_distinct(fold for note in alike for fold in note.folds),
+            counts=merge_spans(note.counts for note in alike),
+            parts=_distinct(part for note in alike for part in note.parts),
         )
         notes.append(merged)
     return notes
-
-
-def _texts_of_fold(entry: Mapping[str, Any]) -> list[str]:
-    """Return the notes of a fold, without the reason for having no failures.
-
-    That reason has a line of its own.
-    """
-    summary = entry["summary"]
-    texts = list(entry["notes"])
-    # 0.1.0 noted nothing but the reason in such a fold
-    if summary.get("bad") == 0 and "no_failures" not in summary:
-        return texts
-    for text in summary.get("notes", ()):
-        if text != summary.get("no_failures"):
-            texts.append(text)
-    return texts
 
 
 def _folds_text(folds: Sequence[int], total: int) -> str:

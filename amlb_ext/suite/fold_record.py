@@ -7,12 +7,14 @@ from typing import Any
 
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
+from amlb_ext.suite.notes import Note
 from amlb_ext.suite.read_record import (
     Count,
     InnerPath,
     PlainName,
     record_from_json,
 )
+from amlb_ext.suite.sealed_json import json_text
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class FoldRecord:
         By suffix; what AMLB could not use is left out.
     files : dict of str to str
         The sha256 of each file, by path relative to the suite's root.
-    notes : tuple of str
-        What was left out or dropped, each one sentence.
+    notes : tuple of Note
+        What happened while it was made.
     summary : dict
         The caller's figures of the fold.
     """
@@ -69,20 +71,16 @@ class FoldRecord:
     key: str
     parts: dict[str, PartRecord]
     files: dict[InnerPath, str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as plain mappings and lists."""
-        parts = {
-            suffix: {**vars(part), "labels": list(part.labels)}
-            for suffix, part in self.parts.items()
-        }
-        return {**vars(self), "parts": parts, "notes": list(self.notes)}
+    def json(self) -> str:
+        """Return the record as deterministic JSON."""
+        return json_text(self)
 
     @classmethod
     def from_json(cls, entry: object) -> FoldRecord:
-        """Read a record that :meth:`to_json` returned.
+        """Read a record that :meth:`json` wrote.
 
         Raises
         ------

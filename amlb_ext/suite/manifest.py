@@ -10,14 +10,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import AfterValidator
+from typing import Any
 
 from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
+from amlb_ext.suite.notes import Note
 from amlb_ext.suite.read_record import (
     Count,
     InnerPath,
@@ -29,8 +28,8 @@ from amlb_ext.suite.read_record import (
 )
 from amlb_ext.suite.sealed_json import sealed_text
 
-#: Incremented when a reader of an older version could not understand the file.
-FORMAT = 2
+#: Incremented when the form changes; no other form is read.
+FORMAT = 3
 #: What stands before the request in the text of a manifest.
 _REQUEST_KEY = '\n "request": '
 
@@ -104,20 +103,33 @@ class AmlbTask:
     test_rows: list[Count]
 
 
-def _check_fold(entry: dict[str, Any]) -> dict[str, Any]:
-    for key, kind in (
-        ("key", str),
-        ("notes", list),
-        ("summary", dict),
-        ("parts", dict),
-    ):
-        if not isinstance(entry.get(key), kind):
-            raise ValueError(f"its {key!r} is missing, or no {kind.__name__}")
-    return entry
+@dataclass(frozen=True, kw_only=True)
+class PartChanges:
+    """Cells replaced, by column, and rows dropped where one part of a fold was written."""
+
+    substituted: dict[str, Count] = field(default_factory=dict)
+    dropped: Count = 0
 
 
-#: What a manifest keeps of a fold.
-FoldEntry = Annotated[dict[str, Any], AfterValidator(_check_fold)]
+@dataclass(frozen=True, kw_only=True)
+class FoldEntry:
+    """What a manifest keeps of a fold.
+
+    Attributes
+    ----------
+    key : str
+        Hash of everything the fold depends on.
+    notes : tuple of Note
+    summary : dict
+        The caller's figures.
+    parts : dict of str to PartChanges
+        By suffix.
+    """
+
+    key: str
+    notes: tuple[Note, ...]
+    summary: dict[str, Any]
+    parts: dict[str, PartChanges]
 
 
 @dataclass(frozen=True)
@@ -133,9 +145,8 @@ class TaskEntry:
     content_hash : str
     coding : Coding
     notes : list of str
-    folds : dict of int to dict
-        Per source fold: ``key``, ``notes``, ``summary``, and per part the substituted cells
-        and dropped rows.
+    folds : dict of int to FoldEntry
+        By the source's number of the fold.
     """
 
     source_name: str
@@ -227,36 +238,9 @@ class Manifest:
             key=lambda task: (self.order.index(task.task), SUFFIXES.index(task.suffix)),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the manifest as plain mappings and lists."""
-        tasks = {}
-        for name, task in self.tasks.items():
-            tasks[name] = {
-                **vars(task),
-                "origin": vars(task.origin),
-                "coding": task.coding.to_json(),
-            }
-        amlb_tasks = {}
-        for name, amlb_task in self.amlb_tasks.items():
-            amlb_tasks[name] = dict(vars(amlb_task))
-        entry: dict[str, Any] = {
-            **vars(self),
-            "tool": "hardsynth",
-            "format": FORMAT,
-            "request": vars(self.request),
-            "tasks": tasks,
-            "amlb_tasks": amlb_tasks,
-        }
-        # most suites are no twin, and their manifests do not mention one
-        if self.pair is None:
-            del entry["pair"]
-        else:
-            entry["pair"] = vars(self.pair)
-        return entry
-
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Read a manifest that :meth:`to_json` returned.
+        """Read a manifest that :func:`write_manifest` wrote.
 
         Raises
         ------
@@ -311,7 +295,8 @@ def read_request(path: Path) -> SuiteRequest | None:
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """Write a manifest under its own seal; the same one gives the same bytes."""
-    write_text(path, sealed_text(manifest.to_json()))
+    content = {**vars(manifest), "tool": "hardsynth", "format": FORMAT}
+    write_text(path, sealed_text(content))
 
 
 def read_manifest(path: Path) -> Manifest:

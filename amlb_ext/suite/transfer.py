@@ -11,7 +11,6 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.sealed_json import json_text
 
 _REMEDY = "run the same command again; the fold is made again"
 
@@ -75,7 +74,7 @@ def check_in_folds(
         write_file(layout.at(name), write_content)
     for record in records:
         path = layout.record(record.task, record.fold)
-        write_text(path, json_text(record.to_json()))
+        write_text(path, record.json())
     return records
 
 

@@ -178,9 +178,9 @@ def _repeated_rows(suite: SuiteFiles) -> Iterator[str]:
             except (OSError, ValueError, LookupError, SuiteError):
                 continue
         if counts.any:
-            # folds made since the rule holds say how many rows it cost them; in others it is odd
+            # folds held to the rule say how many rows it cost them; in those of a swarm it is odd
             # but harmless that rows repeat
-            summaries = [entry.get("summary", {}) for entry in task.folds.values()]
+            summaries = [entry.summary for entry in task.folds.values()]
             is_under_rule = all("dropped" in summary for summary in summaries)
             prefix = "" if is_under_rule else WARNING
             yield f"{prefix}{_repeated_text(name, counts)}"

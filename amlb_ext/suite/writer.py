@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
-from amlb_ext.suite.recorded_notes import dropped_rows_note, left_out_note
+from amlb_ext.suite.notes import Note
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.suite.unseen_values import fit_to_train
 
@@ -147,12 +147,13 @@ def write_fold(
     parts: Mapping[str, Part],
     key: str,
     summary: Mapping[str, Any],
+    notes: Sequence[Note] = (),
 ) -> FoldRecord:
     """Write one fold of a task and its record.
 
     Test rows whose label no training row of their part has are dropped and counted; a part
     that AMLB could not use at all (no test rows, training rows of a single class) is left
-    out. The record notes both. Cells that AMLB could not read beside the training
+    out, which the record notes. Cells that AMLB could not read beside the training
     rows are replaced where the caller has not done so; see
     :func:`amlb_ext.suite.unseen_values.fit_to_train`.
 
@@ -173,6 +174,8 @@ def write_fold(
         Hash of everything the fold depends on; see :func:`read_finished_fold`.
     summary : mapping
         Figures to keep in the record.
+    notes : sequence of Note
+        What happened while the rows were made.
 
     Returns
     -------
@@ -189,7 +192,7 @@ def write_fold(
     # first the record goes: without it the fold is unfinished, whatever stands of its files
     remove_file(layout.record(task_name, fold))
     files: dict[str, str] = {}
-    notes: list[str] = []
+    left_out: list[Note] = []
     records: dict[str, PartRecord] = {}
     # parts that share training rows share their file
     train_files: list[tuple[Rows, str]] = []
@@ -199,9 +202,9 @@ def write_fold(
         name = amlb_name(task_name, suffix)
         part = parts[suffix]
         part_train = train if part.train is None else part.train
-        fitted = _fit_part(part_train, part.test, coding, name=name, fold=fold)
-        notes += fitted.notes
-        if fitted.test is None:
+        fitted = _fit_part(part_train, part.test, coding, name=name)
+        if isinstance(fitted, Note):
+            left_out.append(fitted)
             continue
         train_file = _file_of_rows(part_train, train_files)
         if not train_file:
@@ -245,10 +248,10 @@ def write_fold(
         key=key,
         parts=records,
         files=files,
-        notes=tuple(notes),
+        notes=(*left_out, *notes),
         summary=dict(summary),
     )
-    text = json_text(record.to_json())
+    text = record.json()
     write_text(layout.record(task_name, fold), text)
     # as a later run will read it: numbers that are none are null by then
     return FoldRecord.from_json(json.loads(text))
@@ -293,34 +296,33 @@ def read_finished_fold(
 
 @dataclass(frozen=True, kw_only=True)
 class _FittedPart:
-    """A part's test rows as AMLB can read them; None where it cannot use the part at all.
+    """A part's test rows as AMLB can read them.
 
     ``substituted`` counts the replaced cells per column of the file.
     """
 
-    test: Rows | None
-    substituted: dict[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    test: Rows
+    substituted: dict[str, int]
 
 
 def _fit_part(
-    train: Rows, test: Rows, coding: Coding, *, name: str, fold: int
-) -> _FittedPart:
-    """Drop and change what AMLB could not read beside these training rows."""
-    reason = _unusable_reason(train, coding)
-    notes: tuple[str, ...] = ()
-    if not reason and coding.kind.is_classification:
-        trained_labels = set(train.target.dropna())
-        keep = test.target.isin(trained_labels).to_numpy()
-        if not keep.all():
-            dropped = int((~keep).sum())
-            notes = (dropped_rows_note(name, fold, dropped),)
-            test = test.take(keep)
-    if not reason and len(test) == 0:
-        reason = "no test rows"
-    if reason:
-        note = left_out_note(name, fold, reason)
-        return _FittedPart(test=None, notes=(*notes, note))
+    train: Rows, test: Rows, coding: Coding, *, name: str
+) -> _FittedPart | Note:
+    """Drop and change what AMLB could not read beside these training rows.
+
+    Where it cannot use the part at all, a note says why.
+    """
+    if coding.kind.is_classification:
+        classes = int(train.target.nunique())
+        if classes < 2:
+            return Note(
+                kind="few training classes", part=name, counts={"classes": classes}
+            )
+        test = test.take(test.target.isin(set(train.target.dropna())).to_numpy())
+    elif len(train) < 2:
+        return Note(kind="few training rows", part=name, counts={"rows": len(train)})
+    if len(test) == 0:
+        return Note(kind="no test rows", part=name)
     columns = [column.as_column() for column in coding.columns]
     fitted = fit_to_train(train.features, test.features, columns)
     substituted = _substituted_columns(test, fitted.cells, coding)
@@ -335,7 +337,6 @@ def _fit_part(
     return _FittedPart(
         test=Rows(fitted.features, test.target, provenance),
         substituted=dict(sorted(counts.items())),
-        notes=notes,
     )
 
 
@@ -357,14 +358,6 @@ def _substituted_columns(
         by_row[row].add(written_names[column_name])
     file_order = list(written_names.values())
     return [sorted(names, key=file_order.index) for names in by_row]
-
-
-def _unusable_reason(train: Rows, coding: Coding) -> str:
-    """Return why AMLB could not train on these rows; empty where it can."""
-    if coding.kind.is_classification:
-        classes = train.target.nunique()
-        return "" if classes >= 2 else f"training rows of {classes} class"
-    return "" if len(train) >= 2 else f"{len(train)} training rows"
 
 
 def _labels_present(rows: Rows, coding: Coding) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from amlb_ext.hardening.baseline.rounds import MOST_CLASSES
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
+from amlb_ext.suite.notes import Note
 from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
     CandidateOpinion,
@@ -43,7 +44,6 @@ from amlb_ext.validity.measures import (
     Measure,
     judge_labels,
     measure_labels,
-    too_few_text,
 )
 from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
@@ -64,7 +64,7 @@ class Rung:
         Augmented rows that were judged.
     passed : bool
     why : str
-        The checks that failed; empty when all passed.
+        The checks that failed, by name; empty when all passed.
     z2, tau, label_agreement, label_support : float or None
         As in the certificate.
     """
@@ -92,19 +92,22 @@ class Calibration:
         Training rows they were judged on.
     rungs : tuple of Rung
         Those tried, hardest first.
-    reason : str
-        One sentence.
+    why : Note or None
+        Why none passed, or none could be tried.
     """
 
     kappa: float
     passed: bool
     failures: int
     rungs: tuple[Rung, ...]
-    reason: str
+    why: Note | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain mappings and lists."""
-        return {**vars(self), "rungs": [dict(vars(rung)) for rung in self.rungs]}
+        """Return the figures for the fold's summary, which has notes elsewhere."""
+        rungs = [dict(vars(rung)) for rung in self.rungs]
+        entry = {**vars(self), "rungs": rungs}
+        del entry["why"]
+        return entry
 
 
 def wants_calibration(config: GenerateConfig) -> bool:
@@ -165,27 +168,27 @@ def calibrate(
         baselines = held_out.cross.baselines
         problem = next(filter(None, (F.refit_problem_ for F in baselines)), "")
         if problem:
-            why = (
-                "F came fitted, so no failures can be had that it surely did not see "
-                f"({problem})"
-            )
+            why = Note(kind="kappa unseen", words={"problem": problem})
             return _floors_for(tasks, why, 0)
         failures = held_out.n_failures
         # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
-            why = too_few_text(failures, "failures of the training rows")
+            why = Note(kind="kappa few failures", counts={"failures": failures})
             return _floors_for(tasks, why, failures)
         # a third of the whole fold's time, for a kappa that rows of so many classes never passed
         if (n_classes := len(tasks[0].labels)) > MOST_CLASSES:
-            return _floors_for(tasks, f"not tried for {n_classes} classes", failures)
+            why = Note(kind="kappa many classes", counts={"classes": n_classes})
+            return _floors_for(tasks, why, failures)
         parts = held_out.parts
     except ModelError as error:
-        return _floors_for(tasks, f"on parts of the training rows: {error}", 0)
+        why = Note(kind="kappa unfitted", words={"error": str(error)})
+        return _floors_for(tasks, why, 0)
     # a candidate is fitted for all parts or for none, so the first tells of all
     zoos = parts[0].zoos
     if any(_is_too_small(zoo) for zoo in zoos):
         fewest = min(len(zoo) for zoo in zoos)
-        return _floors_for(tasks, f"only {fewest} candidates could be fitted", failures)
+        why = Note(kind="kappa few candidates", counts={"candidates": fewest})
+        return _floors_for(tasks, why, failures)
     return _climb_down(tasks, fold, config, parts, failures)
 
 
@@ -200,7 +203,6 @@ def _climb_down(
     reals = [RealOpinion.from_parts(parts, target) for target in range(len(tasks))]
     tried: list[list[Rung]] = [[] for _ in tasks]
     search = _remembered_search(parts)
-    for_all = " for every target" if len(tasks) > 1 else ""
     for kappa in LADDER:
         # one search of each part, though every target asks for its rows
         augment = partial(search, kappa)
@@ -215,24 +217,20 @@ def _climb_down(
             if not passed:
                 break
         if passed:
-            reason = f"the largest that passes{for_all} on {failures} failures of the training rows"
             return [
                 Calibration(
                     kappa=kappa,
                     passed=True,
                     failures=failures,
                     rungs=tuple(rungs),
-                    reason=reason,
                 )
                 for rungs in tried
             ]
     # the first target that fails the last rung says why; those after it were not asked
     last_rungs = [rungs[-1] for rungs in tried if rungs]
     failed = next(rung.why for rung in last_rungs if not rung.passed)
-    at_floor = "" if len(tasks) > 1 else "at 0: "
-    why = (
-        f"no kappa passes{for_all} on {failures} failures of the training rows; "
-        f"{at_floor}{failed}"
+    why = Note(
+        kind="kappa failed", counts={"failures": failures}, words={"checks": failed}
     )
     return [_floor(why, failures, rungs) for rungs in tried]
 
@@ -256,14 +254,14 @@ def _remembered_search(
     return lambda kappa, part: augment_ladder(part)[kappa]
 
 
-def _floor(why: str, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
+def _floor(why: Note, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     """Return the calibration where no kappa passes, or none could be tried."""
     return Calibration(
-        kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), reason=why
+        kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), why=why
     )
 
 
-def _floors_for(tasks: Sequence[Task], why: str, failures: int) -> list[Calibration]:
+def _floors_for(tasks: Sequence[Task], why: Note, failures: int) -> list[Calibration]:
     return [_floor(why, failures) for _ in tasks]
 
 
@@ -312,19 +310,15 @@ def try_rung(
                 kappa=kappa,
                 rows=len(made_so_far.y),
                 passed=False,
-                why=f"ga: z2 {z2_so_far:.3g} on {number} of {len(failing)} parts",
+                why="ga: z2 on its first parts",
                 z2=z2_so_far,
             )
     if not opinions:
         return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
     pooled = pool_opinions(opinions)
     checks = _measure_checks(parts[0].fitted, pooled, real, rng)
-    failed = []
-    for check in checks:
-        # None is no verdict: too few rows to say
-        if check.passed is False:
-            figure = f": {check.text}" if check.value is None else f" {check.value:.3g}"
-            failed.append(check.name + figure)
+    # None is no verdict: too few rows to say
+    failed = [check.name for check in checks if check.passed is False]
     z2, tau, agreement, support = (check.value for check in checks)
     return Rung(
         kappa=kappa,

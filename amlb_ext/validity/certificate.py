@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
-from amlb_ext.validity.measures import (
-    MENDABLE,
-    NOT_SHOWN,
-    NOTHING,
-    NOTHING_LEFT,
-    Measure,
-)
+from amlb_ext.validity.measures import NOT_SHOWN, NOTHING, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]
-#: Incremented when a reader of an older version could not understand the file.
+#: Incremented when the form changes; no other form is read.
 FORMAT = 3
-#: Formats that this version reads. In format 1 the limits of solvability were not those of the
-#: best candidate; before format 3 the verdict on made rows rested on z2 and tau.
-READ_FORMATS = (1, 2, 3)
-
-
 #: Characters of a measure's name in the table.
 _NAME_WIDTH = 28
 
@@ -107,7 +96,6 @@ class Certificate:
         """Return the certificate as plain mappings and lists."""
         return {
             **vars(self),
-            # whatever format it was read from: from_json has brought it up to date
             "format": FORMAT,
             "measures": [measure.to_json() for measure in self.measures],
             "notes": list(self.notes),
@@ -124,23 +112,20 @@ class Certificate:
         Raises
         ------
         SuiteError
-            It is damaged, or of a newer tool.
+            It is damaged, or of another format.
         """
         remedy = "hardsynth certify DIR writes it again"
         try:
-            if entry["format"] not in READ_FORMATS:
-                formats = f"{READ_FORMATS[0]} to {READ_FORMATS[-1]}"
+            if entry["format"] != FORMAT:
                 raise SuiteError(
-                    f"the certificate has format {entry['format']}, this version reads {formats}",
+                    f"the certificate has format {entry['format']}, this version of hardsynth "
+                    f"reads {FORMAT}",
                     remedy,
                 )
-            certificate = record_from_json(cls, entry)
+            return record_from_json(cls, entry)
         except (KeyError, TypeError, ValueError) as error:
             fault = "it names no format" if isinstance(error, KeyError) else str(error)
             raise SuiteError(f"the certificate is damaged: {fault}", remedy) from None
-        if entry["format"] == 1:
-            return _from_format_1(certificate)
-        return certificate
 
     def text(self) -> str:
         """Return the certificate as a table."""
@@ -234,36 +219,6 @@ def nothing_to_mend(measures: Sequence[Measure]) -> str:
     if solvability.high is None:
         return ""
     return dict(_DESCRIBE)["solvability"].format(h=f"{100 * solvability.high:.1f} %")
-
-
-def _from_format_1(certificate: Certificate) -> Certificate:
-    """Return a certificate of format 1 without the claim that nothing could be mended.
-
-    Its upper limit was that of a candidate chosen on half of the rows, which is no limit of what
-    the best one saves. Its lower limit stands: what any candidate saves, the best saves.
-    """
-    by_name = {measure.name: measure for measure in certificate.measures}
-    old = by_name.get("solvability")
-    if old is None or old.high is None or old.low is None or old.value is None:
-        return certificate  # not measured, so nothing was claimed
-    if old.low > 0:
-        new = replace(old, finding=MENDABLE, passed=True)
-    else:
-        new = replace(old, finding=NOT_SHOWN, passed=None, text=_OLD_SOLVABILITY)
-    measures = tuple(
-        new if measure is old else measure for measure in certificate.measures
-    )
-    certificate = replace(certificate, measures=measures)
-    if old.high > NOTHING_LEFT:
-        return certificate
-    # it claimed that nothing is left to mend: in its reason, or in a note
-    claim = _OLD_CLAIM.format(v=f"{old.value:.0%}", h=f"{old.high:.0%}")
-    sentences = {claim: _OLD_SOLVABILITY}
-    return replace(
-        certificate,
-        reason=sentences.get(certificate.reason, certificate.reason),
-        notes=tuple(sentences.get(note, note) for note in certificate.notes),
-    )
 
 
 def _number_text(value: float | None) -> str:
@@ -513,13 +468,4 @@ _DESCRIBE = (
         "The weighted real rows are worth only {v} rows; at least {t} are required to rank on "
         "them. Describe them, and {then}.",
     ),
-)
-#: What certificates of format 1 said where their limits lay below 5 %.
-_OLD_CLAIM = (
-    "There is no region of failure to mend: F is as good as the best model tried "
-    "(which would save {v} of the loss, at most {h})."
-)
-_OLD_SOLVABILITY = (
-    "Solvability is not shown: an older version measured it, with an upper limit that is not that "
-    "of the best candidate; 'hardsynth certify DIR' measures it again."
 )

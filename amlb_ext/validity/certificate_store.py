@@ -200,7 +200,7 @@ def _how_made(settings: CertifySettings, unlabelled: Path | None) -> dict[str, A
 
 def _certificate_key(suite: SuiteFiles, task: str, how: Mapping[str, object]) -> str:
     """Return a key of all that a certificate depends on: rows, settings and this version."""
-    folds = {fold: entry["key"] for fold, entry in suite.tasks[task].folds.items()}
+    folds = {fold: entry.key for fold, entry in suite.tasks[task].folds.items()}
     # a certificate of an older format is measured again, not kept
     parts = [
         FORMAT,

@@ -42,8 +42,7 @@ CLASS_MARGIN, REGRESSION_MARGIN = -0.02, -0.1
 #: One absurd label must not outweigh all others.
 LEAST_PLAUSIBLE = -5.0
 
-#: What an interval shows of the best candidate's saving; empty for other measures, and in
-#: certificates of format 1.
+#: What an interval shows of the best candidate's saving; empty for other measures.
 Finding = Literal["", "mendable", "nothing to mend", "not shown"]
 MENDABLE: Finding = "mendable"
 NOTHING: Finding = "nothing to mend"

@@ -222,8 +222,8 @@ def _why_unknown(rows: TaskRows) -> str:
             f"not known, {alone}"
         )
     return (
-        "the suite was made by an older version, which did not keep on which training rows F "
-        f"fails unseen, {alone}; generate it again to have them"
+        "training rows are judged forward in time, which leaves the oldest out: on which of them F "
+        f"fails unseen is not known for all, {alone}"
     )
 
 

@@ -157,7 +157,7 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
         if pair is not None:
             hard[fold] = pair
     # in the order of the folds, whatever order they were finished in
-    summaries = [entry.folds[fold].get("summary", {}) for fold in sorted(entry.folds)]
+    summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     return TaskRows(
         name=task,
         kind=entry.kind,

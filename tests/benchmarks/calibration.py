@@ -61,7 +61,7 @@ def promises(directory):
         + "".join(f"{h:<20}" for h in heads)
     )
     for task, entry in suite.tasks.items():
-        summaries = [entry.folds[k]["summary"] for k in sorted(entry.folds)]
+        summaries = [entry.folds[k].summary for k in sorted(entry.folds)]
         calibrations = [s["calibration"] for s in summaries if "calibration" in s]
         measures = {m.name: m for m in certificates[task].measures}
         kappas = ", ".join(f"{c['kappa']:g}" for c in calibrations)

@@ -231,8 +231,11 @@ def seeds(reader: str) -> Iterator[bytes]:
     else:
         coding = {
             "columns": [
-                {"name": "a", "form": "integer"},
-                {"name": "b", "form": "text", "written": "b_", "categories": ["x", "y"]},
+                {"name": "a", "written": "a", "form": "integer"},
+                {
+                    "name": "b", "written": "b_", "form": "text", "categories": ["x", "y"],
+                    "values": ["x", "y"],
+                },
             ],
             "target": "y", "written_target": "y", "kind": "binary",
             "labels": ["0", "1"], "written_labels": ["0", "1"],
@@ -240,7 +243,13 @@ def seeds(reader: str) -> Iterator[bytes]:
         task = {
             "source_name": "t", "target": "y", "kind": "binary", "content_hash": "0",
             "origin": {"spec": "t.csv", "ids": {}, "licence": "", "citation": "", "url": ""},
-            "coding": coding, "notes": [], "folds": {"0": {"key": "k"}},
+            "coding": coding, "notes": [],
+            "folds": {
+                "0": {
+                    "key": "k", "summary": {}, "parts": {"full": {"substituted": {}, "dropped": 0}},
+                    "notes": [{"kind": "few training rows", "part": "t_ga", "counts": {"rows": 1}}],
+                }
+            },
         }  # fmt: skip
         entry = {
             "name": "t", "task": "t", "suffix": "", "type": "binary", "target": "y",
@@ -250,8 +259,9 @@ def seeds(reader: str) -> Iterator[bytes]:
         }  # fmt: skip
         yield json.dumps(
             {
-                "tool": "hardsynth", "format": 1, "version": "0", "name": "hardsynth", "seed": 1,
-                "command": "c", "config": {}, "tasks": {"t": task}, "amlb_tasks": {"t": entry},
+                "tool": "hardsynth", "format": 3, "version": "0", "name": "hardsynth", "seed": 1,
+                "request": {"command": "c"}, "order": ["t"], "config": {},
+                "tasks": {"t": task}, "amlb_tasks": {"t": entry},
                 "failures": [], "files": {"data/t/t_train_0.csv": "0"},
                 "pair": {"name": "p", "of": "o", "tasks": {}},
             }

@@ -61,8 +61,8 @@ def test_the_summary_tells_what_f_was_asked(costly):
     assert (told["calls"], told["rows"]) == (len(asked), sum(asked))
     assert told["rows"] <= told["limit"] == LIMIT
     assert told["calls"] <= 30
-    [note] = [note for note in hard.summary["notes"] if "a forest" in note]
-    assert f"F was asked about {sum(asked)} rows in {len(asked)} calls" in note
+    [note] = [note for note in hard.notes if note.kind == "asked"]
+    assert f"F was asked about {sum(asked)} rows in {len(asked)} calls" in note.text
 
 
 def test_every_made_row_has_f_s_own_word(costly):

@@ -73,7 +73,9 @@ def test_a_model_that_refuses_the_category_gets_the_most_frequent_one_and_that_i
     encoder, target = prepared(table())
     found = written(FittedBaseline(model("error", 40), "m", encoder, target), encoder)
     assert list(found.features["town"]) == ["a", "a"] * 5
-    assert any("most frequent training value" in note for note in found.changes.notes())
+    assert any(
+        "most frequent training value" in note.text for note in found.changes.notes()
+    )
 
 
 def test_a_file_of_predictions_cannot_be_asked():
@@ -81,8 +83,8 @@ def test_a_file_of_predictions_cannot_be_asked():
     found = written(PredictionsBaseline(np.zeros(50), target), encoder)
     assert list(found.features["town"]) == ["a", "a"] * 5
     notes = found.changes.notes()
-    assert notes[0].startswith("column 'town': 5 of 10 test cells (50.0%)")
-    assert "F cannot be asked" in notes[1]
+    assert notes[0].text.startswith("column 'town': 5 of 10 test cells (50.0%)")
+    assert "F cannot be asked" in notes[1].text
 
 
 def test_rare_replacements_are_counted_without_a_note():

@@ -148,18 +148,16 @@ def test_each_fold_has_its_own_calibrated_kappa(tmp_path, capsys):
     for kappa, fold in zip(
         kappas, SuiteFiles.load(out).tasks["t"].folds.values(), strict=True
     ):
-        found = fold["summary"]["calibration"]
+        found = fold.summary["calibration"]
         assert found["kappa"] == kappa
-        floored = any(
-            note.startswith("kappa 0, rows") for note in fold["summary"]["notes"]
-        )
-        assert floored == (not found["passed"] and fold["summary"]["bad"] > 0)
+        floored = any(note.kind.startswith("kappa") for note in fold.notes)
+        assert floored == (not found["passed"] and fold.summary["bad"] > 0)
 
 
 def test_an_own_kappa_is_used_as_it_is(suite):
     assert SuiteFiles.load(suite).manifest.config["search"]["kappa"] == 0.005
     for fold in SuiteFiles.load(suite).tasks["toy"].folds.values():
-        assert "calibration" not in fold["summary"]
+        assert "calibration" not in fold.summary
 
 
 def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, capsys):
@@ -203,8 +201,8 @@ def test_a_file_of_predictions_is_enough(tmp_path):
     suite = SuiteFiles.load(out)
     assert "t_ga" not in suite.amlb_tasks
     assert len(suite.provenance("t_synthetic", 0)) > 0
-    notes = suite.manifest.tasks["t"].folds[0]["summary"]["notes"]
-    assert any("no search" in note for note in notes)
+    notes = suite.manifest.tasks["t"].folds[0].notes
+    assert "no search" in {note.kind for note in notes}
     assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()
 
 

@@ -61,7 +61,7 @@ def generate(source, out, *more):
 
 
 def of_fold(out):
-    return SuiteFiles.load(out).tasks["cells"].folds[0]["summary"]
+    return SuiteFiles.load(out).tasks["cells"].folds[0].summary
 
 
 def test_an_id_column_changes_neither_f_nor_its_failures(
@@ -223,7 +223,7 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
     assert sorted(every) == [0, 1, 2]
     assert sorted(first) == [0, 1]
     for fold in first:
-        assert first[fold]["key"] == every[fold]["key"]
+        assert first[fold].key == every[fold].key
 
 
 def test_more_folds_than_there_are_is_said(tmp_path, own_folds, capsys):

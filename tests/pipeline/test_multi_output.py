@@ -174,7 +174,7 @@ def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "flats_price, flats_rent: the same rows in every part" in said
     tasks = SuiteFiles.load(tmp_path / "hard").tasks
-    found = [task.folds[0]["summary"]["calibration"] for task in tasks.values()]
+    found = [task.folds[0].summary["calibration"] for task in tasks.values()]
     assert found[0]["kappa"] == found[1]["kappa"]
     assert found[0]["failures"] == found[1]["failures"] > 0
     assert len(found[0]["rungs"]) >= len(found[1]["rungs"]) > 0

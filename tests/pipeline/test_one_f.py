@@ -173,7 +173,7 @@ def test_the_integration_predicts_what_the_suite_says_of_f(
 ):
     source = folds_file(tmp_path, planted(tmp_path)[1])
     suite = generated(source, tmp_path / "hard", model)
-    summary = suite.tasks["planted"].folds[0]["summary"]
+    summary = suite.tasks["planted"].folds[0].summary
     assert summary["left_out"] == {"unknown_class": 2}
     assert summary["replaced"]["town"] > 0
     for part in ("full", "bad", "synthetic"):
@@ -199,7 +199,8 @@ def test_the_integration_predicts_what_the_suite_says_of_f(
     assert (
         f"{summary['replaced']['town']} cells replaced (town)" in entry["description"]
     )
-    assert "column 'town': " in " ".join(summary["notes"])
+    notes = suite.tasks["planted"].folds[0].notes
+    assert {"column": "town"} in [note.words for note in notes]
 
 
 @pytest.mark.parametrize("model", first_of(["ridge", "random_forest"], 1))
@@ -210,7 +211,7 @@ def test_regression_with_a_declared_order(pipeline, tmp_path, model):
     predicted, test = run_integration(pipeline, suite, "planted")
     np.testing.assert_allclose(stored_f(suite, "planted_full"), predicted, **EXACT)
     rmse = np.sqrt(((predicted - test["y"]) ** 2).mean())
-    assert suite.tasks["planted"].folds[0]["summary"]["score"]["rmse"] == pytest.approx(
+    assert suite.tasks["planted"].folds[0].summary["score"]["rmse"] == pytest.approx(
         rmse
     )
 
@@ -221,7 +222,7 @@ def test_several_targets_have_one_replacement_for_all(pipeline, tmp_path):
     suite = generated(path, tmp_path / "hard", "ridge", "--targets", "y,z")
     features = []
     for task in ("planted_y", "planted_z"):
-        assert suite.tasks[task].folds[0]["summary"]["replaced"]["town"] > 0
+        assert suite.tasks[task].folds[0].summary["replaced"]["town"] > 0
         features.append(pd.read_csv(suite.pair(f"{task}_full", 0)[1]).iloc[:, :-1])
     pd.testing.assert_frame_equal(*features)
 

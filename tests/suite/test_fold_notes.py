@@ -1,14 +1,22 @@
 """What happened in folds: one line for each kind of thing, with the folds counted."""
 
+import pytest
+
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite import AmlbTask, Coding, Manifest, SuiteRequest, TaskEntry
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
+from amlb_ext.suite.manifest import FoldEntry, PartChanges
+from amlb_ext.suite.notes import Note
 
 
-def fold(bad=5, notes=(), said=(), full=None):
-    parts = {"full": {"substituted": {}, "dropped": 0} | (full or {})}
-    summary = {"bad": bad, "notes": list(said)}
-    return {"key": "", "notes": list(notes), "summary": summary, "parts": parts}
+def fold(bad=5, notes=(), full=None):
+    parts = {"full": PartChanges(**(full or {}))}
+    return FoldEntry(key="", notes=tuple(notes), summary={"bad": bad}, parts=parts)
+
+
+def no_failures(alpha, worst, rule="band"):
+    counts = {"alpha": alpha, "worst": worst, "enough": 0.1, "wanted": 9, "share": 0.2}
+    return Note(kind="no failures", counts=counts, words={"rule": rule})
 
 
 def manifest(**tasks):
@@ -35,12 +43,8 @@ def lines(**tasks):
 
 
 def test_folds_without_failures_are_counted_and_named():
-    quiet = fold(
-        bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.12"]
-    )
-    other = fold(
-        bad=0, said=["no failures found at alpha = 0.3: the worst row reaches 0.2"]
-    )
+    quiet = fold(bad=0, notes=[no_failures(0.3, 0.12)])
+    other = fold(bad=0, notes=[no_failures(0.3, 0.2)])
     (line,) = lines(wine=[fold(), quiet, fold(), other])
     assert line.startswith("2 of 4 folds (1, 3): F fails on no test row")
     assert "the hard tasks lack these folds" in line
@@ -50,7 +54,6 @@ def test_folds_without_failures_are_counted_and_named():
 def test_rows_left_out_and_cells_replaced_are_counted_once():
     changed = fold(
         full={"substituted": {"colour": 3, "street": 9}, "dropped": 2},
-        notes=["wine_full, fold 1: 2 test rows of classes not in train dropped"],
     )
     found = lines(wine=[fold(), changed])
     assert found == [
@@ -61,27 +64,17 @@ def test_rows_left_out_and_cells_replaced_are_counted_once():
 
 
 def test_notes_that_differ_in_numbers_are_one_line():
-    folds = [
-        fold(
-            said=[
-                "no _hard: its training file would have 4 rows and 1 distinct targets"
-            ]
-        ),
-        fold(
-            said=[
-                "no _hard: its training file would have 8 rows and 1 distinct targets"
-            ]
-        ),
-    ]
+    folds = []
+    for rows in (4, 8):
+        counts = {"rows": rows, "targets": 1}
+        folds.append(fold(notes=[Note(kind="little hard training", counts=counts)]))
     assert lines(wine=folds) == [
-        "all 2 folds: no _hard: its training file would have 4 to 8 rows and 1 distinct targets"
+        "all 2 folds: no _hard: its training file would have 4 to 8 rows and 1 distinct target"
     ]
 
 
 def test_parts_left_out_are_named():
-    folds = [
-        fold(notes=[f"wine_ga, fold {k}: left out, no test rows"]) for k in range(2)
-    ]
+    folds = [fold(notes=[Note(kind="no test rows", part="wine_ga")]) for _ in range(2)]
     assert lines(wine=[*folds, fold()]) == [
         "2 of 3 folds (0, 1) of wine_ga: left out, no test rows"
     ]
@@ -112,8 +105,8 @@ def test_small_evaluation_sets_are_told():
 
 
 def test_what_differs_in_more_than_numbers_is_left_out_of_a_shared_line():
-    quiet = fold(bad=0, said=["no failures found at alpha = 0.3 under the rule band"])
-    other = fold(bad=0, said=["no failures found at alpha = 9 under the rule absolute"])
+    quiet = fold(bad=0, notes=[no_failures(0.3, 0.2)])
+    other = fold(bad=0, notes=[no_failures(9.0, 0.2, "absolute")])
     changed = fold(full={"substituted": {"colour": 3}})
     about = manifest(
         wine=[quiet, changed], cars=[other, fold(full={"substituted": {"make": 5}})]
@@ -128,13 +121,16 @@ def test_what_differs_in_more_than_numbers_is_left_out_of_a_shared_line():
 
 
 def test_tasks_share_a_line_for_each_kind():
+    def searched(rows):
+        counts = {"searched": rows, "bad": 10}
+        return Note(kind="not all searched", side="test", counts=counts)
+
     about = manifest(
-        wine=[fold(said=["test: 3 of 10 rows were had"]), fold()],
-        iris=[fold(said=["test: 5 of 10 rows were had"])],
+        wine=[fold(notes=[searched(3)]), fold()], iris=[fold(notes=[searched(5)])]
     )
     notes = [note for name in ("wine", "iris") for note in fold_notes(about, name)]
     assert grouped_notes(notes) == [
-        "2 of 3 folds of 2 tasks (wine, iris): 3 to 5 of 10 rows were had"
+        "2 of 3 folds of 2 tasks (wine, iris): 3 to 5 of 10 bad rows were searched (max_rows)"
     ]
 
 
@@ -149,8 +145,8 @@ def test_rows_that_were_not_made_are_one_line_a_side():
         "dropped": {"augmented": lost, "synthetic": {"good": 4}},
     }
     one, other = fold(), fold()
-    one["summary"].update(counts, hard_train={**counts, "synthetic": 4})
-    other["summary"].update(counts)
+    one.summary.update(counts, hard_train={**counts, "synthetic": 4})
+    other.summary.update(counts)
     assert lines(wine=[one, other, fold()]) == [
         "2 of 3 folds (0, 1): 6 rows were made from failures of test rows, 20 were asked for "
         "(dropped: 4 repeating the features of a real row, 14 good for F, 2 with a label that the "
@@ -159,3 +155,17 @@ def test_rows_that_were_not_made_are_one_line_a_side():
         "(dropped: 2 repeating the features of a real row, 11 good for F, 1 with a label that the "
         "oracle does not support)",
     ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "other"},
+        {"kind": "not all searched", "counts": {"bad": 3}},
+        {"kind": "few training rows", "counts": {"rows": float("nan")}},
+        {"kind": "least support", "words": {"least": "much"}},
+    ],
+)
+def test_a_note_without_a_sentence_is_none(fields):
+    with pytest.raises(ValueError, match="a note"):
+        Note(**fields)

@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tasks import random_task, rows, split
 
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
 from amlb_ext.suite.coding import column_form, write_csv
+from amlb_ext.suite.read_record import record_from_json
 
 QUICK = settings(
     max_examples=count_of(12, 25),
@@ -29,7 +31,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 @given(seed=SEEDS)
 def test_files_lead_back_to_the_values(tmp_path, seed):
     task = random_task(seed)
-    coding = Coding.from_json(Coding.of(task).to_json())
+    coding = record_from_json(Coding, to_json_values(Coding.of(task)))
     path = tmp_path / "part.csv"
     write_csv(coding.encode(task.features, task.target), path)
     features, target = coding.decode(coding.read_csv(path))

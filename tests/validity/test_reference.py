@@ -103,12 +103,12 @@ def test_no_training_row_joins_that_is_tested_or_not_needed(rows):
     assert choose_training_rows(many) == (None, "")
 
 
-def test_a_suite_of_an_older_version_has_the_test_failures_alone(rows, certificate):
+def test_training_rows_judged_forward_in_time_do_not_join(rows, certificate):
     old = with_training(rows, lambda about: about[["source_row"]])
     found = certify_rows(old, candidates=FEW)
     n_bad = len(rows.folds[0][1]["bad"])
     assert f"on {n_bad} real rows on which F fails" in found["ga: order"].text
-    [note] = [note for note in found.notes if "older version" in note]
+    [note] = [note for note in found.notes if "forward in time" in note]
     assert "failures of the test folds alone" in note
     # the fewer the failures, the less is sure
     assert found["ga: order"].low <= certificate["ga: order"].low

@@ -1,7 +1,5 @@
 """What a certificate makes of the best candidate's saving."""
 
-import json
-
 import numpy as np
 import pytest
 from planted_saving import Planted
@@ -143,43 +141,6 @@ def good_measures():
     return [*good, make_measure("exact copies", 0.0, "", "", threshold=0.5, sense="<=")]
 
 
-def format_1(value, low, high, reason, notes=()):
-    """A certificate as version 0.1.0 stored it."""
-    solvability = {
-        "name": "solvability",
-        "value": value,
-        "low": low,
-        "high": high,
-        "threshold": 0.0,
-        "source": "ours: the interval must lie above 0",
-        "passed": low > 0,
-        "sense": ">=",
-        "text": "share of F's loss in the region that a model can mend; best: forest, chosen on "
-        "one half, judged on the other",
-    }
-    others = [
-        {k: v for k, v in m.to_json().items() if k != "finding"}
-        for m in good_measures()
-    ]
-    return {
-        "task": "t",
-        "kind": "binary",
-        "verdict": "describe",
-        "reason": reason,
-        "measures": [*others, solvability],
-        "rows": {},
-        "candidates": {},
-        "null": {},
-        "dropped": {},
-        "notes": list(notes),
-        "size": "quick",
-        "refits": 3,
-        "seed": 0,
-        "powered": {},
-        "format": 1,
-    }
-
-
 def test_the_verdict_rests_on_what_is_shown():
     mendable = taken(Planted("much", "multiclass"), 800)
     nothing = taken(Planted("twins", "multiclass"), 800)
@@ -196,27 +157,3 @@ def test_the_verdict_rests_on_what_is_shown():
         x for x in certificate.text().splitlines() if x.startswith("  solvability")
     )
     assert line.endswith("not shown")
-
-
-def test_certificates_of_0_1_0_are_read_without_their_false_claim():
-    claim = (
-        "There is no region of failure to mend: F is as good as the best model tried "
-        "(which would save -66% of the loss, at most -19%)."
-    )
-    old = Certificate.from_json(format_1(-0.66, -1.1, -0.19, claim))
-    assert old["solvability"].finding == "not shown"
-    assert old["solvability"].passed is None
-    assert nothing_to_mend(old.measures) == ""
-    assert "-66%" not in old.text()
-    assert "'hardsynth certify DIR' measures it again" in old.reason
-    noted = Certificate.from_json(
-        format_1(-0.66, -1.1, -0.19, "Other.", [claim, "Another."])
-    )
-    assert (noted.reason, noted.notes[1]) == ("Other.", "Another.")
-    assert "-66%" not in noted.text()
-    sound = Certificate.from_json(format_1(0.4, 0.3, 0.5, "Other."))
-    assert (sound["solvability"].finding, sound["solvability"].passed) == (
-        "mendable",
-        True,
-    )
-    assert Certificate.from_json(json.loads(old.json())) == old

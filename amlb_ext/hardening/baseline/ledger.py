@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from amlb_ext.core.errors import ModelError
+from amlb_ext.suite.notes import Note
 
 
 @dataclass(kw_only=True)
@@ -66,7 +66,7 @@ class AskLedger:
         left = max(0, self.limit - self.rows - self.reserved)
         return int(share * left) // cost
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, int | float]:
         """Return the fields for the fold's summary."""
         return {
             "limit": self.limit,
@@ -76,14 +76,9 @@ class AskLedger:
             "confirmed": self.confirmed,
         }
 
-    def note(self) -> str:
+    def note(self) -> Note:
         """Return what a reader of the fold must know."""
-        return (
-            f"F was asked about {self.rows} rows in {self.calls} calls, at most {self.limit}: a "
-            "forest fitted to its answers searched, and F confirmed "
-            f"{self.confirmed} of the {self.proposed} rows that it proposed; the others are "
-            "dropped"
-        )
+        return Note(kind="asked", counts=self.to_json())
 
 
 def suggested_limit(needed: int) -> int:

@@ -21,6 +21,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.suite import FittedRows, fit_to_train
+from amlb_ext.suite.notes import Note
 
 #: A column with a larger share of replaced test cells is named in a note.
 TELLING_SHARE = 0.01
@@ -113,25 +114,20 @@ class Changes:
             "replaced_copies": self.copies,
         }
 
-    def notes(self) -> list[str]:
-        """Return what the counts alone do not tell a reader of the fold, each one sentence."""
+    def notes(self) -> list[Note]:
+        """Return what the counts alone do not tell a reader of the fold."""
         notes = []
         for name, count in self.replaced.items():
             share = count / max(1, self.rows)
             if share > TELLING_SHARE:
+                counts = {"cells": count, "rows": self.rows, "share": share}
                 notes.append(
-                    f"column {name!r}: {count} of {self.rows} test cells ({share:.1%}) hold a "
-                    f"value that no training row has and were replaced"
+                    Note(kind="column replaced", counts=counts, words={"column": name})
                 )
         if self.replaced and not self.judged:
-            notes.append(
-                "F cannot be asked about replaced values, so each is the most frequent training "
-                "value, or missing where training rows miss it"
-            )
+            notes.append(Note(kind="replaced unasked"))
         if self.copies:
-            notes.append(
-                f"{self.copies} test rows with replaced cells repeat the features of a training row"
-            )
+            notes.append(Note(kind="replaced copies", counts={"rows": self.copies}))
         return notes
 
 

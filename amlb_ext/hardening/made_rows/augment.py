@@ -20,6 +20,7 @@ from amlb_ext.hardening.made_rows.screening import (
     no_made_rows,
 )
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
+from amlb_ext.suite.notes import Note
 
 #: Rows that break a relation are rejected at first, since rows that never did are nearer to real
 #: failures. From this try on they are repaired, so that they do not run out.
@@ -57,11 +58,11 @@ def augment_bad_rows(
     affordable = config.max_rows // max(1, len(bad))
     copies = min(config.copies, max(1, affordable))
     reason = _why_no_search(models, copies)
-    notes: tuple[str, ...] = ()
-    if reason is not None or not len(bad):
+    notes: tuple[Note, ...] = ()
+    if reason or not len(bad):
         # of a side without bad rows there is nothing to remark
         if len(bad):
-            notes = (f"{side}: {reason}",)
+            notes = (Note(kind=reason, side=side),)
         return MadeRows(rows=no_made_rows(models, real), notes=notes)
 
     collector = MadeRowsCollector(models, real, taken)
@@ -71,9 +72,8 @@ def augment_bad_rows(
     if len(bad) > config.max_rows:
         drawn = rng.choice(len(bad), config.max_rows, replace=False)
         searched = bad[np.sort(drawn)]
-        notes = (
-            f"{side}: {len(searched)} of {len(bad)} bad rows were searched (max_rows)",
-        )
+        counts = {"searched": len(searched), "bad": len(bad)}
+        notes = (Note(kind="not all searched", side=side, counts=counts),)
 
     copies_so_far = np.zeros(len(real), dtype=int)
     for attempt in range(config.tries):
@@ -110,21 +110,18 @@ def augment_bad_rows(
     )
 
 
-def _why_no_search(models: FoldModels, copies: int) -> str | None:
-    """Return why no bad row can be augmented; None where nothing is in the way."""
+def _why_no_search(models: FoldModels, copies: int) -> str:
+    """Return the kind of note on why no bad row can be augmented; empty where one can."""
     if not models.can_search:
-        return "no search, since F is a file of predictions and cannot be asked"
+        return "no search"
     nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
     if (
         copies
         and nothing_numeric
         and models.config.search.operators.categoricals == "frozen"
     ):
-        return (
-            "no row was augmented: no column is numeric and categories stay as they are, "
-            "so every augmented row would repeat the features of its bad row"
-        )
-    return None
+        return "nothing to search"
+    return ""
 
 
 def _learn_search_domain(models: FoldModels, real: JudgedRows) -> Domain:

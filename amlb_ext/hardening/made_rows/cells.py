@@ -18,6 +18,7 @@ from sklearn.isotonic import IsotonicRegression
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.suite.notes import Note
 
 #: A numeric column with more distinct values than this makes its rows no cells of a table.
 MOST_VALUES = 10
@@ -121,20 +122,15 @@ def least_support(
     return float(sufficient.min(initial=np.inf))
 
 
-def least_support_note(least: float) -> str:
+def note_least_support(least: float, side: str) -> Note:
     """Say what a label needs where rows are cells of a table.
 
     Examples
     --------
-    >>> least_support_note(0.7)
+    >>> note_least_support(0.7, "test").text
     'every column has few values, so a made row must have a label that the oracle gives a \
 probability of at least 0.7'
     """
-    text = "every column has few values, so a made row"
     if np.isfinite(least):
-        needed = f"a probability of at least {least:.3g}"
-        return f"{text} must have a label that the oracle gives {needed}"
-    return (
-        f"{text} has only the oracle's label, and where F fails on the training rows the oracle is "
-        "right too seldom: no row is made"
-    )
+        return Note(kind="least support", side=side, counts={"least": float(least)})
+    return Note(kind="no support", side=side)

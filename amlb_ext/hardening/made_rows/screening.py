@@ -21,6 +21,7 @@ import pandas as pd
 from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.hardening.hardness import hardness_by_target
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.suite.notes import Note
 
 #: How much less plausible a label may be than that of the row it came from: as a probability, and
 #: in the oracle's RMSEs.
@@ -39,14 +40,14 @@ class MadeRows:
         How many were wanted.
     dropped : Counter
         Rows that were tried and not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
-    notes : tuple of str
+    notes : tuple of Note
         Remarks for the manifest.
     """
 
     rows: JudgedRows
     asked: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)

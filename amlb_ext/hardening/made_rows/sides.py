@@ -17,7 +17,7 @@ from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.augment import augment_bad_rows
-from amlb_ext.hardening.made_rows.cells import least_support_note, with_least_support
+from amlb_ext.hardening.made_rows.cells import note_least_support, with_least_support
 from amlb_ext.hardening.made_rows.proposals import (
     ask_design,
     confirm_rows,
@@ -29,6 +29,7 @@ from amlb_ext.hardening.made_rows.screening import MadeRows, TakenRows
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
 from amlb_ext.hardening.weights import Region
 from amlb_ext.suite.fold_notes import REASONS
+from amlb_ext.suite.notes import Note
 
 #: Shares of the rows that F may still be asked about, for the made rows of each kind.
 AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
@@ -45,7 +46,7 @@ class MadeSide:
         Bad rows of the side.
     least_support : float or None
         As in :class:`FoldModels`.
-    notes : tuple of str
+    notes : tuple of Note
         Remarks for the manifest, in the order of the stages.
     population : MadeRows or None
         Rows that stand for all rows of the side; None where none were asked for.
@@ -55,7 +56,7 @@ class MadeSide:
     synthetic: MadeRows
     bad: int
     least_support: float | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     population: MadeRows | None = None
 
     @property
@@ -174,12 +175,12 @@ def _with_population(
     )
     notes = side.notes
     if not models.can_search:
-        notes = (*notes, "test: F is a file of predictions: no population rows")
+        notes = (*notes, Note(kind="no population", side="test"))
     elif len(population.rows) < wanted:
+        counts = {"made": len(population.rows), "wanted": wanted}
         notes = (
             *notes,
-            f"test: {len(population.rows)} of {wanted} population rows could be made: the others "
-            "repeat real rows or break a relation",
+            Note(kind="few of the population", side="test", counts=counts),
         )
     return replace(side, population=population, notes=notes)
 
@@ -204,9 +205,9 @@ def make_side(
         # decoded, not as they came: rows of a study are known by their codes alone
         fitted_on = models.encoder.inverse(models.Z)
         taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if models.least_support is not None and models.config.search.operators.agreement:
-        notes = (f"{side}: {least_support_note(models.least_support)}",)
+        notes = (note_least_support(models.least_support, side),)
 
     # one stream per stage, keyed by the side as well
     seed, key = models.config.seed, (*models.key, side)

@@ -31,6 +31,7 @@ from amlb_ext.hardening.made_rows.screening import (
     find_parents,
     no_made_rows,
 )
+from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers import make_synthesizer
 from amlb_ext.synthesizers.base import Judges, Synthesizer
 
@@ -93,15 +94,16 @@ def sample_synthetic_rows(
         Z, y = models.Z, models.y
     notes = []
     if config.learn_from == "population" and not learns_population:
-        notes.append(
-            f"{side}: F is a file of predictions, so rows are learnt from its failures"
-        )
+        notes.append(Note(kind="learnt from failures", side=side))
     # a model of a distribution needs more rows; "local" moves rows towards their neighbours
     if len(Z) < FEWEST_ROWS and config.name != "local":
-        notes.append(
-            f"{side}: {len(Z)} rows to learn from, fewer than {FEWEST_ROWS}: "
-            f"the synthesizer 'local' replaces {config.name!r}"
+        note = Note(
+            kind="few to learn from",
+            side=side,
+            counts={"rows": len(Z), "least": FEWEST_ROWS},
+            words={"synthesizer": config.name},
         )
+        notes.append(note)
         config = config.model_copy(update={"name": "local", "params": {}})
     rng = np.random.default_rng(seed)
     synthesizer = make_synthesizer(config)
