@@ -27,6 +27,7 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.suite.notes import Note
 
 Self = TypeVar("Self", bound="Synthesizer")
 
@@ -75,8 +76,8 @@ class Synthesizer(BaseEstimator, ABC):
     low_, high_ : ndarray of shape (d - M_c,)
         Bounds of the numeric columns; a column without any value has bounds 0 and 0. ``_fit`` may
         widen them where a single row gives no range (:mod:`~amlb_ext.synthesizers.local`).
-    notes_ : tuple of str
-        Remarks on how it learnt, for whoever reads of the rows.
+    notes_ : tuple of Note
+        What happened while it learnt, for whoever reads of the rows.
     asks_judges : bool
         Of the class: whether ``fit`` makes use of judges.
 
@@ -143,7 +144,7 @@ class Synthesizer(BaseEstimator, ABC):
         self.targets_ = self._check_targets(y, expected_shape)
         n_categorical = len(self.cards_)
         self._learn_bounds(X[:, n_categorical:])
-        self.notes_: tuple[str, ...] = ()
+        self.notes_: tuple[Note, ...] = ()
         self.judges_ = judges
         with threadpool_limits(1):
             self._fit(X, self.targets_, rng)

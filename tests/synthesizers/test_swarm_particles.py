@@ -98,5 +98,7 @@ def test_cma_climbs_and_leaves_the_global_stream_alone():
 
 
 def test_two_generators_are_refused():
-    with pytest.raises(ConfigError, match="2 initial generators, a swarm needs 3 or more"):
+    with pytest.raises(
+        ConfigError, match="2 initial generators, a swarm needs 3 or more"
+    ):
         PaperSwarm(np.eye(2), np.random.default_rng(0))

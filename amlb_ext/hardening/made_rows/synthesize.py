@@ -12,6 +12,7 @@ Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ def sample_synthetic_rows(
         rng=rng,
         judges=judges,
     )
-    notes += [f"{side}: {config.name}: {note}" for note in synthesizer.notes_]
+    notes += [replace(note, side=side) for note in synthesizer.notes_]
     sampler: Sampler = _SynthesizerSampler(
         synthesizer,
         learnt=learnt,

@@ -11,8 +11,8 @@ x, v, p, g, w : position and velocity of a particle, its best position, the best
 Theorem. The velocity of Algorithm 1 is a sum of *scalars* times differences of visited points, and
 starts at zero or at such a difference. So every visited point is a combination of the initial
 generators whose coefficients add up to one: the search has N - 1 dimensions, however many weights a
-generator has, and running it on c is the same algorithm. ``tests/synthesizers/test_swarm_particles.py``
-holds both searches to each other.
+generator has, and running it on c is the same algorithm.
+``tests/synthesizers/test_swarm_particles.py`` holds both searches to each other.
 
 NOTE[OWN]: libraries of particle swarms draw a random number for each coordinate, which leaves the
 affine hull; only scalars, the normaliser C, the term that repels and a start at given generators

@@ -9,8 +9,10 @@ import numpy as np
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
+from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers.base import check_settings
 from amlb_ext.synthesizers.dense import DenseNetwork
+from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.swarm.answers import (
     Labels,
     QuickTakers,
@@ -30,7 +32,6 @@ from amlb_ext.synthesizers.swarm.arena import (
 from amlb_ext.synthesizers.swarm.initial import LEAST_CLUSTER, make_generators
 from amlb_ext.synthesizers.swarm.objectives import OBJECTIVES, MixedObjective
 from amlb_ext.synthesizers.swarm.particles import SwarmSettings, check_generators
-from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.vae import VAE
 
 #: Standard errors by which the teacher must beat the best taker before a search begins.
@@ -75,7 +76,7 @@ class Swarm(VAE):
     ----------
     theta_ : ndarray of shape (D,) or None
         Weights of the generator that was chosen; None where the base makes the rows.
-    notes_ : tuple of str
+    notes_ : tuple of Note
         What the search found, or why there was none.
 
     References
@@ -89,8 +90,8 @@ class Swarm(VAE):
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((40, 2)), rng.integers(0, 2, 40)
     >>> model = Swarm(epochs=2, latent=4).fit(X, y, cards=(), n_classes=2, rng=rng)
-    >>> model.notes_
-    ('no search, since no model is there to be tested; the base generator makes the rows',)
+    >>> model.notes_[0].text
+    'no search, since no model is there to be tested; the base generator makes the rows'
     """
 
     asks_judges = True
@@ -147,28 +148,31 @@ class Swarm(VAE):
         self.theta_: np.ndarray | None = None
         if self.search == "none":
             return
-        why_not = self._why_no_search(X, y)
-        if not why_not:
-            why_not = self._search(X, y, draw_int_seed(rng))
-        if why_not:
-            self.notes_ = (f"{why_not}; the base generator makes the rows",)
+        reason = self._why_no_search(X, y)
+        if reason:
+            note = Note(kind="nothing searched", words={"reason": reason})
+        else:
+            note = self._search(X, y, draw_int_seed(rng), self.search)
+        self.notes_ = (note,)
 
     def _why_no_search(self, X: np.ndarray, y: np.ndarray) -> str:
         """Return why nothing can be searched; empty where nothing is in the way."""
         if self.judges_ is None:
-            return "no search, since no model is there to be tested"
+            return "no model is there to be tested"
         if not isinstance(self.network_, DenseNetwork):
-            return "no search, since no column varies"
+            return "no column varies"
         if y.ndim > 1:
-            return "no search, since rows have several targets"
+            return "rows have several targets"
         if len(X) < LEAST_CLUSTER:
-            return f"no search, since {len(X)} rows are too few to be clustered"
+            return f"fewer than {LEAST_CLUSTER} rows cannot be clustered"
         if len(self.judges_.X) < LEAST_REAL_ROWS:
-            return f"no search, since {len(self.judges_.X)} real rows are too few to test models on"
+            return f"models cannot be tested on fewer than {LEAST_REAL_ROWS} real rows"
         return ""
 
-    def _search(self, X: np.ndarray, y: np.ndarray, seed: int) -> str:
-        """Search for a mixture; return why none is used, or nothing."""
+    def _search(
+        self, X: np.ndarray, y: np.ndarray, seed: int, name: SearchName
+    ) -> Note:
+        """Search for a mixture where one may be found; return what happened."""
         judges = self.judges_
         assert judges is not None
         order = random_stream(seed, "takers").permutation(len(judges.X))
@@ -176,7 +180,8 @@ class Swarm(VAE):
         learnt, real = order[:half][:MOST_TAKER_ROWS], order[half:]
         learnt_y, real_y = judges.y[learnt], judges.y[real]
         if np.ptp(learnt_y) == 0 or np.ptp(real_y) == 0:
-            return "no search, since real rows have one target alone"
+            words = {"reason": "real rows have one target alone"}
+            return Note(kind="nothing searched", words=words)
         # made rows have codes of either table
         prep = TablePrep(self.max_categories)
         prep.fit(
@@ -196,11 +201,13 @@ class Swarm(VAE):
             [auditor] = own_performance(best, real_y, self.n_classes_, variance)
             gain, error = mendable(s, auditor)
             if not gain > PROOF_ERRORS * error:
-                return (
-                    f"no search, since no model can be beaten here: on {len(real)} real rows an "
-                    f"ensemble gains {gain:+.3f} over the best of {len(s)}, with a standard error "
-                    f"of {error:.3f}"
-                )
+                counts = {
+                    "rows": len(real),
+                    "gain": gain,
+                    "models": len(s),
+                    "error": error,
+                }
+                return Note(kind="nothing to beat", counts=counts)
 
         def ask(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f, t = judges.ask(rows)
@@ -226,35 +233,40 @@ class Swarm(VAE):
             n_rows=EVALUATION_ROWS[self.labels],
             user_rows=guard.metric(judges.user_rows),
         )
-        return self._choose_mixture(arena)
+        return self._choose_mixture(arena, name)
 
-    def _choose_mixture(self, arena: Arena) -> str:
+    def _choose_mixture(self, arena: Arena, name: SearchName) -> Note:
         arena.settle_units()
         settings = SwarmSettings(iterations=self.iterations)
         search = make_search(
-            self.search,
+            name,
             self.generators,
             random_stream(arena.seed, "search"),
             settings,
         )
-        trace = search_generators(arena, self.search, search)
+        trace = search_generators(arena, name, search)
         theta = trace.chosen @ arena.space.initial
         # yet other rows than those that the choice was made on
         compared = np.stack([theta, arena.space.base])
         fresh, of_base = arena.values(compared, n_rows=FINAL_ROWS, stream="fresh")
-        found = (
-            f"{self.search} saw {trace.values.max():.3f} of {', '.join(self.objective)} at best "
-            f"among {len(trace.points)} mixtures; fresh rows of the chosen one give {fresh:.3f}, "
-            f"of the base generator {of_base:.3f}"
+        is_worse = arena.is_honest and fresh <= of_base
+        note = Note(
+            kind="searched in vain" if is_worse else "searched",
+            counts={
+                "seen": float(trace.values.max()),
+                "mixtures": len(trace.points),
+                "fresh": float(fresh),
+                "base": float(of_base),
+            },
+            words={"search": name, "objective": ", ".join(self.objective)},
         )
-        if arena.is_honest and fresh <= of_base:
-            return found
-        self.notes_ = (found,)
+        if is_worse:
+            return note
         self.theta_ = theta
         self.space_ = arena.space
         rng = random_stream(arena.seed, "targets")
         self.targets_ = arena.space.draw_targets(theta, len(self.targets_), rng)
-        return ""
+        return note
 
     def _sample(
         self,

@@ -18,6 +18,7 @@ delta : (m,) loss of each taker minus loss of F
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
 from benchmarks.studies.swarms.rivals import RandomAffine
 
 #: The base of all generators; on the CPU, so that a draw has the same bytes everywhere.
-BASE = {"latent": 16, "decoder": 96, "max_steps": 1000, "device": "cpu"}
+BASE: dict[str, Any] = {"latent": 16, "decoder": 96, "max_steps": 1000, "device": "cpu"}
 #: Initial generators, and gradient steps of each: one cluster of some 500 rows has 80, so a step of
 #: its fine-tuning sees them all, and 100 steps are 100 epochs.
 GENERATORS, STEPS = 6, 100

@@ -10,6 +10,8 @@ w : (r,) density ratio of made to real rows, for real rows of the test fold
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.stats import kendalltau
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -45,9 +47,9 @@ def audit_rows(arena: StudyArena, court: Court, made: MadeBatch) -> Figures:
     figures: Figures = {"fresh": float(arena.objective(fresh))}
     t = arena.teacher.predict(made.X)
     order = np.zeros(0)
+    asked: dict[str, Any] = {"y": made.y, "t": t, "variance": arena.variance}
     for who, panel in court.panels.items():
         predicted = panel.predict(made.X)
-        asked = {"y": made.y, "t": t, "variance": arena.variance}
         p = performance(predicted, arena.labels, **asked).mean(axis=1)
         excess = performance(predicted, "honest", **asked).mean(axis=1)
         figures[who] = float(1 - p.max())

@@ -154,7 +154,7 @@ def judge_by_truth(run: FormRun, truth: TrueTeacher, made: MadeBatch) -> Figures
         ``separate``, the paper's objectives by the truth's best label; ``supported``.
     """
     t = truth.predict(made.X)
-    asked = {"t": t, "variance": run.arena.variance}
+    asked: dict[str, Any] = {"t": t, "variance": run.arena.variance}
     noise = 0.0 if t.ndim == 1 else float((1 - t.max(axis=1)).mean())
     figures: Figures = {"noise": noise}
     for who in ("seen", "unseen"):

@@ -116,8 +116,9 @@ class FormRun:
 
     def find(self, method: str, arena: StudyArena) -> Found:
         """Return the mixture that a searching method chooses for the arena's objective."""
-        if method == "pso" or method == "cma":
-            trace = search_for(arena, method, self.choice)
+        if method in ("pso", "cma"):
+            name: SearchName = "pso" if method == "pso" else "cma"
+            trace = search_for(arena, name, self.choice)
             return Found(trace.chosen, float(trace.values.max()))
         # random searches begin with the corners, the initial generators themselves
         points, scored = self._tried_points("soups" if method == "soups" else "affine")

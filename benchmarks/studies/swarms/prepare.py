@@ -7,6 +7,7 @@ judge: a strictness that a study of claims needs and a suite does not.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.replacements import known_classes
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.oracle import Oracle
@@ -33,6 +35,8 @@ from benchmarks.studies.swarms.choices import FormName, SwarmChoice
 from benchmarks.studies.swarms.data import split_draw
 from benchmarks.studies.swarms.populations import TrueTeacher
 
+#: Rows to the takers' labels and the teacher's predictions.
+Ask = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 #: Shares of the training rows, in the order of :class:`Roles`.
 SHARES = (0.15, 0.40, 0.25, 0.20)
 #: Steps of this length, modulo 1, spread any number of positions evenly over the unit interval.
@@ -94,7 +98,7 @@ class Panel:
         Name to fitted model.
     """
 
-    def __init__(self, models: dict) -> None:  # type: ignore[type-arg]
+    def __init__(self, models: dict[str, EstimatorBaseline]) -> None:
         self.models = models
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
@@ -150,7 +154,7 @@ class StudyArena(Arena):
         return dataclasses.replace(self, teacher=teacher, ask=_ask(self.panel, teacher))
 
 
-def _ask(panel: Panel, teacher: Oracle | TrueTeacher):  # type: ignore[no-untyped-def]
+def _ask(panel: Panel, teacher: Oracle | TrueTeacher) -> Ask:
     return lambda Z: (panel.predict(Z), teacher.predict(Z))
 
 
