@@ -237,8 +237,8 @@ def decide_verdict(
     Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; rows
     made from failures that ask the wrong question, any made part that does not order candidates
     as real rows do, little left to mend, where that is shown, or anything else that ranking rests
-    on and that fails or could not be measured → ``describe``. That a candidate's saving is not
-    shown decides nothing.
+    on and that fails or could not be measured, or a synthesizer that searches for hard rows →
+    ``describe``. That a candidate's saving is not shown decides nothing.
 
     Examples
     --------
@@ -291,8 +291,8 @@ def decide_verdict(
         )
     if is_searched:
         return "describe", (
-            "A swarm searched for rows that models get wrong, so its rows rank no models, whatever "
-            f"they measure. {_DECIDE}."
+            "A swarm looks for rows that models get wrong, so its rows rank no models, whatever "
+            f"is measured. {_DECIDE}."
         )
     # every measure that a ranking rests on was taken, and none has failed
     parts = _and(_part_of(order) for order in orders)
