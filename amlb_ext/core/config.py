@@ -502,7 +502,7 @@ class SynthesizerConfig(Stage):
     def _without_unused_search(
         self, write: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
-        # suites were made before there were swarms, and keep their bytes
+        # what a synthesizer does not read stays out of the manifest
         settings: dict[str, Any] = write(self)
         if self.name != "swarm":
             for name in ("objective", "search"):
