@@ -29,8 +29,11 @@ import inspect
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
+
+from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
@@ -79,13 +82,22 @@ class Entry:
         for name, value in config.model_dump().items():
             if name in parameters:
                 settings[name] = value
+        types = get_type_hints(synthesizer_class.__init__)
         for name, value in config.params.items():
             if name not in parameters:
                 raise ConfigError(
                     f"{config.name} has no parameter {name!r}",
                     suggest_nearest(name, parameters),
                 )
-            settings[name] = value
+            try:
+                settings[name] = TypeAdapter(types[name]).validate_python(
+                    value, strict=True
+                )
+            except ValidationError as error:
+                problem = error.errors()[0]
+                raise explain_problem(
+                    {**problem, "loc": ("synthesizer.params", name)}
+                ) from None
         return synthesizer_class(**settings)
 
 

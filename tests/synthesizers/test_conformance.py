@@ -297,6 +297,9 @@ def test_settings_reach_the_model(name):
     assert describe_synthesizers()[name]
     with pytest.raises(ConfigError, match="no parameter 'latnet'"):
         make_synthesizer(SynthesizerConfig(name=name, params={"latnet": 5}))
+    if "latent" in known:
+        with pytest.raises(ConfigError, match=r"params\.latent = 'abc'"):
+            make_synthesizer(SynthesizerConfig(name=name, params={"latent": "abc"}))
 
 
 def test_unknown_name_names_the_nearest():

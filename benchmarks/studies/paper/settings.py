@@ -118,7 +118,7 @@ def row_settings(
     >>> changed = PaperSettings(config={"search": {"kappa": 0.3}})
     >>> [setting] = row_settings(TOYS["toy_10"], "toy_10", changed)
     >>> setting.config.search.kappa, setting.config.synthesizer.epochs
-    (0.3, 64)
+    (0.3, 100)
     """
     family = DATA[data].family
     paper_layer = {
