@@ -17,7 +17,6 @@ _MODULES = (
         "difficulty",
         "publish",
         "tasks",
-        "swarm",
         "list_names",
         "completion",
     ),

@@ -25,6 +25,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
     model_serializer,
+    model_validator,
 )
 
 from amlb_ext.core.checked_call import explain_problem
@@ -437,14 +438,32 @@ class SynthesizerConfig(Stage):
 
     name: str = Field(
         "vae",
-        description="generative model: vae, copula, local, vae_paper or vae_posterior; with the "
-        "extra sdv also ctgan, tvae, copulagan or sdv_copula",
+        description="generative model: vae, copula, local, swarm, vae_paper or vae_posterior; with "
+        "the extra sdv also ctgan, tvae, copulagan or sdv_copula",
     )
     learn_from: Literal["failures", "population"] = Field(
         "failures",
         description="rows that the synthesizer learns from: the bad and augmented rows (failures), "
-        "or all training rows (population), in which case it keeps only the rows on which the "
-        "oracle expects F to fail",
+        "or all training rows (population; the default of swarm), in which case it keeps only the "
+        "rows on which the oracle expects F to fail",
+    )
+    objective: tuple[
+        Literal["difficult", "separate", "novel", "consistent", "personalised"], ...
+    ] = Field(
+        ("difficult",),
+        min_length=1,
+        description="swarm: what mixtures of generators are searched for: difficult, separate, "
+        "novel, consistent or personalised; several count alike",
+    )
+    search: Literal["pso", "pso_code", "cma", "soups", "none"] = Field(
+        "pso",
+        description="swarm: search among the mixtures: the paper's particle swarm (pso), the same "
+        "as its code has it (pso_code), cma, random convex mixtures (soups), or none",
+    )
+    labels: Literal["honest", "literal"] = Field(
+        "honest",
+        description="with --learn-from population: whose labels count and are written, the "
+        "oracle's (honest) or the generator's own (literal)",
     )
     times: float = Field(
         5.0,
@@ -470,6 +489,27 @@ class SynthesizerConfig(Stage):
         description="where the synthesizer learns; auto uses a GPU if there is one, which changes "
         "results slightly",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _swarm_learns_population(cls, settings: Any) -> Any:
+        # a handful of failures has no clusters on which generators could be tuned
+        if isinstance(settings, dict) and settings.get("name") == "swarm":
+            return {"learn_from": "population", **settings}
+        return settings
+
+    @model_serializer(mode="wrap")
+    def _without_unused_search(
+        self, write: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        # what a synthesizer does not read stays out of the manifest
+        settings: dict[str, Any] = write(self)
+        if self.name != "swarm":
+            for name in ("objective", "search"):
+                settings.pop(name, None)
+            if self.labels == "honest":
+                settings.pop("labels", None)
+        return settings
 
 
 #: What the main task may consist of. ``weighted``: all real test rows, repeated by how likely F

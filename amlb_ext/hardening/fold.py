@@ -191,6 +191,11 @@ def check_several_targets(config: GenerateConfig) -> None:
             "--composition population serves a single target, --targets names several",
             "leave population out, or harden the targets one by one with --target",
         )
+    if config.synthesizer.name == "swarm":
+        raise ConfigError(
+            "--synthesizer swarm serves a single target, --targets names several",
+            "choose another, or harden the targets one by one with --target",
+        )
     if config.synthesizer.learn_from == "population":
         raise ConfigError(
             "--learn-from population serves a single target, --targets names several",

@@ -65,6 +65,9 @@ class FoldModels:
         K, over all targets.
     Z, y : ndarray of shape (n, d), (n, k)
         The training rows.
+    f, t : ndarray or None
+        What fits of F and of the oracle say of these rows that never saw them, see the module's
+        notation; NaN of a row that no fit is for. None where nobody knows which rows F saw.
     config : GenerateConfig
     key : tuple
         Of the fold's random streams.
@@ -84,6 +87,8 @@ class FoldModels:
     key: tuple[str | int, ...]
     least_support: float | None = None
     relations: FoldRelations | None = None
+    f: np.ndarray | None = None
+    t: np.ndarray | None = None
 
     @property
     def n_classes(self) -> int:

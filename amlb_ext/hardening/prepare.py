@@ -320,7 +320,8 @@ def prepare(
     Z = cross.encoder.transform(written.features)
     y = _scale_targets(tasks, cross.scales, written.rows)
 
-    models = _settle_models(tasks[0], cross, baselines, config)
+    unseen = cross.unseen_predictions()
+    models = _settle_models(tasks[0], cross, baselines, config, unseen)
     judged = cross.judged
     train = judge_real_rows(
         models,
@@ -334,7 +335,7 @@ def prepare(
     )
     # learnt from training rows alone, and from features alone: weights know no test label
     region = cross.learn_region(train.is_bad)
-    out_of_fold = _judge_out_of_fold(models, cross, train, region)
+    out_of_fold = _judge_out_of_fold(models, cross, train, region, unseen)
 
     if models.ledger is not None:
         # the null control asks each re-fit about them, too
@@ -511,7 +512,11 @@ def _fit_baselines(cross: CrossFit) -> tuple[Baseline, ...]:
 
 
 def _settle_models(
-    task: Task, cross: CrossFit, baselines: Sequence[Baseline], config: GenerateConfig
+    task: Task,
+    cross: CrossFit,
+    baselines: Sequence[Baseline],
+    config: GenerateConfig,
+    unseen: np.ndarray | None,
 ) -> FoldModels:
     """Put the models of all targets together, with K settled on the training rows."""
     judged = cross.judged
@@ -543,17 +548,23 @@ def _settle_models(
         config=config,
         key=cross.key,
         relations=cross.relations,
+        f=unseen,
+        t=cross.t,
     )
 
 
 def _judge_out_of_fold(
-    models: FoldModels, cross: CrossFit, train: JudgedRows, region: Region
+    models: FoldModels,
+    cross: CrossFit,
+    train: JudgedRows,
+    region: Region,
+    unseen: np.ndarray | None,
 ) -> OutOfFold | None:
     """Return the training rows as rows to test on.
 
     None where F cannot be fitted again, or where some rows have nothing to be predicted by.
     """
-    f = cross.unseen_predictions()
+    f = unseen
     if f is None or len(cross.judged) < len(cross.Z):
         return None
     part = np.zeros(len(cross.Z), dtype=np.int64)

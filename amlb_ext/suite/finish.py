@@ -264,8 +264,6 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     rows = _ROWS_OF_PART[suffix]
     if not suffix and _stands_for_all_rows(folds):
         rows = "all test rows by how likely the baseline fails there, and made ones, of"
-    if not suffix and any("swarm" in fold.summary for fold in folds):
-        rows = "rows that a swarm of generators made to be hard, of"
     # test folds with changes are no longer untouched
     if suffix == "full" and changes:
         rows = "the test folds of"

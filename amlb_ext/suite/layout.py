@@ -269,8 +269,6 @@ _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)"
 _REPORT = re.compile(
     r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt)))"
 )
-#: The page of a suite of swarms.
-_SWARM = re.compile(r"swarm\.(?:md|html)")
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
@@ -310,7 +308,6 @@ def is_written_later(relative: str) -> bool:
         _REPORT,
         _PUBLICATION,
         _LOG,
-        _SWARM,
     )
     return any(pattern.fullmatch(relative) for pattern in later)
 

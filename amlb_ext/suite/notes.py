@@ -72,6 +72,21 @@ SENTENCES = {
         "{rows} row{rows:s} to learn from, fewer than {least}: the synthesizer 'local' replaces "
         "{synthesizer!r}"
     ),
+    # of a synthesizer that searches
+    "nothing searched": "no search, since {reason}; the base generator makes the rows",
+    "nothing to beat": (
+        "no search, since no model can be beaten here: on {rows} real rows an ensemble gains "
+        "{gain:+.3f} over the best of {models} models, with a standard error of {error:.3f}; the "
+        "base generator makes the rows"
+    ),
+    "searched": (
+        "{search} saw {seen:.3f} of {objective} at best among {mixtures} mixtures; fresh rows of "
+        "the chosen one give {fresh:.3f}, of the base generator {base:.3f}"
+    ),
+    "searched in vain": (
+        "{search} saw {seen:.3f} of {objective} at best among {mixtures} mixtures; fresh rows of "
+        "the chosen one give {fresh:.3f}, of the base generator {base:.3f}, which makes the rows"
+    ),
     "no population": "F is a file of predictions: no population rows",
     "few of the population": (
         "{made} of {wanted} population rows could be made: the others repeat real rows or break a "

@@ -5,6 +5,8 @@
 ``vae``
     the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
     means, and ``margins``, the corrections of what it decodes.
+``swarm``
+    mixtures of tuned copies of it, searched for rows on which a given model fails.
 ``vae_paper``, ``vae_posterior``
     the paper's, as printed, on ``network``; the same, sampled around learnt rows.
 ``copula``
@@ -135,6 +137,11 @@ SYNTHESIZERS: dict[str, Entry] = {
         name="LocalResampler",
         description="jitter and partial steps between near rows; for few rows",
     ),
+    "swarm": Entry(
+        module="swarm.synthesizer",
+        name="Swarm",
+        description="mixtures of tuned copies of vae, searched for hard rows; a stress test",
+    ),
     "ctgan": _sdv_entry("CTGAN", "SDV's CTGAN"),
     "tvae": _sdv_entry("TVAE", "SDV's TVAE"),
     "copulagan": _sdv_entry("CopulaGAN", "SDV's CopulaGAN"),
@@ -160,7 +167,7 @@ def describe_synthesizers() -> dict[str, str]:
     Examples
     --------
     >>> sorted(describe_synthesizers())  # doctest: +NORMALIZE_WHITESPACE
-    ['copula', 'copulagan', 'ctgan', 'local', 'sdv_copula', 'tvae', 'vae', 'vae_paper',
+    ['copula', 'copulagan', 'ctgan', 'local', 'sdv_copula', 'swarm', 'tvae', 'vae', 'vae_paper',
     'vae_posterior']
     """
     return {name: entry.description for name, entry in SYNTHESIZERS.items()}
@@ -182,7 +189,7 @@ def make_synthesizer(config: SynthesizerConfig) -> Synthesizer:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: unknown synthesizer 'copola' (did you mean 'copula'? \
-known: copula, copulagan, ctgan, local, sdv_copula, tvae, vae, vae_paper, vae_posterior)
+known: copula, copulagan, ctgan, local, sdv_copula, swarm, tvae, vae, vae_paper, vae_posterior)
     """
     if config.name not in SYNTHESIZERS:
         raise ConfigError(

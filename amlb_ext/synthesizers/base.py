@@ -17,8 +17,9 @@ of :mod:`amlb_ext.synthesizers`; it inherits ``tests/synthesizers/test_conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,8 +27,35 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.suite.notes import Note
 
 Self = TypeVar("Self", bound="Synthesizer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judges:
+    """A model that is tested, a teacher, and real rows, for a synthesizer that asks them.
+
+    Attributes
+    ----------
+    X, y : ndarray of shape (r, d), (r,)
+        Real rows in the notation of this module, with their targets.
+    f : ndarray of shape (r,)
+        The labels, class codes or numbers, that fits of the model give to rows they never saw.
+    t : ndarray of shape (r,) or (r, C)
+        The teacher's predictions or class probabilities, by fits that never saw the row.
+    ask : callable
+        New rows ``(n, d)`` to the model's labels and the teacher's predictions of them.
+    user_rows : ndarray of shape (u, d)
+        Rows that made rows may be asked to resemble.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+    t: np.ndarray
+    ask: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    user_rows: np.ndarray
 
 
 class Synthesizer(BaseEstimator, ABC):
@@ -48,6 +76,10 @@ class Synthesizer(BaseEstimator, ABC):
     low_, high_ : ndarray of shape (d - M_c,)
         Bounds of the numeric columns; a column without any value has bounds 0 and 0. ``_fit`` may
         widen them where a single row gives no range (:mod:`~amlb_ext.synthesizers.local`).
+    notes_ : tuple of Note
+        What happened while it learnt, for whoever reads of the rows.
+    asks_judges : bool
+        Of the class: whether ``fit`` makes use of judges.
 
     Examples
     --------
@@ -64,6 +96,8 @@ class Synthesizer(BaseEstimator, ABC):
     ((5, 2), 'int64')
     """
 
+    asks_judges: ClassVar[bool] = False
+
     def fit(
         self: Self,
         X: np.ndarray,
@@ -72,6 +106,7 @@ class Synthesizer(BaseEstimator, ABC):
         cards: Sequence[int],
         n_classes: int,
         rng: np.random.Generator,
+        judges: Judges | None = None,
     ) -> Self:
         """Learn the distribution of ``X`` given ``y``.
 
@@ -85,6 +120,8 @@ class Synthesizer(BaseEstimator, ABC):
         n_classes : int
             C, or 0 for regression.
         rng : numpy.random.Generator
+        judges : Judges, optional
+            For a synthesizer with ``asks_judges``; the others never look at them.
 
         Returns
         -------
@@ -107,8 +144,12 @@ class Synthesizer(BaseEstimator, ABC):
         self.targets_ = self._check_targets(y, expected_shape)
         n_categorical = len(self.cards_)
         self._learn_bounds(X[:, n_categorical:])
+        self.notes_: tuple[Note, ...] = ()
+        self.judges_ = judges
         with threadpool_limits(1):
             self._fit(X, self.targets_, rng)
+        # a fitted synthesizer travels without them
+        self.judges_ = None
         return self
 
     def _learn_bounds(self, numbers: np.ndarray) -> None:

@@ -238,8 +238,7 @@ class TablePrep(BaseEstimator):
         self.source_ = sources[:, self.copied_]
         # without a modelled column no row is nearer than another
         if self.n_modelled_:
-            codes, numbers, _ = self.transform(sources)
-            metric_rows = self._metric_rows(codes, numbers)
+            metric_rows = self.metric_rows(sources)
             n_neighbors = min(COPY_NEAREST, len(sources))
             nearest = NearestNeighbors(n_neighbors=n_neighbors)
             self.neighbours_ = nearest.fit(metric_rows)
@@ -322,6 +321,15 @@ class TablePrep(BaseEstimator):
         n_neighbors = nearest.shape[1]
         drawn = rng.integers(n_neighbors, size=n)
         return nearest[np.arange(n), drawn]
+
+    def metric_rows(self, X: np.ndarray) -> csr_matrix:
+        """Return rows as vectors in which distance is meant, ``(n, e)``.
+
+        Squared distances are Σ (z - z')² over the modelled numbers, plus the number of modelled
+        categories that differ.
+        """
+        codes, numbers, _ = self.transform(X)
+        return self._metric_rows(codes, numbers)
 
     def _metric_rows(
         self,

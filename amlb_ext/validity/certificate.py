@@ -226,15 +226,19 @@ def _number_text(value: float | None) -> str:
 
 
 def decide_verdict(
-    measures: Sequence[Measure], notes: Sequence[str] = (), real_rows: int | None = None
+    measures: Sequence[Measure],
+    notes: Sequence[str] = (),
+    real_rows: int | None = None,
+    *,
+    is_searched: bool = False,
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
     Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; rows
     made from failures that ask the wrong question, any made part that does not order candidates
     as real rows do, little left to mend, where that is shown, or anything else that ranking rests
-    on and that fails or could not be measured → ``describe``. That a candidate's saving is not
-    shown decides nothing.
+    on and that fails or could not be measured, or a synthesizer that searches for hard rows →
+    ``describe``. That a candidate's saving is not shown decides nothing.
 
     Examples
     --------
@@ -284,6 +288,11 @@ def decide_verdict(
         return "describe", (
             "There are no made rows, or too few candidates to compare them with real ones. "
             f"{_DECIDE}."
+        )
+    if is_searched:
+        return "describe", (
+            "A swarm looks for rows that models get wrong, so its rows rank no models, whatever "
+            f"is measured. {_DECIDE}."
         )
     # every measure that a ranking rests on was taken, and none has failed
     parts = _and(_part_of(order) for order in orders)

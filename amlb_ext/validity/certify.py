@@ -25,7 +25,6 @@ from amlb_ext.validity.evaluation import (
 )
 from amlb_ext.validity.measures import finite_or_none
 from amlb_ext.validity.refits import REFITS, check_baseline
-from amlb_ext.validity.swarm_certificate import certify_swarm, swarm_records
 from amlb_ext.validity.task_measures import is_usable_weight, measure_task
 from amlb_ext.validity.task_rows import TaskRows, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
@@ -187,13 +186,6 @@ def certify_with_null(
 ) -> Certified:
     """Certify a task in memory and keep the losses of F's re-fits."""
     seed = rows.seed if settings.seed is None else settings.seed
-    if swarm_records(rows.summaries):
-        # no F stands behind a swarm, so there are no losses of re-fits to keep
-        null = pd.DataFrame({"fold": [], "row": [], "loss": []})
-        return Certified(
-            certify_swarm(rows, size=settings.size, refits=settings.refits, seed=seed),
-            null,
-        )
     candidates = None
     if settings.candidates:
         candidates = named_candidates(settings.candidates, rows.kind)
@@ -225,7 +217,12 @@ def certify_with_null(
         notes += [*far.notes, *gain.notes]
         powered = gain.intervals
     # the notes so far may explain what is missing; those that follow repeat what is measured
-    verdict, reason = decide_verdict(measures, notes, len(full))
+    verdict, reason = decide_verdict(
+        measures,
+        notes,
+        len(full),
+        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
+    )
     # worth a note even where another measure decides
     unbeaten = nothing_to_mend(measures)
     if unbeaten and unbeaten != reason:

@@ -14,36 +14,29 @@ from functools import cache
 import numpy as np
 import pytest
 
-from amlb_ext.core.config import SplitConfig
-from amlb_ext.hardening.split import split_task
-from amlb_ext.swarm.arena import Arena
-from amlb_ext.swarm.initial import InitialSettings
-from amlb_ext.swarm.prepare import SwarmRequest, prepare_swarm
-from benchmarks.studies.swarms.populations import draw_task
+from amlb_ext.synthesizers.swarm.arena import Arena
+from benchmarks.studies.swarms.choices import SwarmChoice
+from benchmarks.studies.swarms.prepare import prepare_draw
 
-#: Particles, and rows of each, as ``hardsynth swarm`` has them.
+#: Particles, as ``--synthesizer swarm`` has them.
 PARTICLES = 8
 
 
 @cache
 def make_arena() -> Arena:
-    """Return a fold with takers, teacher and short-trained generators."""
-    task = split_task(draw_task("interaction", seed=1), SplitConfig(folds=1), 1)
+    """Return a draw with takers, teacher and short-trained generators."""
     # how well the generators are trained does not change what they cost
-    initial = InitialSettings(
-        n_generators=PARTICLES, steps=10, base_steps=50, device="cpu"
-    )
-    # nor does whether there is anything to find for them
-    request = SwarmRequest(initial=initial, anyway=True)
-    return prepare_swarm(task, 0, request).arena
+    choice = SwarmChoice(generators=PARTICLES, steps=10, base_steps=50)
+    prepared = prepare_draw(None, "interaction", 0, choice, user=False)
+    return prepared.arena.settle("honest", choice, {"difficult": 1.0})
 
 
 def one_predict(arena: Arena, points: np.ndarray) -> np.ndarray:
-    return arena.values(points)
+    return arena.values(points @ arena.space.initial)
 
 
 def one_predict_each(arena: Arena, points: np.ndarray) -> np.ndarray:
-    return np.concatenate([arena.values(point[None]) for point in points])
+    return np.concatenate([one_predict(arena, point[None]) for point in points])
 
 
 @pytest.mark.parametrize("role", ["ours", "one predict each"])

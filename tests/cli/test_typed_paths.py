@@ -26,7 +26,6 @@ MISTYPED = [
     "export nope --base-url https://a.org/b",
     "install nope",
     "difficulty nope -o d.parquet",
-    "swarm nope.csv --target y -o out",
 ]
 
 

@@ -1,7 +1,6 @@
 """Every study's small case by its command: its page, tables and pictures, and nothing twice."""
 
 import re
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -29,14 +28,15 @@ def _light():
     """Few trees, and few rows where their number is no setting."""
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
-        patch.setattr("amlb_ext.swarm.rival_rows.ROUNDS", 1)
-        patch.setattr("amlb_ext.swarm.rival_rows.POOL", 2)
-        patch.setattr("amlb_ext.swarm.baselines.REGRET_POOL", 1)
-        patch.setattr("amlb_ext.swarm.search.FINAL_ROWS", 50)
+        patch.setattr("benchmarks.studies.swarms.rivals.ROUNDS", 1)
+        patch.setattr("benchmarks.studies.swarms.rivals.POOL", 2)
+        patch.setattr("benchmarks.studies.swarms.audit.REGRET_POOL", 1)
+        patch.setattr("amlb_ext.synthesizers.swarm.arena.FINAL_ROWS", 50)
         patch.setattr("benchmarks.studies.swarms.hull.POINTS", 5)
         patch.setattr("benchmarks.studies.swarms.pictures.POINTS", 5)
-        few = replace(swarm_proposal.SETTINGS, n_generators=3, steps=3, base_steps=20)
-        patch.setattr(swarm_proposal, "SETTINGS", few)
+        patch.setitem(swarm_proposal.BASE, "max_steps", 20)
+        patch.setattr(swarm_proposal, "GENERATORS", 3)
+        patch.setattr(swarm_proposal, "STEPS", 3)
         patch.setattr(swarm_proposal, "ITERATIONS", 1)
         patch.setattr(swarm_proposal, "EVALUATION_ROWS", 60)
         patch.setattr(swarm_proposal, "FINAL_ROWS", 60)

@@ -1,6 +1,5 @@
 """A swarm searched for ranking fidelity: its protocol as declared, and one tiny draw."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,17 +37,12 @@ ENTRY = {
 @pytest.fixture(scope="module")
 def sample():
     """S of one draw of a bundled table, with generators that are hardly trained."""
-    settings = replace(
-        swarm_proposal.SETTINGS,
-        n_generators=3,
-        latent=4,
-        width=16,
-        steps=3,
-        base_steps=20,
-    )
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
-        patch.setattr(swarm_proposal, "SETTINGS", settings)
+        small = {"latent": 4, "decoder": 16, "max_steps": 20}
+        patch.setattr(swarm_proposal, "BASE", {**swarm_proposal.BASE, **small})
+        patch.setattr(swarm_proposal, "GENERATORS", 3)
+        patch.setattr(swarm_proposal, "STEPS", 3)
         patch.setattr(swarm_proposal, "ITERATIONS", 1)
         patch.setattr(swarm_proposal, "FINALISTS", 2)
         patch.setattr(swarm_proposal, "EVALUATION_ROWS", 60)

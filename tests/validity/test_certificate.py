@@ -341,6 +341,7 @@ def test_the_first_failing_rule_decides():
     ]
     good.append(make_measure("exact copies", 0.0, "", "", threshold=0.5, sense="<="))
     assert decide_verdict(good)[0] == "rank"
+    assert decide_verdict(good, is_searched=True)[0] == "describe"
     low = make_measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
     verdict, reason = decide_verdict(
         [m for m in good if m.name != "effective size"] + [low]

@@ -3,7 +3,8 @@
 A synthesizer learns the bad and the augmented rows of a side (paper, section 4.4), or the whole
 population of training rows. Of the latter
 :mod:`~amlb_ext.hardening.made_rows.population_teacher` keeps the ones on which the oracle expects F
-to fail, with targets of the oracle's own.
+to fail, with targets of the oracle's own, unless labels are to be literal. A synthesizer that
+searches asks F and the oracle about its rows while it learns.
 
 Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 """
@@ -11,12 +12,12 @@ Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, without_single_axis
 from amlb_ext.hardening.made_rows.population_teacher import (
@@ -33,7 +34,7 @@ from amlb_ext.hardening.made_rows.screening import (
 )
 from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.synthesizers.base import Synthesizer
+from amlb_ext.synthesizers.base import Judges, Synthesizer
 
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4
@@ -106,14 +107,30 @@ def sample_synthetic_rows(
         notes.append(note)
         config = config.model_copy(update={"name": "local", "params": {}})
     rng = np.random.default_rng(seed)
+    synthesizer = make_synthesizer(config)
+    judges = None
+    if synthesizer.asks_judges:
+        judges = _call_judges(models, real, hard, learnt, find_nearest_parents)
+    is_categorical = learnt[: models.encoder.n_categorical_]
+    cards = np.array(models.encoder.cards_, dtype=int)[is_categorical]
+    synthesizer.fit(
+        Z[:, learnt],
+        without_single_axis(y),
+        cards=tuple(cards.tolist()),
+        n_classes=models.n_classes,
+        rng=rng,
+        judges=judges,
+    )
+    notes += [replace(note, side=side) for note in synthesizer.notes_]
     sampler: Sampler = _SynthesizerSampler(
-        _fit_synthesizer(config, models, Z[:, learnt], y, learnt=learnt, rng=rng),
+        synthesizer,
         learnt=learnt,
         filling=Z[0],
         n_targets=y.shape[1],
         rng=rng,
     )
-    if learns_population:
+    asks_teacher = learns_population and config.labels == "honest"
+    if asks_teacher:
         sampler = ExpectedFailureSampler(
             sampler,
             models,
@@ -138,8 +155,8 @@ def sample_synthetic_rows(
             y=models.snap_targets(sample.y),
             parent=find_nearest_parents(sample.Z),
             repairs=repairs,
-            # targets of the population are the oracle's own: its filter has nothing to say
-            asks_oracle=not learns_population,
+            # where targets are the oracle's own, its filter has nothing to say
+            asks_oracle=not asks_teacher,
         )
         collector.keep(passed)
         n_kept += len(passed)
@@ -193,26 +210,50 @@ def _learnt_columns(models: FoldModels) -> np.ndarray:
     return everything if bound.all() else ~bound
 
 
-def _fit_synthesizer(
-    config: SynthesizerConfig,
+def _call_judges(
     models: FoldModels,
-    Z: np.ndarray,
-    y: np.ndarray,
-    *,
+    real: JudgedRows,
+    hard: _HardRows,
     learnt: np.ndarray,
-    rng: np.random.Generator,
-) -> Synthesizer:
-    is_categorical = learnt[: models.encoder.n_categorical_]
-    cards = np.array(models.encoder.cards_, dtype=int)[is_categorical]
-    synthesizer = make_synthesizer(config)
-    synthesizer.fit(
-        Z,
-        without_single_axis(y),
-        cards=tuple(cards.tolist()),
-        n_classes=models.n_classes,
-        rng=rng,
+    find_nearest_parents: Callable[[np.ndarray], np.ndarray],
+) -> Judges | None:
+    """Return F, the oracle and real rows; None where F cannot be asked, or may know the rows."""
+    if not models.can_search or models.f is None or models.t is None:
+        return None
+    judged = np.flatnonzero(~np.isnan(models.f[:, 0]).reshape(len(models.f), -1)[:, 0])
+
+    def ask(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # F sees rows as they would be written: with computed columns, and with those of a parent
+        rows = np.tile(hard.Z[0], (len(X), 1))
+        rows[:, learnt] = X
+        features = models.encoder.inverse(rows)
+        if models.relations is not None:
+            parent = find_nearest_parents(rows)
+            corrected = models.relations.correct(
+                features,
+                real.y[parent],
+                parent_features=real.features.iloc[parent].reset_index(drop=True),
+                parent_y=real.y[parent],
+                repairs=False,
+            )
+            features = corrected.features
+        Z = models.encoder.transform(features)
+        t = models.predict_oracle(Z)[:, 0]
+        return _decide(models.predict_baseline(Z)[:, 0]), t
+
+    return Judges(
+        X=models.Z[judged][:, learnt],
+        y=models.y[judged, 0],
+        f=_decide(models.f[judged, 0]),
+        t=models.t[judged, 0],
+        ask=ask,
+        user_rows=hard.Z[:, learnt],
     )
-    return synthesizer
+
+
+def _decide(predicted: np.ndarray) -> np.ndarray:
+    """Return class codes of probabilities, and numbers as they are."""
+    return predicted if predicted.ndim == 1 else predicted.argmax(axis=1)
 
 
 class _SynthesizerSampler:

@@ -18,6 +18,7 @@ delta : (m,) loss of each taker minus loss of F
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,18 +29,21 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.ranking import kendall_tau
-from amlb_ext.swarm.initial import InitialSettings, make_generators
-from amlb_ext.swarm.particles import SwarmSettings
-from amlb_ext.swarm.search import make_search
-from amlb_ext.swarm.space import GeneratorSpace
+from amlb_ext.synthesizers.swarm.cma_search import CmaSearch
+from amlb_ext.synthesizers.swarm.initial import make_generators
+from amlb_ext.synthesizers.swarm.space import GeneratorSpace
+from amlb_ext.synthesizers.vae import VAE
 from amlb_ext.validity.candidates import fit_zoo
 from benchmarks.studies.fidelity.draw import Points, score_rows_by
 from benchmarks.studies.fidelity.proposals import PROPOSED, Proposal, stack_real_rows
 from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
+from benchmarks.studies.swarms.rivals import RandomAffine
 
-#: Initial generators; on the CPU, so that a draw has the same bytes everywhere. One cluster of some
-#: 500 rows has 80, so a step of its fine-tuning sees them all, and 100 steps are 100 epochs.
-SETTINGS = InitialSettings(n_generators=6, steps=100, device="cpu")
+#: The base of all generators; on the CPU, so that a draw has the same bytes everywhere.
+BASE: dict[str, Any] = {"latent": 16, "decoder": 96, "max_steps": 1000, "device": "cpu"}
+#: Initial generators, and gradient steps of each: one cluster of some 500 rows has 80, so a step of
+#: its fine-tuning sees them all, and 100 steps are 100 epochs.
+GENERATORS, STEPS = 6, 100
 #: Iterations that set the budget N (1 + K) of the search.
 ITERATIONS = 10
 #: Rows of an evaluation, and of the comparison of the finalists on fresh rows.
@@ -105,7 +109,7 @@ def propose_by_swarm(s: Sample, rng: np.random.Generator) -> np.ndarray:
     """Propose rows of the mixture whose rows order models as real failures do."""
     space = _generators(s)
     c = search_fidelity(s, space)
-    rows, _ = space.sample(c, PROPOSED, rng)
+    rows, _ = space.sample(c @ space.initial, PROPOSED, rng)
     return rows
 
 
@@ -113,7 +117,7 @@ def propose_by_start(s: Sample, rng: np.random.Generator) -> np.ndarray:
     """Propose rows of the same generators in equal shares: what no search gives."""
     space = _generators(s)
     each = -(-PROPOSED // space.n_generators)
-    parts = [space.sample_weights(theta, each, rng)[0] for theta in space.initial]
+    parts = [space.sample(theta, each, rng)[0] for theta in space.initial]
     return np.vstack(parts)[:PROPOSED]
 
 
@@ -128,14 +132,11 @@ def search_fidelity(s: Sample, space: GeneratorSpace) -> np.ndarray:
     if not parts:
         return np.full(n, 1 / n)
     seen: dict[bytes, float] = {}
-    for name in ("affine", "cma"):
-        search = make_search(
-            name,
-            n,
-            s.stage_stream(f"swarm {name}"),
-            settings=SwarmSettings(),
-            evaluations=n * (1 + ITERATIONS) // 2,
-        )
+    evaluations = n * (1 + ITERATIONS) // 2
+    for search in (
+        RandomAffine(n, s.stage_stream("swarm affine"), evaluations),
+        CmaSearch(n, s.stage_stream("swarm cma"), evaluations),
+    ):
         while len(batch := search.ask()):
             # both searches begin at the corners, which are scored once
             unseen = np.array([c for c in batch if c.tobytes() not in seen])
@@ -155,14 +156,22 @@ def _generators(s: Sample) -> GeneratorSpace:
     """Return generators of all labelled real rows, tuned once for all designs of a sample."""
     if "swarm generators" not in s.shared:
         models = s.draw.prepared.models
-        s.shared["swarm generators"] = make_generators(
-            stack_real_rows(s),
-            np.concatenate([models.y[:, 0], s.y]),
+        X = stack_real_rows(s)
+        y = np.concatenate([models.y[:, 0], s.y])
+        base = VAE(**BASE).fit(
+            X,
+            y,
             cards=models.encoder.cards_,
             n_classes=models.n_classes,
-            settings=SETTINGS,
-            seed=s.draw.seed,
-            key=(s.draw.table, "study", s.key, "swarm"),
+            rng=s.stage_stream("swarm base"),
+        )
+        s.shared["swarm generators"] = make_generators(
+            base,
+            X,
+            y,
+            n_generators=GENERATORS,
+            steps=STEPS,
+            seed=derive_int_seed(s.draw.seed, s.draw.table, "study", s.key, "swarm"),
         )
     space: GeneratorSpace = s.shared["swarm generators"]
     return space
@@ -239,7 +248,7 @@ def _agreements(
     for c in batch:
         # common random numbers: two mixtures differ by what they are
         rng = random_stream(draw.seed, draw.table, "study", s.key, "swarm rows", stage)
-        rows, _ = space.sample(c, n, rng)
+        rows, _ = space.sample(c @ space.initial, n, rng)
         made_rows.append(rows)
     encoder = draw.prepared.models.encoder
     Z = encoder.transform(encoder.inverse(np.vstack(made_rows)))

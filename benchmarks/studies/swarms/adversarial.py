@@ -27,12 +27,11 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.swarm.labels import best_labels
-from amlb_ext.swarm.particles import PaperSwarm, SwarmSettings
-from amlb_ext.swarm.prepare import PreparedSwarm
+from amlb_ext.synthesizers.swarm.answers import best_labels
+from amlb_ext.synthesizers.swarm.particles import PaperSwarm, SwarmSettings
 from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import SwarmChoice
-from benchmarks.studies.swarms.draw import prepare_draw
+from benchmarks.studies.swarms.prepare import PreparedDraw, prepare_draw
 
 #: Takers, their hidden layers, and rounds over their rows: of the base, and of each tuning.
 TAKERS, LAYERS, BASE_ROUNDS, TUNING_ROUNDS = 4, (48, 48), 30, 15
@@ -91,7 +90,7 @@ def draw_adversarial(
         raise DataError(
             f"{name} is a regression", "adversarial swarms are studied on classes"
         )
-    prepared, _ = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, name, number, choice, user=False)
     # the products are small, and several threads would only get in each other's way
     with threadpool_limits(1):
         study = _Study(prepared, name, number, choice)
@@ -102,23 +101,22 @@ class _Study:
     """The rows and takers of one draw, from which both kinds of labels start alike."""
 
     def __init__(
-        self, prepared: PreparedSwarm, name: str, number: int, choice: SwarmChoice
+        self, prepared: PreparedDraw, name: str, number: int, choice: SwarmChoice
     ) -> None:
         self.prepared = prepared
         self.arena = prepared.arena
         self.choice = choice
         self.key = (name, "adversarial")
         self.seed = number + 1
-        roles = prepared.real.roles
         # three roles, of none of which the teacher saw a row: it labels rows that are new to it
-        Z, y = prepared.real.of(roles.takers)
+        Z, y = prepared.rows_of("takers")
         base = MLPClassifier(
             LAYERS, random_state=derive_int_seed(self.seed, *self.key, "base")
         )
-        codes = np.arange(prepared.real.scale.n_classes)
+        codes = np.arange(prepared.arena.scale.n_classes)
         base = _tune(base, self.inputs(Z), y, seed=0, rounds=BASE_ROUNDS, classes=codes)
-        self.dev = prepared.real.of(roles.generator)
-        self.unlabelled = prepared.real.of(roles.auditor)
+        self.dev = prepared.rows_of("generator")
+        self.unlabelled = prepared.rows_of("auditor")
         self.takers = self._tune_takers(base)
         self.pool = self.inputs(prepared.court.Z)
         self.pool_y = prepared.court.y
@@ -239,7 +237,7 @@ class _Study:
         Z_parts, y_parts = [], []
         for theta, size in zip(thetas, sizes, strict=True):
             rows = self.arena.make_rows(theta, int(size), rng)
-            Z_parts.append(rows.Z)
+            Z_parts.append(rows.X)
             y_parts.append(rows.y)
         Z, y = np.concatenate(Z_parts), np.concatenate(y_parts)
         if labels == "teacher":

@@ -7,14 +7,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
-from amlb_ext.swarm.objectives import parse_objective
-from amlb_ext.swarm.particles import check_generators
-from amlb_ext.swarm.takers import SEEN
+from amlb_ext.core.task import Kind
+from amlb_ext.synthesizers.swarm.objectives import OBJECTIVES as KINDS
+from amlb_ext.synthesizers.swarm.particles import check_generators
+from amlb_ext.validity.candidates import candidate_zoo
 from benchmarks.studies.engine import Settings
 
 FormName = Literal["literal", "honest"]
 #: By the paper's letter, and with labels of a teacher on supported rows.
 FORMS: tuple[FormName, ...] = ("literal", "honest")
+#: Candidates of the zoo that the search sees.
+SEEN = ("linear", "neighbours_25", "tree_8", "boosting_slow")
 #: Figure 5 of the paper: one objective dominates, with weights .6, .2 and .2.
 COMPOSITIONS = (
     "difficult=.6,separate=.2,novel=.2",
@@ -106,6 +109,15 @@ class SwarmChoice(Settings):
             parse_objective(objective)
         return objectives
 
+    @field_validator("takers")
+    @classmethod
+    def _check_takers(cls, takers: tuple[str, ...]) -> tuple[str, ...]:
+        zoo = candidate_zoo(Kind.BINARY)
+        for name in takers:
+            if name not in zoo:
+                raise ConfigError(f"no taker {name!r}", suggest_nearest(name, zoo))
+        return takers
+
     @field_validator("tables")
     @classmethod
     def _check_tables(cls, tables: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,6 +128,33 @@ class SwarmChoice(Settings):
                     f"unknown table {name!r}", suggest_nearest(name, known)
                 )
         return tables
+
+
+def parse_objective(text: str) -> dict[str, float]:
+    """Return weights by objective: of one name, or of ``A=.6,B=.4``.
+
+    Raises
+    ------
+    ConfigError
+        An unknown objective, or a weight that is no number.
+
+    Examples
+    --------
+    >>> parse_objective("difficult"), parse_objective("difficult=.6,novel=.4")
+    ({'difficult': 1.0}, {'difficult': 0.6, 'novel': 0.4})
+    """
+    weights = {}
+    for entry in text.split(","):
+        name, _, number = entry.partition("=")
+        if name not in KINDS:
+            raise ConfigError(f"no objective {name!r}", suggest_nearest(name, KINDS))
+        try:
+            weights[name] = float(number or 1)
+        except ValueError:
+            raise ConfigError(
+                f"the weight {number!r} of {name!r} is no number"
+            ) from None
+    return weights
 
 
 def tables_of(

@@ -9,15 +9,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.task import Task
-from amlb_ext.swarm.arena import Arena
-from amlb_ext.swarm.labels import performance
-from amlb_ext.swarm.prepare import settle_arena
-from amlb_ext.swarm.search import search_generators
+from amlb_ext.synthesizers.swarm.answers import performance
 from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import FORMS, SwarmChoice
-from benchmarks.studies.swarms.draw import prepare_draw
-from benchmarks.studies.swarms.methods import form_plan
+from benchmarks.studies.swarms.methods import search_for
 from benchmarks.studies.swarms.populations import TrueTeacher
+from benchmarks.studies.swarms.prepare import StudyArena, prepare_draw
 
 #: A plane has two free coefficients, the third is what is left of one.
 GENERATORS = 3
@@ -49,10 +46,9 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
         visited, and the one it reports.
     """
     choice = choice.model_copy(update={"generators": GENERATORS})
-    prepared, _ = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, name, number, choice, user=False)
     arenas = {
-        form: settle_arena(prepared.arena, form_plan(form, choice), {"difficult": 1.0})
-        for form in FORMS
+        form: prepared.arena.settle(form, choice, {"difficult": 1.0}) for form in FORMS
     }
     truth = TrueTeacher(name, prepared.arena.encoder, prepared.arena.scale)
     axis = np.linspace(LOW, HIGH, POINTS)
@@ -61,7 +57,9 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
     for start in range(0, len(points), BATCH):
         batch = points[start : start + BATCH]
         values = {
-            form: arena.values(batch, n_rows=POINT_ROWS, stream="hull")
+            form: arena.values(
+                batch @ arena.space.initial, n_rows=POINT_ROWS, stream="hull"
+            )
             for form, arena in arenas.items()
         }
         known = _known_figures(arenas["honest"], truth, batch)
@@ -71,9 +69,7 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
             figures |= {str(form): float(values[form][position]) for form in FORMS}
             rows += flat_rows(figures, "figure", c1=c1, c2=c2, form="")
     for form, arena in arenas.items():
-        trace = search_generators(
-            arena, form_plan(form, choice), searches=("pso",), evaluations=choice.budget
-        )
+        trace = search_for(arena, "pso", choice)
         for c1, c2, *_ in trace.points:
             rows.append(
                 {"figure": "visited", "form": form, "c1": c1, "c2": c2, "value": 0}
@@ -85,7 +81,7 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
                 "form": form,
                 "c1": c1,
                 "c2": c2,
-                "value": trace.reported,
+                "value": float(trace.values.max()),
             }
         )
     return rows
@@ -127,7 +123,7 @@ def hull_grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known_figures(
-    arena: Arena, truth: TrueTeacher, batch: np.ndarray
+    arena: StudyArena, truth: TrueTeacher, batch: np.ndarray
 ) -> list[tuple[float, float]]:
     """Return of each mixture the share of supported rows, and the excess by the truth."""
     figures = []
@@ -135,8 +131,8 @@ def _known_figures(
         # the same random numbers for every mixture
         rng = np.random.default_rng(arena.seed)
         made = arena.make_rows(c @ arena.space.initial, POINT_ROWS, rng)
-        t = truth.predict(made.Z)
-        excess = performance(arena.panel.predict(made.Z), "excess", y=made.y, t=t)
-        supported, _ = arena.guard.nearest(made.Z)
+        t = truth.predict(made.X)
+        excess = performance(arena.panel.predict(made.X), "honest", y=made.y, t=t)
+        supported, _ = arena.guard.nearest(made.X)
         figures.append((float(supported.mean()), float(1 - excess.mean(axis=1).max())))
     return figures

@@ -11,26 +11,30 @@ N : initial generators;  E : evaluations of a search, N (1 + K);  c : (N,) coeff
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.swarm.arena import Arena, MadeBatch
-from amlb_ext.swarm.objectives import ScoredRows
-from amlb_ext.swarm.prepare import PreparedSwarm, settle_arena
-from amlb_ext.swarm.rival_rows import autobencher, breeder, elicitation, take_rows
-from amlb_ext.swarm.search import (
+from amlb_ext.synthesizers.swarm.arena import (
+    Arena,
+    MadeBatch,
     SearchName,
-    SwarmPlan,
+    SearchTrace,
     choose_point,
-    make_plan,
     make_search,
     search_generators,
 )
+from amlb_ext.synthesizers.swarm.objectives import ScoredRows
+from amlb_ext.synthesizers.swarm.particles import RandomSoups, Search, SwarmSettings
 from benchmarks.studies.swarms.choices import FormName, SwarmChoice
+from benchmarks.studies.swarms.prepare import PreparedDraw, StudyArena
+from benchmarks.studies.swarms.rivals import (
+    RandomAffine,
+    autobencher,
+    breeder,
+    elicitation,
+)
 
 #: Method → name for people; in the order of Table 1, ours after the paper's.
 METHODS = {
@@ -59,8 +63,7 @@ SEARCHED = ("pso", "best_initial", "soups", "affine", "cma")
 STATIC = ("dev", "held_out")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """What a search chose.
 
     Attributes
@@ -74,45 +77,31 @@ class Found:
     reported: float
 
 
-def form_plan(form: FormName, choice: SwarmChoice) -> SwarmPlan:
-    """Return the plan of a form: of the preset of that name, with the choice's sizes."""
-    plan = make_plan(form, iterations=choice.iterations)
-    if choice.evaluation_rows:
-        plan = dataclasses.replace(plan, n_rows=choice.evaluation_rows)
-    return plan
-
-
 class FormRun:
     """All methods by one form.
 
     Parameters
     ----------
-    prepared : PreparedSwarm
-    plan : SwarmPlan
+    prepared : PreparedDraw
+    form : {'literal', 'honest'}
     choice : SwarmChoice
-    held_out : ndarray of int
-        Positions among the judges' real rows that serve as the held-out set.
 
     Attributes
     ----------
-    arena : Arena
-        With the plan's labels and guard.
+    arena : StudyArena
+        By the form.
     fixed : dict of str to MadeBatch
         Rows of the methods that need no objective.
     """
 
     def __init__(
-        self,
-        prepared: PreparedSwarm,
-        plan: SwarmPlan,
-        choice: SwarmChoice,
-        held_out: np.ndarray,
+        self, prepared: PreparedDraw, form: FormName, choice: SwarmChoice
     ) -> None:
         self.prepared = prepared
-        self.plan = plan
+        self.form = form
         self.choice = choice
-        self.arena = settle_arena(prepared.arena, plan, {"difficult": 1.0})
-        self.fixed = self._make_fixed_rows(held_out)
+        self.arena = self.for_objective({"difficult": 1.0})
+        self.fixed = self._make_fixed_rows()
         scored = self.arena.score(list(self.fixed.values()))
         self.fixed_scored = dict(zip(self.fixed, scored, strict=True))
         self._tried: dict[str, tuple[np.ndarray, list[ScoredRows]]] = {}
@@ -121,18 +110,16 @@ class FormRun:
         """Return the random stream of a stage."""
         return random_stream(self.arena.seed, *self.arena.key, "swarm tables", *stage)
 
-    def for_objective(self, weights: Mapping[str, float]) -> Arena:
-        """Return the arena for an objective."""
-        return settle_arena(self.arena, self.plan, weights)
+    def for_objective(self, weights: dict[str, float]) -> StudyArena:
+        """Return the arena for objectives."""
+        return self.prepared.arena.settle(self.form, self.choice, weights)
 
-    def find(self, method: str, arena: Arena) -> Found:
+    def find(self, method: str, arena: StudyArena) -> Found:
         """Return the mixture that a searching method chooses for the arena's objective."""
         if method in ("pso", "cma"):
             name: SearchName = "pso" if method == "pso" else "cma"
-            trace = search_generators(
-                arena, self.plan, searches=(name,), evaluations=self.choice.budget
-            )
-            return Found(coefficients=trace.chosen, reported=trace.reported)
+            trace = search_for(arena, name, self.choice)
+            return Found(trace.chosen, float(trace.values.max()))
         # random searches begin with the corners, the initial generators themselves
         points, scored = self._tried_points("soups" if method == "soups" else "affine")
         if method == "best_initial":
@@ -140,59 +127,53 @@ class FormRun:
         values = np.array([arena.objective(rows) for rows in scored])
         chosen = points[int(values.argmax())]
         if method != "best_initial":
-            chosen = choose_point(arena, self.plan, points, values)
-        return Found(coefficients=chosen, reported=float(values.max()))
+            chosen = choose_point(arena, points, values)
+        return Found(chosen, float(values.max()))
 
     def fresh_rows(self, found: Found, method: str, objective: str) -> MadeBatch:
         """Draw rows of a mixture that no search has seen."""
         theta = found.coefficients @ self.arena.space.initial
-        rng = self.stream("fresh", self.plan.labels, method, objective)
+        rng = self.stream("fresh", self.form, method, objective)
         return self.arena.make_rows(theta, self.choice.rows, rng)
 
-    def autobencher_rows(self, arena: Arena) -> MadeBatch:
+    def autobencher_rows(self, arena: StudyArena) -> MadeBatch:
         """Return real rows around the subset that is best by the arena's objective."""
-        Z, y = self._generator_rows()
+        Z, y = self.prepared.rows_of("generator")
         return autobencher(arena, Z, y, min(self.choice.rows, len(y) // 2))
 
-    def _generator_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        real = self.prepared.real
-        return real.of(real.roles.generator)
-
-    def _tried_points(self, name: SearchName) -> tuple[np.ndarray, list[ScoredRows]]:
+    def _tried_points(self, name: str) -> tuple[np.ndarray, list[ScoredRows]]:
         """Return all mixtures of a random search with their rows, answered."""
         if name not in self._tried:
-            search = make_search(
-                name,
-                self.arena.space.n_generators,
-                random_stream(self.arena.seed, *self.arena.key, "search", name),
-                settings=self.plan.settings,
-                evaluations=self.choice.budget,
+            random_search = RandomSoups if name == "soups" else RandomAffine
+            space = self.arena.space
+            search = random_search(
+                space.n_generators, self.stream("search", name), self.choice.budget
             )
             batches = []
             while len(batch := search.ask()):
-                search.tell(np.zeros(len(batch)))
                 batches.append(batch)
             points = np.concatenate(batches)
-            stream = "search" if self.arena.common_numbers else name
-            self._tried[name] = points, self.arena.scored(points, stream=stream)
+            # an honest one sees the same random numbers as every other search
+            stream = "search" if self.arena.is_honest else name
+            scored = self.arena.scored(points @ space.initial, stream=stream)
+            self._tried[name] = points, scored
         return self._tried[name]
 
-    def _make_fixed_rows(self, held_out: np.ndarray) -> dict[str, MadeBatch]:
+    def _make_fixed_rows(self) -> dict[str, MadeBatch]:
         arena, n = self.arena, self.choice.rows
         space, court = arena.space, self.prepared.court
-        Z, y = self._generator_rows()
+        Z, y = self.prepared.rows_of("generator")
         dev = self.stream("dev").permutation(len(y))[:n]
-        kept = held_out[:n]
+        kept = self.prepared.held_out[:n]
         shares = np.array_split(np.arange(n), space.n_generators)
-        rows = []
+        parts = []
         for number, share in enumerate(shares):
             rng = self.stream("initial", number)
-            rows.append(space.sample_weights(space.initial[number], len(share), rng))
-        X = np.concatenate([part for part, _ in rows])
-        own = np.concatenate([part for _, part in rows])
+            parts.append(space.sample(space.initial[number], len(share), rng))
+        X, own = map(np.concatenate, zip(*parts, strict=True))
         # shuffled, so that any part of them is a sample
         order = self.stream("initial order").permutation(n)
-        uniform = np.full(space.n_generators, 1 / space.n_generators) @ space.initial
+        uniform = space.initial.mean(axis=0)
         return {
             "dev": arena.as_written(Z[dev], y[dev]),
             "held_out": arena.as_written(court.Z[kept], court.y[kept]),
@@ -204,8 +185,19 @@ class FormRun:
         }
 
 
+def search_for(arena: Arena, name: SearchName, choice: SwarmChoice) -> SearchTrace:
+    """Search for the arena's objective."""
+    search: Search = make_search(
+        name,
+        arena.space.n_generators,
+        random_stream(arena.seed, *arena.key, "search", name),
+        SwarmSettings(iterations=choice.iterations),
+    )
+    return search_generators(arena, name, search)
+
+
 def measure_objective(
-    run: FormRun, name: str, weights: Mapping[str, float]
+    run: FormRun, name: str, weights: dict[str, float]
 ) -> dict[str, dict[str, float | None]]:
     """Return what every method reports and gets on fresh rows, by one objective.
 
@@ -214,7 +206,7 @@ def measure_objective(
     run : FormRun
     name : str
         Of the objective.
-    weights : mapping of str to float
+    weights : dict of str to float
 
     Returns
     -------
@@ -253,10 +245,3 @@ def share_of_copies(arena: Arena, scored: ScoredRows) -> float | None:
     squared = (both[0] ** 2).sum(axis=1)[:, None] + (both[1] ** 2).sum(axis=1)
     distance = np.sqrt((squared - 2 * both[0] @ both[1].T).clip(0)).min(axis=1)
     return float((distance <= arena.guard.copy_radius).mean())
-
-
-def split_rows(rows: MadeBatch, share: float) -> tuple[MadeBatch, MadeBatch]:
-    """Return the first share of rows, and the others."""
-    cut = int(len(rows.y) * share)
-    positions = np.arange(len(rows.y))
-    return take_rows(rows, positions[:cut]), take_rows(rows, positions[cut:])

@@ -6,15 +6,21 @@ are those of k-means on the latent means of the base.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.swarm.particles import check_generators
-from amlb_ext.swarm.space import CENTRE, ROOT, TARGET, FlatWeights, GeneratorSpace
+from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.synthesizers.swarm.particles import check_generators
+from amlb_ext.synthesizers.swarm.space import (
+    CENTRE,
+    ROOT,
+    TARGET,
+    FlatWeights,
+    GeneratorSpace,
+)
+from amlb_ext.synthesizers.swarm.tuned_copies import FittedRows, TunedCopy
+from amlb_ext.synthesizers.vae import VAE
 
 #: Fewer rows than this in a cluster are joined by those nearest to its centre.
 LEAST_CLUSTER = 32
@@ -22,56 +28,27 @@ LEAST_CLUSTER = 32
 RIDGE = 1e-6
 
 
-@dataclass(frozen=True, kw_only=True)
-class InitialSettings:
-    """How the initial generators are made.
-
-    Attributes
-    ----------
-    n_generators : int
-        N.
-    latent, width : int
-        Of the base VAE.
-    steps : int
-        Gradient steps of each fine-tuning.
-    base_steps : int
-        Most gradient steps of the base.
-    device : str
-        ``auto`` trains the base on a GPU where there is one; ``cpu`` makes the same bytes with
-        and without one.
-    """
-
-    n_generators: int = 8
-    latent: int = 16
-    width: int = 96
-    steps: int = 250
-    base_steps: int = 1000
-    device: str = "auto"
-
-
 def make_generators(
+    model: VAE,
     X: np.ndarray,
     y: np.ndarray,
     *,
-    cards: tuple[int, ...],
-    n_classes: int,
-    settings: InitialSettings,
+    n_generators: int,
+    steps: int,
     seed: int,
-    key: tuple[str | int, ...],
 ) -> GeneratorSpace:
-    """Fit the base on all rows and tune N copies of it.
+    """Tune N copies of a fitted VAE, each on a cluster of its rows.
 
     Parameters
     ----------
+    model : VAE
+        Fitted on X and y, of a single target.
     X, y : ndarray of shape (n, d), (n,)
-        Encoded rows and targets, see :mod:`amlb_ext.synthesizers.base`.
-    cards : tuple of int
-    n_classes : int
-        C, or 0 for regression.
-    settings : InitialSettings
+    n_generators : int
+        N, at most n.
+    steps : int
+        Gradient steps of each copy.
     seed : int
-    key : tuple
-        Of the random streams: task, fold, ``swarm``.
 
     Raises
     ------
@@ -80,37 +57,17 @@ def make_generators(
     ConfigError
         Too few generators to search among.
     """
-    # torch is loaded by whoever makes generators, not by whoever reads of them
-    from amlb_ext.synthesizers.tuned_copies import FittedRows, TunedCopy
-    from amlb_ext.synthesizers.vae import VAE
-
-    check_generators(settings.n_generators)
-    base = VAE(
-        latent=settings.latent,
-        decoder=settings.width,
-        max_steps=settings.base_steps,
-        device=settings.device,
-    )
-    base.fit(
-        X,
-        y,
-        cards=cards,
-        n_classes=n_classes,
-        rng=random_stream(seed, *key, "base"),
-    )
-    fitted = FittedRows(base, X, y)
-    parts = _cluster_rows(
-        fitted.latent_means(),
-        settings.n_generators,
-        derive_int_seed(seed, *key, "clusters"),
-    )
-    t = base._target_score(y)
+    check_generators(n_generators)
+    fitted = FittedRows(model, X, y)
+    clusters_seed = derive_int_seed(seed, "clusters")
+    parts = _cluster_rows(fitted.latent_means(), n_generators, clusters_seed)
+    t = model._target_score(y)
 
     def arrays(copy: TunedCopy, rows: np.ndarray) -> dict[str, np.ndarray]:
         root, centre = _latent_gaussian(
-            copy.means, copy.spread, t=t[rows], n_classes=n_classes
+            copy.means, copy.spread, t=t[rows], n_classes=model.n_classes_
         )
-        target = _target_parameters(t[rows], n_classes)
+        target = _target_parameters(t[rows], model.n_classes_)
         return {**copy.weights, ROOT: root, CENTRE: centre, TARGET: target}
 
     everything = np.arange(len(y))
@@ -118,24 +75,11 @@ def make_generators(
     flat = FlatWeights(whole)
     initial = []
     for number, rows in enumerate(parts):
-        copy = fitted.tune_copy(
-            rows,
-            steps=settings.steps,
-            seed=derive_int_seed(seed, *key, number),
-        )
+        copy_seed = derive_int_seed(seed, "copy", number)
+        copy = fitted.tune_copy(rows, steps=steps, seed=copy_seed)
         initial.append(flat.join(arrays(copy, rows)))
     return GeneratorSpace(
-        initial=np.array(initial),
-        base=flat.join(whole),
-        flat=flat,
-        prep=base.prep_,
-        margins=base.margins_,
-        noise=np.asarray(base.noise_),
-        low=base.low_,
-        high=base.high_,
-        target_map=None if n_classes else base.target_map_,
-        n_classes=n_classes,
-        sizes=tuple(len(rows) for rows in parts),
+        model=model, initial=np.array(initial), base=flat.join(whole), flat=flat
     )
 
 

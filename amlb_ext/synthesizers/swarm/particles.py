@@ -11,8 +11,8 @@ x, v, p, g, w : position and velocity of a particle, its best position, the best
 Theorem. The velocity of Algorithm 1 is a sum of *scalars* times differences of visited points, and
 starts at zero or at such a difference. So every visited point is a combination of the initial
 generators whose coefficients add up to one: the search has N - 1 dimensions, however many weights a
-generator has, and running it on c is the same algorithm. ``tests/swarm/test_particles.py`` holds
-both searches to each other.
+generator has, and running it on c is the same algorithm.
+``tests/synthesizers/test_swarm_particles.py`` holds both searches to each other.
 
 NOTE[OWN]: libraries of particle swarms draw a random number for each coordinate, which leaves the
 affine hull; only scalars, the normaliser C, the term that repels and a start at given generators
@@ -30,8 +30,8 @@ from amlb_ext.core.errors import ConfigError
 
 #: The least number of initial generators; with two the hull is a line.
 LEAST_GENERATORS = 3
-#: Spread of the signed part of :class:`RandomAffine`, and concentration of the weights below it.
-AFFINE_SPREAD, SOUP_CONCENTRATION = 0.5, 0.5
+#: Concentration of the weights of :class:`RandomSoups`.
+SOUP_CONCENTRATION = 0.5
 #: Restarts of :class:`CodeSwarm`: iterations in which a particle is left alone afterwards.
 COOLDOWN = 3
 
@@ -230,8 +230,8 @@ class CodeSwarm(PaperSwarm):
         self.step = max(self.settings.least_step, shorter)
 
 
-class _Draws:
-    """A search that draws coefficients independently, after the corners.
+class RandomSoups:
+    """Convex mixtures (model soups) at random, after the corners: the start itself.
 
     Parameters
     ----------
@@ -239,6 +239,12 @@ class _Draws:
     rng : numpy.random.Generator
     evaluations : int
         Budget, the N corners included.
+
+    Examples
+    --------
+    >>> soups = RandomSoups(4, np.random.default_rng(0), evaluations=8)
+    >>> soups.ask().shape, bool((soups.ask() >= 0).all()), soups.ask().shape
+    ((4, 4), True, (0, 4))
     """
 
     def __init__(
@@ -267,35 +273,6 @@ class _Draws:
         return self.rng.dirichlet(concentration, size=n)
 
 
-class RandomSoups(_Draws):
-    """Convex mixtures (model soups) at random; parameters as of all random searches.
-
-    Examples
-    --------
-    >>> soups = RandomSoups(4, np.random.default_rng(0), evaluations=8)
-    >>> soups.ask().shape, bool((soups.ask() >= 0).all()), soups.ask().shape
-    ((4, 4), True, (0, 4))
-    """
-
-
-class RandomAffine(_Draws):
-    """Mixtures with signed coefficients at random: in the hull, but not between the corners.
-
-    Examples
-    --------
-    >>> search = RandomAffine(4, np.random.default_rng(0), evaluations=8)
-    >>> _ = search.ask()
-    >>> search.ask().sum(axis=1).round(12).tolist()
-    [1.0, 1.0, 1.0, 1.0]
-    """
-
-    def _draw(self, n: int) -> np.ndarray:
-        noise = self.rng.standard_normal((n, self.n_generators))
-        # without its mean it leaves the sum of the coefficients alone
-        centred = noise - noise.mean(axis=1, keepdims=True)
-        return super()._draw(n) + AFFINE_SPREAD * centred
-
-
 def sum_to_one_basis(n_generators: int) -> np.ndarray:
     """Return an orthonormal basis of the directions along which coefficients keep their sum.
 
@@ -320,5 +297,5 @@ def check_generators(n_generators: int) -> None:
     if n_generators < LEAST_GENERATORS:
         raise ConfigError(
             f"{n_generators} initial generators, a swarm needs {LEAST_GENERATORS} or more",
-            f"--generators {LEAST_GENERATORS}",
+            f"give {LEAST_GENERATORS} or more",
         )

@@ -2,7 +2,7 @@
 
 Notation
 --------
-s : (M, n) performance of M takers on n made rows, see :mod:`amlb_ext.swarm.labels`
+s : (M, n) performance of M takers on n made rows, see :mod:`amlb_ext.synthesizers.swarm.answers`
 p : (M,) mean performance, p_m = mean_i s_mi
 S : (n,) whether real rows are where a made row stands
 
@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.stats import kendalltau
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.synthesizers.swarm.answers import Labels
 
-Form = Literal["literal", "honest"]
 #: Agreement that real rows of the region must show before novelty counts: the certificate's.
 CONFIRMED_TAU = 0.8
 #: Standard errors by which two takers must differ.
@@ -33,8 +31,6 @@ PAIR_ERRORS = 2.0
 DRAWS = 5
 #: Nearest rows of a user to which a made row is likened, as in the paper's code.
 NEAREST_USER_ROWS = 5
-#: A weight may differ from 1 by rounding.
-WEIGHT_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +180,8 @@ def _draw_deviations(s: np.ndarray) -> np.ndarray:
 
 def personalised(rows: ScoredRows) -> float:
     """Return the mean likeness, 1 / (1 + distance), to the five nearest rows of the user."""
-    user = _require_user_rows(rows)
+    user = rows.user_rows
+    assert user is not None
     k = min(NEAREST_USER_ROWS, len(user))
     search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(user)
     distance, _ = search.kneighbors(rows.metric_rows)
@@ -199,7 +196,8 @@ def personalised_as_sample(rows: ScoredRows) -> float:
 
     Source: Lopez-Paz & Oquab, Revisiting Classifier Two-Sample Tests, ICLR 2017.
     """
-    user = _require_user_rows(rows)
+    user = rows.user_rows
+    assert user is not None
     n = min(len(user), len(rows.metric_rows))
     both = np.vstack([rows.metric_rows[:n], user[:n]])
     is_user = np.repeat([False, True], n)
@@ -209,66 +207,15 @@ def personalised_as_sample(rows: ScoredRows) -> float:
     return float(1 - 2 * abs(accuracy - 0.5))
 
 
-def _require_user_rows(rows: ScoredRows) -> np.ndarray:
-    if rows.user_rows is None:
-        raise ConfigError(
-            "the objective 'personalised' likens made rows to those of a user, and none are given",
-            "--user-rows FILE",
-        )
-    return rows.user_rows
-
-
 # --- by name, and mixed ---
 
-OBJECTIVES: Mapping[str, Mapping[Form, Callable[[ScoredRows], float]]] = {
+OBJECTIVES: Mapping[str, Mapping[Labels, Callable[[ScoredRows], float]]] = {
     "difficult": {"literal": difficult, "honest": difficult},
     "separate": {"literal": separate, "honest": separate_pairs},
     "novel": {"literal": novel, "honest": novel_confirmed},
     "consistent": {"literal": consistent, "honest": consistent_as_sample},
     "personalised": {"literal": personalised, "honest": personalised_as_sample},
 }
-
-
-def parse_objective(text: str) -> dict[str, float]:
-    """Return weights by objective: of one name, or of ``A=.6,B=.4``.
-
-    Raises
-    ------
-    ConfigError
-        An unknown objective, a weight that is no number, weights that do not add up to one.
-
-    Examples
-    --------
-    >>> parse_objective("difficult"), parse_objective("difficult=.6,novel=.4")
-    ({'difficult': 1.0}, {'difficult': 0.6, 'novel': 0.4})
-    """
-    if "=" not in text:
-        return {_known_objective(text): 1.0}
-    weights = {}
-    for entry in text.split(","):
-        name, _, number = entry.partition("=")
-        objective = _known_objective(name.strip())
-        try:
-            weights[objective] = float(number)
-        except ValueError:
-            raise ConfigError(
-                f"the weight {number!r} of {objective!r} is no number",
-                "--objective difficult=.6,novel=.4",
-            ) from None
-    total = sum(weights.values())
-    if abs(total - 1) > WEIGHT_TOLERANCE or min(weights.values()) < 0:
-        raise ConfigError(
-            f"the weights of the objectives add up to {total:g}; they must be 0 or more and "
-            "add up to 1",
-            "--objective difficult=.6,novel=.4",
-        )
-    return weights
-
-
-def _known_objective(name: str) -> str:
-    if name not in OBJECTIVES:
-        raise ConfigError(f"no objective {name!r}", suggest_nearest(name, OBJECTIVES))
-    return name
 
 
 class MixedObjective:
@@ -280,8 +227,8 @@ class MixedObjective:
     Parameters
     ----------
     weights : mapping of str to float
-        As :func:`parse_objective` returns them.
-    form : {'literal', 'honest'}
+        By the names of :data:`OBJECTIVES`.
+    form : {'honest', 'literal'}
 
     Attributes
     ----------
@@ -289,7 +236,7 @@ class MixedObjective:
         Spread of each objective over the initial generators; 1 before :meth:`settle_units`.
     """
 
-    def __init__(self, weights: Mapping[str, float], form: Form) -> None:
+    def __init__(self, weights: Mapping[str, float], form: Labels) -> None:
         self.weights = dict(weights)
         self.form = form
         self.units = dict.fromkeys(self.weights, 1.0)

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from amlb_ext.core.errors import ConfigError
-from amlb_ext.swarm.labels import performance
-from amlb_ext.swarm.objectives import (
+from amlb_ext.synthesizers.swarm.answers import performance
+from amlb_ext.synthesizers.swarm.objectives import (
     MixedObjective,
     ScoredRows,
     consistent_as_sample,
     difficult,
     novel,
     novel_confirmed,
-    parse_objective,
     personalised_as_sample,
     separate,
     separate_pairs,
@@ -51,20 +49,10 @@ def test_soft_difficulty_is_noise_plus_excess():
     t = RNG.dirichlet([1.0, 1.0, 1.0], N_ROWS)
     predicted = RNG.integers(0, 3, (4, N_ROWS))
     y = RNG.integers(0, 3, N_ROWS)
-    soft = scored(performance(predicted, "soft", y=y, t=t))
-    excess = scored(performance(predicted, "excess", y=y, t=t))
+    soft = scored(t[np.arange(N_ROWS), predicted])
+    excess = scored(performance(predicted, "honest", y=y, t=t))
     noise = (1 - t.max(axis=1)).mean()
     assert difficult(soft) == pytest.approx(noise + difficult(excess))
-
-
-def test_soft_difficulty_is_what_labels_drawn_from_the_teacher_give():
-    """If T is the truth, soft labels are the expectation of the paper's own labels."""
-    t = RNG.dirichlet([2.0, 1.0], 200_000)
-    y = (RNG.random(len(t)) > t[:, 0]).astype(int)
-    predicted = t.argmax(axis=1)[None]
-    drawn = difficult(scored(performance(predicted, "own", y=y, t=t)))
-    soft = difficult(scored(performance(predicted, "soft", y=y, t=t)))
-    assert drawn == pytest.approx(soft, abs=0.005)
 
 
 def test_flipped_labels_win_literally_and_gain_nothing_honestly():
@@ -73,16 +61,20 @@ def test_flipped_labels_win_literally_and_gain_nothing_honestly():
     t = np.where(truth[:, None] == [0, 1], 0.97, 0.03)
     predicted = np.tile(truth, (4, 1))
     flipped = 1 - truth
-    literal = difficult(scored(performance(predicted, "own", y=flipped, t=t)))
-    honest = difficult(scored(performance(predicted, "excess", y=flipped, t=t)))
+    literal = difficult(scored(performance(predicted, "literal", y=flipped, t=t)))
+    honest = difficult(scored(performance(predicted, "honest", y=flipped, t=t)))
     assert literal >= 0.9
     assert honest <= 0.01
 
 
-def test_regression_is_scored_by_the_squared_error():
-    t = np.array([0.5, 0.5])
-    s = performance(np.array([[0.5, 0.9]]), "excess", y=np.array([0.0, 0.0]), t=t)
-    assert s.tolist() == [[1.0, pytest.approx(0.84)]]
+def test_an_error_as_large_as_the_spread_of_the_target_is_a_wrong_class():
+    t = np.array([0.5, 0.5, 0.5])
+    y = np.array([0.5, 0.5, 0.4])
+    predicted = np.array([[0.5, 0.6, 0.55]])
+    honest = performance(predicted, "honest", y=y, t=t, variance=0.01)
+    assert honest.tolist() == [[1.0, pytest.approx(0.0), pytest.approx(0.75)]]
+    literal = performance(predicted, "literal", y=y, t=t, variance=0.01)
+    assert literal.tolist() == [[1.0, pytest.approx(0.0), 0.0]]
 
 
 def test_a_taker_broken_off_the_data_separates_only_literally():
@@ -144,22 +136,3 @@ def test_an_objective_of_small_numbers_counts_as_much():
     assert np.std(difficulties) == pytest.approx(1) == np.std(novelties)
     expected = 0.5 * difficulties[0] + 0.5 * novelties[0]
     assert mixed(initial[0]) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("dificult", "no objective 'dificult' .did you mean 'difficult'"),
-        ("difficult=.6,novel=.6", "add up to 1.2"),
-        ("difficult=a,novel=.4", "'a' of 'difficult' is no number"),
-        ("difficult=1.5,novel=-.5", "must be 0 or more"),
-    ],
-)
-def test_objectives_that_cannot_be_searched(text, message):
-    with pytest.raises(ConfigError, match=message):
-        parse_objective(text)
-
-
-def test_personalised_without_a_user():
-    with pytest.raises(ConfigError, match="--user-rows FILE"):
-        personalised_as_sample(scored(answers(0.5, 0.6)))

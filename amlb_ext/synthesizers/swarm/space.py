@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax
 
-from amlb_ext.synthesizers.margins import Margins
-from amlb_ext.synthesizers.prep import TablePrep, TargetScores
+from amlb_ext.synthesizers.vae import VAE
 
 #: Names of the parts of theta that are no weights of the decoder.
 ROOT, CENTRE, TARGET = "latent root", "latent centre", "target"
@@ -66,39 +65,23 @@ class FlatWeights:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorSpace:
-    """All mixtures of N generators.
+    """All mixtures of N generators that were tuned from one fitted VAE.
 
     Attributes
     ----------
+    model : VAE
+        Its preparation, margins and noise are shared by all mixtures.
     initial : ndarray of shape (N, D)
         The initial generators.
     base : ndarray of shape (D,)
-        The generator of all rows, from which they were fine-tuned.
+        The generator of all rows, from which they were tuned.
     flat : FlatWeights
-    prep, margins : TablePrep, Margins
-        Shared by all mixtures, and the next four too.
-    noise : ndarray of shape (q,)
-    low, high : ndarray
-        Bounds of the numeric columns.
-    target_map : TargetScores or None
-        Of a regression.
-    n_classes : int
-        C, 0 for a regression.
-    sizes : tuple of int
-        Rows that each initial generator was tuned on.
     """
 
+    model: VAE
     initial: np.ndarray
     base: np.ndarray
     flat: FlatWeights
-    prep: TablePrep
-    margins: Margins
-    noise: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    target_map: TargetScores | None
-    n_classes: int
-    sizes: tuple[int, ...]
 
     @property
     def n_generators(self) -> int:
@@ -106,12 +89,6 @@ class GeneratorSpace:
         return len(self.initial)
 
     def sample(
-        self, c: np.ndarray, n: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows of the mixture c; see :meth:`sample_weights`."""
-        return self.sample_weights(c @ self.initial, n, rng)
-
-    def sample_weights(
         self, theta: np.ndarray, n: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows of the generator with weights theta.
@@ -128,37 +105,47 @@ class GeneratorSpace:
         -------
         X : ndarray of shape (n, d)
         y : ndarray of shape (n,)
-            The generator's own targets: class codes, or scaled numbers.
+            The generator's own targets, as fitted rows have them.
         """
+        y = self.draw_targets(theta, n, rng)
+        return self.draw_rows(theta, y, rng), y
+
+    def draw_targets(
+        self, theta: np.ndarray, n: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw targets: classes by their log shares, or numbers by mean and log spread."""
+        parameters = self.flat.split(theta)[TARGET]
+        if self.model.n_classes_:
+            shares = np.exp(log_softmax(parameters))
+            # the last edge is left out: rounding must not put a draw beyond it
+            edges = np.cumsum(shares)[:-1]
+            return np.searchsorted(edges, rng.random(n))
+        mean, log_spread = parameters
+        t = mean + np.exp(np.clip(log_spread, -5, 2)) * rng.standard_normal(n)
+        fitted = np.sort(self.model.targets_)
+        [scores] = self.model.target_map_.maps
+        place = np.searchsorted(fitted, scores.inverse(t))
+        return fitted[np.minimum(place, len(fitted) - 1)]
+
+    def draw_rows(
+        self, theta: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw a row for each target, ``(n, d)``; parameters as in :meth:`sample`."""
         weights = self.flat.split(theta)
-        t, y = self._draw_targets(weights[TARGET], n, rng)
+        t = self.model._target_score(y)
         z = self._draw_latent(weights, t, rng)
-        v_hat, log_p = self._decode(weights, z, t)
-        v_hat = v_hat + self.noise * rng.standard_normal(v_hat.shape)
+        v_hat, log_p = self.decode(weights, z, t)
+        v_hat = v_hat + self.model.noise_ * rng.standard_normal(v_hat.shape)
         # a mixture far outside the start may overflow
         v_hat = np.nan_to_num(v_hat, posinf=LARGEST_NUMBER, neginf=-LARGEST_NUMBER)
         log_p = np.nan_to_num(log_p, nan=LEAST_LOGIT, neginf=LEAST_LOGIT)
-        codes, numbers = self.margins.draw(v_hat, log_p, rng)
-        X = self.prep.inverse(codes, numbers, rng)
-        n_categorical = X.shape[1] - len(self.low)
-        X[:, n_categorical:] = np.clip(X[:, n_categorical:], self.low, self.high)
-        return X, y
-
-    def _draw_targets(
-        self, parameters: np.ndarray, n: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return t and y: classes by their log shares, or numbers by mean and log spread."""
-        if not self.n_classes:
-            assert self.target_map is not None
-            mean, log_spread = parameters
-            t = mean + np.exp(np.clip(log_spread, -5, 2)) * rng.standard_normal(n)
-            [scores] = self.target_map.maps
-            return t, scores.inverse(t)
-        shares = np.exp(log_softmax(parameters))
-        # the last edge is left out: rounding must not put a draw beyond it
-        edges = np.cumsum(shares)[:-1]
-        y = np.searchsorted(edges, rng.random(n))
-        return y, y
+        codes, numbers = self.model.margins_.draw(v_hat, log_p, rng)
+        X = self.model.prep_.inverse(codes, numbers, rng)
+        n_categorical = len(self.model.cards_)
+        X[:, n_categorical:] = np.clip(
+            X[:, n_categorical:], self.model.low_, self.model.high_
+        )
+        return X
 
     def _draw_latent(
         self,
@@ -169,20 +156,20 @@ class GeneratorSpace:
         root = weights[ROOT]
         centre = weights[CENTRE]
         eps = rng.standard_normal((len(t), root.shape[1]))
-        if not self.n_classes:
+        if not self.model.n_classes_:
             return centre[0] + np.outer(t, centre[1]) + eps @ root[0].T
         z = np.empty_like(eps)
-        for label in range(self.n_classes):
+        for label in range(self.model.n_classes_):
             rows = t == label
             z[rows] = centre[label] + eps[rows] @ root[label].T
         return z
 
-    def _decode(
+    def decode(
         self, weights: Mapping[str, np.ndarray], z: np.ndarray, t: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return v_hat and log_p, as :class:`~amlb_ext.synthesizers.dense.DenseNetwork` does."""
         condition = np.reshape(t, (len(t), 1)).astype(float)
-        if self.n_classes:
+        if self.model.n_classes_:
             condition = weights["film_out.embed.weight"][t]
         scale = _linear(weights, "film_out.scale", condition)
         shift = _linear(weights, "film_out.shift", condition)
@@ -192,11 +179,11 @@ class GeneratorSpace:
         if "narrow.weight" in weights:
             h = _linear(weights, "narrow", h)
         outputs = _linear(weights, "heads", h)
-        n_numbers = len(self.noise)
+        n_numbers = self.model.prep_.n_numbers_
         logits = outputs[:, n_numbers:]
         log_p = np.empty_like(logits)
         start = 0
-        for card in self.prep.cards_:
+        for card in self.model.prep_.cards_:
             column = slice(start, start + card)
             log_p[:, column] = log_softmax(logits[:, column], axis=1)
             start += card

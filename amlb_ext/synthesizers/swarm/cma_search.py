@@ -13,7 +13,7 @@ import numpy as np
 from deap import base, cma
 
 from amlb_ext.core.rng import draw_int_seed
-from amlb_ext.swarm.particles import check_generators, sum_to_one_basis
+from amlb_ext.synthesizers.swarm.particles import check_generators, sum_to_one_basis
 
 #: First standard deviation along each direction; corners lie about 1 from the centre.
 FIRST_SPREAD = 0.3

@@ -1,4 +1,4 @@
-"""Three rivals of the paper that choose rows, not weights, as they carry over to a table.
+"""Rivals of a swarm: a random search of mixtures, and three of the paper's that choose rows.
 
 autobencher : ten subsets of twenty real rows; the best by the objective is grown by its nearest
     neighbours (Li et al., AutoBencher)
@@ -6,27 +6,47 @@ elicitation : ten rounds; P(a taker fails | x) is learnt on made rows, and rows 
     of all data are drawn again by it (Brown et al., Task elicitation)
 breeder : ten rounds of crossovers of made rows, the fittest kept (Fernando et al., Promptbreeder)
 
-All use rows that the generators may use. The value of a row is the least failure of any taker on
-it, so that no single broken taker decides.
+The last three use rows that the generators may use. The value of a row is the least failure of any
+taker on it, so that no single broken taker decides.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.swarm.arena import Arena, MadeBatch
+from amlb_ext.synthesizers.swarm.arena import Arena, MadeBatch
+from amlb_ext.synthesizers.swarm.particles import RandomSoups
 
+#: Spread of the signed part of :class:`RandomAffine`.
+AFFINE_SPREAD = 0.5
 #: Rounds of every rival; the subsets of ``autobencher`` and their rows.
 ROUNDS, SUBSETS, SUBSET_ROWS = 10, 10, 20
 #: Crossovers in a round of ``breeder``.
 CROSSOVERS = 200
 #: Rows among which ``elicitation`` draws, for each row that it returns.
 POOL = 5
+
+
+class RandomAffine(RandomSoups):
+    """Mixtures with signed coefficients at random: in the hull, but not between the corners.
+
+    Examples
+    --------
+    >>> search = RandomAffine(4, np.random.default_rng(0), evaluations=8)
+    >>> _ = search.ask()
+    >>> search.ask().sum(axis=1).round(12).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    def _draw(self, n: int) -> np.ndarray:
+        noise = self.rng.standard_normal((n, self.n_generators))
+        # without its mean it leaves the sum of the coefficients alone
+        centred = noise - noise.mean(axis=1, keepdims=True)
+        return super()._draw(n) + AFFINE_SPREAD * centred
 
 
 def row_values(arena: Arena, rows: MadeBatch) -> np.ndarray:
@@ -67,7 +87,7 @@ def elicitation(arena: Arena, n: int) -> MadeBatch:
     """Return rows of the one generator, drawn by a learnt chance that takers fail."""
     rng = random_stream(arena.seed, *arena.key, "elicitation")
     asked = arena.make_rows(arena.space.base, n, rng)
-    seen_Z, seen_values = asked.Z, row_values(arena, asked)
+    seen_Z, seen_values = asked.X, row_values(arena, asked)
     for number in range(ROUNDS):
         pool = arena.make_rows(arena.space.base, POOL * n, rng)
         failure = HistGradientBoostingRegressor(
@@ -77,10 +97,10 @@ def elicitation(arena: Arena, n: int) -> MadeBatch:
             random_state=derive_int_seed(arena.seed, *arena.key, "elicitation", number),
         ).fit(fill_missing(seen_Z), seen_values)
         # each round learns from what the one before drew, and trusts itself a little more
-        chance = failure.predict(fill_missing(pool.Z)).clip(1e-3) ** (number + 1)
+        chance = failure.predict(fill_missing(pool.X)).clip(1e-3) ** (number + 1)
         drawn = rng.choice(len(chance), n, replace=False, p=chance / chance.sum())
         asked = take_rows(pool, drawn)
-        seen_Z = np.concatenate([seen_Z, asked.Z])
+        seen_Z = np.concatenate([seen_Z, asked.X])
         seen_values = np.concatenate([seen_values, row_values(arena, asked)])
     return asked
 
@@ -91,11 +111,13 @@ def breeder(arena: Arena, n: int) -> MadeBatch:
     alive = arena.make_rows(arena.space.base, n, rng)
     values = row_values(arena, alive)
     for _ in range(ROUNDS):
-        mothers, fathers = rng.integers(len(alive.Z), size=(2, CROSSOVERS))
-        from_mother = rng.random((CROSSOVERS, alive.Z.shape[1])) < 0.5
-        Z = np.where(from_mother, alive.Z[mothers], alive.Z[fathers])
+        mothers, fathers = rng.integers(len(alive.X), size=(2, CROSSOVERS))
+        from_mother = rng.random((CROSSOVERS, alive.X.shape[1])) < 0.5
+        Z = np.where(from_mother, alive.X[mothers], alive.X[fathers])
         children = arena.as_written(Z, alive.y[mothers])
-        everyone = join_rows(alive, children)
+        everyone = MadeBatch(
+            np.vstack([alive.X, children.X]), np.concatenate([alive.y, children.y])
+        )
         values = np.concatenate([values, row_values(arena, children)])
         fittest = np.sort(np.argsort(-values, kind="stable")[:n])
         alive = take_rows(everyone, fittest)
@@ -105,17 +127,4 @@ def breeder(arena: Arena, n: int) -> MadeBatch:
 
 def take_rows(rows: MadeBatch, positions: np.ndarray) -> MadeBatch:
     """Return the rows at these positions."""
-    return MadeBatch(
-        features=rows.features.iloc[positions].reset_index(drop=True),
-        Z=rows.Z[positions],
-        y=rows.y[positions],
-    )
-
-
-def join_rows(first: MadeBatch, second: MadeBatch) -> MadeBatch:
-    """Return the rows of both."""
-    return MadeBatch(
-        features=pd.concat([first.features, second.features], ignore_index=True),
-        Z=np.concatenate([first.Z, second.Z]),
-        y=np.concatenate([first.y, second.y]),
-    )
+    return MadeBatch(rows.X[positions], rows.y[positions])
