@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -28,7 +29,6 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.config_edit import (
     LISTS,
-    MARK,
     insert_entries,
     list_entries,
     read_config,
@@ -143,11 +143,9 @@ def test_entries_go_in_and_out_of_any_text() -> None:
     for text in documents():
         before = read_config(text)
         try:
-            new, inline = insert_entries(text, ENTRIES)
+            new = insert_entries(text, ENTRIES)
         except RunError:
             refused += 1
-            # a mapping where a list belongs, or text whose value a line end would change
-            assert ": {user}" in text or text.endswith("    text"), text
             continue
         after = read_config(new)
         for key, entries in ENTRIES.items():
@@ -157,11 +155,14 @@ def test_entries_go_in_and_out_of_any_text() -> None:
             assert (list_entries(after, key)[0] == entries[0]) is (
                 LISTS[key].first or not own
             )
-        kept = [line for line in new.splitlines() if not line.endswith(MARK)]
-        assert len(kept) == len(text.splitlines())  # lines are added, none is lost
-        back = strip_entries(new, inline, "/hardsynth_suites/")
-        assert back.rstrip("\r\n") == text.rstrip("\r\n")
-    assert refused < 40
+        assert re.findall(r"#.*\S", new) == re.findall(r"#.*\S", text)
+        back = read_config(strip_entries(new, "/hardsynth_suites/"))
+        for key in LISTS:
+            own = list_entries(before, key)
+            assert list_entries(back, key) == (
+                [LISTS[key].default] if own is None else own
+            )
+    assert refused < 20
 
 
 @pytest.mark.parametrize(
@@ -176,9 +177,7 @@ def test_entries_go_in_and_out_of_any_text() -> None:
             "benchmarks.definition_dir is {'x': 1}",
         ),
         ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
-        ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
         ("benchmarks: {definition_dir: !x [a]}\n", "is not valid YAML"),
-        ("benchmarks:\n  definition_dir: ~\n", "to add are benchmarks.definition_dir"),
         ("a: 1\na: 2\n", "duplicate key"),
     ],
 )
@@ -294,21 +293,17 @@ EDITS = {
     "appended": lambda text: text + "archive: []  # later\n",
     "commented": lambda text: text.replace("# two", "# two, later"),
     "entry after ours": lambda text: text.replace(
-        f"hardsynth/benchmarks'{MARK}\n",
-        f"hardsynth/benchmarks'{MARK}\n        - /later\n",
+        "hardsynth/benchmarks'\n", "hardsynth/benchmarks'\n        - /later\n"
     ),
     "in the line of ours": lambda text: text.replace("# flow", "# later"),
     "below a key of ours": lambda text: text.replace(
-        f"constraints.yaml'{MARK}\nframe",
-        f"constraints.yaml'{MARK}\n      - /later\nframe",
+        "constraints.yaml'\nframe", "constraints.yaml'\n        - /later\nframe"
     ),
     "ours removed": lambda text: (
-        "\n".join(
-            line
-            for line in text.splitlines()
-            if "definition_dir" in line or MARK not in line
-        ).replace("'{user}/hardsynth_suites/hardsynth/frameworks.yaml', ", "")
-        + "\n# later\n"
+        "".join(
+            line for line in text.splitlines(True) if "hardsynth_suites" not in line
+        )
+        + "# later\n"
     ),
 }
 
@@ -331,18 +326,6 @@ def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
         found = list_entries(read_config(text), key)
         assert found == own or (found is None and own in ([LISTS[key].default], []))
     assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
-
-
-def test_edits_that_cannot_be_told_apart_are_left_to_the_user(suite, user) -> None:
-    install(suite, user)
-    config = user / "config.yaml"
-    config.write_text(
-        config.read_text().replace(f"/benchmarks'{MARK}", "/benchmarks'  # own")
-    )
-    before = tree(user)
-    with pytest.raises(RunError, match="remove them by hand in line 9"):
-        uninstall(suite, user)
-    assert tree(user) == before
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])

@@ -123,7 +123,7 @@ def install(
     state = read_state(home)
     remaining = {**installed, new.name: record}
     names = _installation_order(state, remaining)
-    wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
+    wanted = insert_entries(own, _entries_of_suites(names, remaining))
     notes.append(
         f"the suite's seed {suite.seed} is not set in your configuration: add "
         f"-Xseed={suite.seed} to runbenchmark.py for the runs that -u {directory} gives"
@@ -138,7 +138,7 @@ def install(
         write_copies(home, new, earlier)
         # The record is written after the copies that it promises.
         write_json(home.record(new.name), record)
-        new_state = State(suites=names, inline=list(inline), made=made)
+        new_state = State(suites=names, made=made)
         write_config(home, own=own, text=text, wanted=wanted, state=new_state)
     return _make_change(
         action,
@@ -185,13 +185,12 @@ def uninstall(
     names = _installation_order(state, remaining)
     # After the last suite the file is the user's own, byte for byte.
     wanted = own
-    inline: tuple[str, ...] = ()
     if names:
-        wanted, inline = insert_entries(own, _entries_of_suites(names, remaining))
+        wanted = insert_entries(own, _entries_of_suites(names, remaining))
     notes: list[str] = []
     if not dry_run:
         check_writable(home)
-        new_state = State(suites=names, inline=list(inline), made=state.made)
+        new_state = State(suites=names, made=state.made)
         write_config(home, own=own, text=text, wanted=wanted, state=new_state)
         notes = remove_suite(home, record, is_last=not names)
     return _make_change(

@@ -70,8 +70,6 @@ class State:
         Names, in the order in which they were installed.
     before, after : str
         The sha256 of the file without ours, and with; ``before`` is empty where there was none.
-    inline : list of str
-        See :func:`amlb_ext.runner.install.config_edit.insert_entries`.
     made, created : bool
         Whether the user directory, and the file, did not exist before.
     """
@@ -79,7 +77,6 @@ class State:
     suites: list[str] = field(default_factory=list)
     before: str = ""
     after: str = ""
-    inline: list[str] = field(default_factory=list)
     made: bool = False
     created: bool = False
 
@@ -320,7 +317,7 @@ def read_texts(home: Home) -> tuple[str, str | None]:
             digest = hashlib.sha256(backup).hexdigest()
         if digest == state.before:
             return backup.decode("utf-8"), text
-    return strip_entries(text, state.inline, f"/{FOLDER}/"), text
+    return strip_entries(text, f"/{FOLDER}/"), text
 
 
 def is_intact(home: Home, record: Installed) -> bool:
@@ -359,7 +356,7 @@ def write_config(
     """Write backup, state and configuration, in this order.
 
     A run that is killed between two of them leaves a backup of the user's own bytes, and at worst
-    a state whose hashes fit no file; the configuration is then stripped line by line.
+    a state whose hashes fit no file; our entries are then taken out of the configuration.
 
     Parameters
     ----------
