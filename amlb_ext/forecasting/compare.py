@@ -151,7 +151,7 @@ def compare_forecasts(
 
     Examples
     --------
-    >>> from amlb_ext.forecasting.simulator import simulate_series
+    >>> from amlb_ext.forecasting.bundled_series import simulate_series
     >>> table = simulate_series(40, 96)
     >>> columns = {"series": "item_id", "time": "timestamp", "target": "target"}
     >>> result = compare_forecasts(

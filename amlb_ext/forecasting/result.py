@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
+from amlb_ext.comparison.page import comparison_environment
+from amlb_ext.comparison.plot import comparison_svg
 from amlb_ext.comparison.result import ModelComparison
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import text_table
 from amlb_ext.core.files import write_text
+from amlb_ext.forecasting.pictures import worst_windows_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,9 +126,20 @@ class ForecastComparison(ModelComparison):
         path : path, optional
             The file to write, e.g. ``report.html``.
         """
-        from amlb_ext.forecasting.page import render_forecast_comparison
 
         page = render_forecast_comparison(self)
         if path is not None:
             write_text(Path(path), page)
         return page
+
+
+def render_forecast_comparison(result: ForecastComparison) -> str:
+    """Return the page."""
+    style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
+    template = comparison_environment().get_template("forecasts.html.j2")
+    return template.render(
+        result=result,
+        style=Markup(style),
+        picture=Markup(comparison_svg(result)),
+        windows=Markup(worst_windows_svg(result)),
+    )

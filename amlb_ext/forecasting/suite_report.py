@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,17 +11,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.forecasting.compare import Loss, answer_comparison
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.made_report import made_text, score_made_windows
+from amlb_ext.forecasting.losses import scaled_errors
+from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
+from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
+from amlb_ext.forecasting.stored_certificates import read_certificates
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.runner.results import find_predictions, read_predictions
+from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
@@ -41,7 +46,7 @@ class ForecastReport:
         Mean MASE of each forecaster's items, by task, as AMLB and fev compute it.
     made : DataFrame
         What AMLB's frameworks do on made windows, see
-        :func:`~amlb_ext.forecasting.made_report.score_made_windows`.
+        :func:`~amlb_ext.forecasting.suite_report.score_made_windows`.
     """
 
     comparison: ForecastComparison | None
@@ -269,3 +274,84 @@ def _amlb_scores(
             record[name] = float(forecasts.mase[here].mean())
         records[framework] = record
     return pd.DataFrame.from_dict(records, orient="index")
+
+
+#: Answers of frameworks to a task, by name; a text says why one cannot be used.
+ReadAnswers = Callable[[str, Windows], Mapping[str, Forecasts | str]]
+COLUMNS = ["task", "framework", "mase", "mase_f", "difference", "low", "high", "use"]
+
+
+def score_made_windows(
+    suite: ForecastSuite,
+    table: ForecastTable,
+    read_answers: ReadAnswers,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return one row for each framework and made task that it ran.
+
+    Parameters
+    ----------
+    suite : ForecastSuite
+    table : ForecastTable
+        Of the suite.
+    read_answers : callable
+    level : float
+
+    Returns
+    -------
+    DataFrame
+        ``task``, ``framework``, its ``mase`` and that of F, their ``difference`` with limits
+        ``low`` and ``high``, clustered by the series that windows were made of, and ``use``: the
+        certificate's verdict, or ``not certified``.
+    """
+    records = []
+    tasks = [task for task in table.tasks if task.kind == GA]
+    if not tasks:
+        return pd.DataFrame(columns=COLUMNS)
+    provenance = read_provenance(table)
+    certificates = read_certificates(suite)
+    for task in tasks:
+        rows = provenance[provenance["task"] == task.name]
+        windows = read_made_windows(suite.layout, task, rows, table.horizon)
+        loss_f = rows["f_mase"].to_numpy(dtype=float)
+        for framework, answer in read_answers(task.name, windows).items():
+            if isinstance(answer, str):
+                nothing = dict.fromkeys(COLUMNS[2:-1], float("nan"))
+                about = {"task": task.name, "framework": framework, "use": answer}
+                records.append({**about, **nothing})
+                continue
+            loss = scaled_errors(windows.future, answer.mean, windows.scale)
+            gap = weighted_mean_interval(
+                loss - loss_f, None, windows.items, level=level
+            )
+            certificate = certificates.get(task.name)
+            records.append(
+                {
+                    "task": task.name,
+                    "framework": framework,
+                    "mase": float(loss.mean()),
+                    "mase_f": float(loss_f.mean()),
+                    "difference": gap.point,
+                    "low": gap.low,
+                    "high": gap.high,
+                    "use": certificate.verdict if certificate else "not certified",
+                }
+            )
+    return pd.DataFrame(records, columns=COLUMNS)
+
+
+def made_text(made: pd.DataFrame) -> str:
+    """Return the table for a terminal, with what it may not be used for; empty without rows."""
+    if made.empty:
+        return ""
+    rows = []
+    for record in made.to_dict("records"):
+        limits = f"{record['low']:+.3f} to {record['high']:+.3f}"
+        numbers = [record["mase"], record["mase_f"], record["difference"], limits]
+        rows.append([record["task"], record["framework"], *numbers, record["use"]])
+    headers = ["made windows", "framework", "MASE", "F", "difference", "95 %", "use"]
+    lines = [
+        text_table(headers, rows),
+        "frameworks saw made pasts alone, F learnt from real ones; 'rank' alone may order models",
+    ]
+    return "\n".join(lines) + "\n"

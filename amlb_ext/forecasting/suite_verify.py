@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import DefinitionError, SuiteError
 from amlb_ext.core.files import write_text
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.fev_files import fev_data_path, fev_definition_path
-from amlb_ext.forecasting.made_files import PROVENANCE
-from amlb_ext.forecasting.made_verify import verify_made_windows
+from amlb_ext.forecasting.losses import seasonal_scale
+from amlb_ext.forecasting.made_files import PROVENANCE, read_provenance
+from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.suite_definitions import amlb_definitions, definitions
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_manifest import manifest_path
+from amlb_ext.forecasting.suite_files import (
+    ITEM,
+    TARGET,
+    TIME,
+    ForecastSuite,
+    ForecastTable,
+    item_id,
+)
+from amlb_ext.forecasting.suite_manifest import ForecastTask, PanelEntry, manifest_path
+from amlb_ext.forecasting.window_judge import window_scale
+from amlb_ext.forecasting.window_moves import WindowMove, move_window
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.folder_faults import WARNING, SuiteContents, folder_faults
 
@@ -182,3 +196,121 @@ def runnable_definition(suite: ForecastSuite, benchmark: str, results: Path) -> 
         write_text(copy, text)
         return str(copy)
     return benchmark
+
+
+#: Two values that differ by more than this share are not one.
+_TOLERANCE = 1e-9
+
+
+def verify_made_windows(suite: ForecastSuite) -> list[str]:
+    """Return what is wrong with the made windows of a suite, the first of each kind by task.
+
+    Raises
+    ------
+    SuiteError
+        The provenance cannot be read.
+    """
+    findings = []
+    for table in suite.tables:
+        tasks = [task for task in table.tasks if task.kind == GA]
+        if not tasks:
+            continue
+        provenance = read_provenance(table)
+        series = read_frame(table.folder / "series.parquet")
+        for task in tasks:
+            rows = provenance[provenance["task"] == task.name].reset_index(drop=True)
+            items = pd.read_csv(suite.layout.at(task.path))
+            problems = _check_ids(task, rows, items)
+            problems = problems or _check_sources(table, task, rows)
+            problems = problems or _check_windows(table, rows, items, series)
+            findings += [f"task {task.name}: {problem}" for problem in problems]
+    return findings
+
+
+def _check_ids(
+    task: ForecastTask, rows: pd.DataFrame, items: pd.DataFrame
+) -> list[str]:
+    wanted = [item_id(number) for number in range(len(task.items))]
+    if list(rows[ITEM]) != wanted:
+        return [f"its provenance has {len(rows)} windows, the manifest {len(wanted)}"]
+    if list(items[ITEM].unique()) != wanted:
+        return [
+            f"its table has {items[ITEM].nunique()} items, and {len(wanted)} were made; or their "
+            "ids are others"
+        ]
+    return []
+
+
+def _check_sources(
+    table: ForecastTable, task: ForecastTask, rows: pd.DataFrame
+) -> list[str]:
+    """Check that sources are those of the manifest, and end before any test begins."""
+    if not np.array_equal(rows["series"].to_numpy(), np.array(task.items)):
+        return [
+            "its windows come from other series than the manifest says",
+        ]
+    if rows["cutoff"].nunique() != 1:
+        return [
+            "its windows have several cutoffs, so one's past may hold another's future"
+        ]
+    last_used = int(rows["cutoff"].iloc[0]) + table.horizon
+    first_test = min(table.entry.origins.test)
+    if last_used > first_test:
+        return [
+            f"its windows use values {last_used - first_test} steps behind the cutoff of the "
+            "first test origin, which no made window may"
+        ]
+    return []
+
+
+def _check_windows(
+    table: ForecastTable, rows: pd.DataFrame, items: pd.DataFrame, series: pd.DataFrame
+) -> list[str]:
+    """Check each window's times, length and scale, and that moved ones come out again."""
+    panel = table.entry.panel
+    horizon, season, calendar = panel.horizon, panel.season, table.entry.calendar
+    groups = dict(list(items.groupby(ITEM, sort=True)))
+    for row in rows.itertuples():
+        window = groups[getattr(row, ITEM)]
+        values = window[TARGET].to_numpy(dtype=float)
+        named = f"window {getattr(row, ITEM)!r} of series {row.series_name!r}"
+        if len(values) != row.length + horizon:
+            return [
+                f"{named} has {len(values)} values, and {row.length} + {horizon} were made"
+            ]
+        last = row.cutoff + horizon
+        times = calendar[last + 1 - len(values) : last + 1]
+        if not np.array_equal(pd.DatetimeIndex(window[TIME]), times):
+            return [
+                f"{named} does not lie at the {len(values)} times up to {times[-1]}"
+            ]
+        scale = window_scale(values[:-horizon], season)
+        if not np.isclose(scale, row.scale, rtol=1e-6):
+            return [f"{named} has the scale {scale:.6g}, and {row.scale:.6g} was noted"]
+        if not _comes_again(row, values, series, panel):
+            return [
+                f"{named} is not what its move makes of the series up to {times[-1]}"
+            ]
+    return []
+
+
+def _comes_again(
+    row: object, values: np.ndarray, series: pd.DataFrame, panel: PanelEntry
+) -> bool:
+    """Whether a moved window is its source, cut behind its horizon and moved again."""
+    horizon, season = panel.horizon, panel.season
+    entry = series.iloc[row.series]  # type: ignore[attr-defined]
+    seen = int(row.cutoff - entry["start"] + 1)  # type: ignore[attr-defined]
+    # nothing behind the source's own horizon is there to be used
+    source = np.asarray(entry["values"], dtype=float)[: seen + horizon]
+    past, future = source[:seen], source[seen:]
+    move = WindowMove(
+        genes=np.asarray(row.genes),  # type: ignore[attr-defined]
+        noise_key=int(row.noise_key),  # type: ignore[attr-defined]
+    )
+    again = move_window(
+        past, future, move, season=season, scale=seasonal_scale(past, season)
+    )
+    both = np.concatenate(again)
+    size = np.abs(both).max()
+    return bool(np.abs(both - values).max() <= _TOLERANCE * max(size, 1.0))

@@ -2,7 +2,7 @@
 
 ``model`` what a report is made of · ``predictions`` predictions joined to the rows of the suite ·
 ``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each other ·
-``slices`` (with ``conditions``) and ``failures`` where F fails · ``slice_losses`` who mends them ·
+``slices`` (with ``conditions``) and ``failures`` where F fails, and who mends them ·
 ``charts`` what is to be seen · ``task`` one task of it · ``ranks``, ``overall``, ``matrix`` (tasks
 by candidates) and ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite
 and results to a ``SuiteReport`` · ``still`` (with ``inline``) a chart drawn · ``tables``,

@@ -397,7 +397,7 @@ def slice_chart(
     ----------
     key : str
     slice_losses : DataFrame
-        See :func:`amlb_ext.report.slice_losses.losses_on_slices`, the best candidate first.
+        See :func:`amlb_ext.report.slices.losses_on_slices`, the best candidate first.
     colours : mapping of str to ColourRole
     loss : str
         What is averaged.

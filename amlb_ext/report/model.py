@@ -187,7 +187,7 @@ class TaskReport:
     slices : DataFrame
         Where F fails, see :mod:`amlb_ext.report.slices`.
     slice_losses : DataFrame
-        F and each candidate inside each slice, see :mod:`amlb_ext.report.slice_losses`.
+        F and each candidate inside each slice, see :mod:`amlb_ext.report.slices`.
     charts : tuple of Chart
     notes : tuple of str
         What happened while the source was read, and in the folds.

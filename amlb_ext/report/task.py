@@ -27,7 +27,7 @@ from amlb_ext.report.predictions import (
     read_task_predictions,
     row_clusters,
 )
-from amlb_ext.report.slice_losses import losses_on_slices
+from amlb_ext.report.slices import losses_on_slices
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands

@@ -26,14 +26,13 @@ from amlb_ext.core.display import text_table
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.made_parts import MadeWindows
-from amlb_ext.forecasting.made_windows import COPIES, make_windows
+from amlb_ext.forecasting.made_windows import COPIES, WindowScreen, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.forecasting.window_judge import LABEL_SLACK, Teacher, WindowJudge
 from amlb_ext.forecasting.window_moves import SPREADS, WindowMove, count_decimals
-from amlb_ext.forecasting.window_screen import WindowScreen
 
 WAYS = ("moved as a whole", "white noise")
 

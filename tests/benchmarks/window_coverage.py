@@ -49,6 +49,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import DataError
+from amlb_ext.forecasting.bundled_series import simulate_series
 from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import (
@@ -62,7 +63,6 @@ from amlb_ext.forecasting.local_methods import exponential_smoothing, theta
 from amlb_ext.forecasting.origins import cut_windows, plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.forecasting.simulator import simulate_series
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.weights import Region
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION

@@ -3,7 +3,7 @@
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.forecasting.simulator import simulate_series
+from amlb_ext.forecasting.bundled_series import simulate_series
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from amlb_ext.estimate.osyn.bound import (
     osyn_estimate,
     osyn_iterative,
 )
-from amlb_ext.estimate.osyn.explore import sweep_settings
 from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.run import sweep_settings
 from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
 from amlb_ext.estimate.osyn.theorem import (
     OsynSettings,

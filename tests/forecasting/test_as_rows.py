@@ -7,8 +7,8 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.core.errors import DataError
 from amlb_ext.forecasting.as_rows import series_to_rows
+from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
-from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.suite import SuiteFiles
 
 pytestmark = pytest.mark.usefixtures("light_models")

@@ -8,6 +8,7 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.forecasting import Forecaster, Forecasts, compare_forecasts
+from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import (
     describe_heavy_windows,
@@ -19,7 +20,6 @@ from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.region import weigh_windows
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.stats.contrasts import ComparedRows
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}

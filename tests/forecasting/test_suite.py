@@ -12,12 +12,12 @@ import yaml
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import LEVELS, make_forecaster
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.forecasting.suite_report import report_forecasts
 from amlb_ext.forecasting.suite_verify import (

@@ -15,11 +15,11 @@ from small_suites import write_suite as write_tables
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file
+from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.simulator import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.suite_writer import SuitePart
 from amlb_ext.forecasting.suite_writer import write_suite as write_series
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks

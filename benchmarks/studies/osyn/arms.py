@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_selected
-from amlb_ext.estimate.osyn.explore import B_GRID, sweep_settings
+from amlb_ext.estimate.osyn.run import B_GRID, sweep_settings
 from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
 from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
