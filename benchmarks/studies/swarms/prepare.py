@@ -76,7 +76,7 @@ def deal_roles(
     --------
     >>> roles = deal_roles(np.arange(4000) % 2, 2, np.random.default_rng(0), 300)
     >>> [len(rows) for rows in roles]
-    [600, 1600, 1000, 800]
+    [599, 1601, 1000, 800]
     """
     n = len(y)
     order = rng.permutation(n)
