@@ -498,6 +498,14 @@ class SynthesizerConfig(Stage):
             return {"learn_from": "population", **settings}
         return settings
 
+    @model_validator(mode="after")
+    def _check_labels(self) -> SynthesizerConfig:
+        if self.labels == "literal" and self.learn_from != "population":
+            raise ValueError(
+                "labels literal is for rows of the population: add --learn-from population"
+            )
+        return self
+
     @model_serializer(mode="wrap")
     def _without_unused_search(
         self, write: SerializerFunctionWrapHandler

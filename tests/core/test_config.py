@@ -27,6 +27,13 @@ def test_parameters_of_a_preset_are_those_of_its_synthesizer():
     assert other.synthesizer.epochs == 100
 
 
+def test_labels_of_a_generator_are_those_of_population_rows():
+    with pytest.raises(ConfigError, match="add --learn-from population"):
+        build_config({"synthesizer": {"labels": "literal"}})
+    swarm = {"name": "swarm", "labels": "literal"}
+    assert build_config({"synthesizer": swarm}).synthesizer.learn_from == "population"
+
+
 def test_user_settings_win_over_the_preset():
     config = build_config({"preset": "literal"}, {"search": {"kappa": 0.25}})
     assert config.search.kappa == 0.25
