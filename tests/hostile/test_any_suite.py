@@ -495,6 +495,13 @@ def test_verify_sees_foreign_code_and_run_does_not_start_it(suite, kind, how, tm
     assert len(lines) == 1
     assert "--unverified" in lines[0]
     assert not (tmp_path / "r").exists()
+    if kind != "folder":  # which has its own user directory
+        status, lines = spoken(
+            ["install", str(suite), "--userdir", str(tmp_path / "u")]
+        )
+        assert status == 2
+        assert "--unverified" in lines[0]
+        assert not (tmp_path / "u").exists()
 
 
 def test_told_so_run_goes_on(suite, kind, tmp_path):
