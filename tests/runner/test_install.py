@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -28,11 +29,10 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.config_edit import (
     LISTS,
-    MARK,
-    insert_entries,
     list_entries,
+    our_entries,
     read_config,
-    strip_entries,
+    set_entries,
 )
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
@@ -138,30 +138,41 @@ def documents():
         yield "\ufeff" * bom + text.replace("\n", end)
 
 
-def test_entries_go_in_and_out_of_any_text() -> None:
+def test_entries_go_in_and_out_and_all_else_is_kept() -> None:
     refused = 0
     for text in documents():
-        before = read_config(text)
+        before = read_config_without_lists(text)
         try:
-            new, inline = insert_entries(text, ENTRIES)
+            new = set_entries(text, ENTRIES)
         except RunError:
             refused += 1
-            # a mapping where a list belongs, or text whose value a line end would change
-            assert ": {user}" in text or text.endswith("    text"), text
+            # a mapping where a list belongs, or a comment within a list on several lines
+            assert ": {user}" in text or "[ a,  # first" in text, text
             continue
-        after = read_config(new)
-        for key, entries in ENTRIES.items():
-            own = list_entries(before, key)
-            own = [LISTS[key].default] if own is None else own
-            assert sorted(list_entries(after, key)) == sorted([*entries, *own]), text
-            assert (list_entries(after, key)[0] == entries[0]) is (
-                LISTS[key].first or not own
-            )
-        kept = [line for line in new.splitlines() if not line.endswith(MARK)]
-        assert len(kept) == len(text.splitlines())  # lines are added, none is lost
-        back = strip_entries(new, inline, "/hardsynth_suites/")
-        assert back.rstrip("\r\n") == text.rstrip("\r\n")
+        assert our_entries(new) == ENTRIES
+        back = set_entries(new, {})
+        for key, listed in LISTS.items():
+            own = list_entries(read_config(text), key)
+            own = [listed.default] if own is None else own
+            wanted = [*ENTRIES[key], *own] if listed.first else [*own, *ENTRIES[key]]
+            assert list_entries(read_config(new), key) == wanted, text
+            assert list_entries(read_config(back), key) == own, text
+        for other in (new, back):
+            assert read_config_without_lists(other) == before
+            comments = re.findall(r"# \w+", text)
+            assert sorted(re.findall(r"# \w+", other)) == sorted(comments)
+            assert other.count("\r") in (0, other.count("\n"))
+            assert other.startswith("\ufeff") is text.startswith("\ufeff")
     assert refused < 40
+
+
+def read_config_without_lists(text):
+    config = read_config(text)
+    for section, name in LISTS:
+        contents = config.get(section) or {}
+        contents.pop(name, None)
+        config[section] = contents
+    return config
 
 
 @pytest.mark.parametrize(
@@ -178,7 +189,10 @@ def test_entries_go_in_and_out_of_any_text() -> None:
         ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
         ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
         ("benchmarks: {definition_dir: !x [a]}\n", "is not valid YAML"),
-        ("benchmarks:\n  definition_dir: ~\n", "to add are benchmarks.definition_dir"),
+        (
+            "benchmarks: {definition_dir: [a,  # why\n b]}\n",
+            "write by hand benchmarks.definition_dir: ['a', 'b', '{user}/hard",
+        ),
         ("a: 1\na: 2\n", "duplicate key"),
     ],
 )
@@ -206,7 +220,6 @@ EMPTY = [
     "",
     "# only a comment\n",
     "---\n",
-    "---\n# c\n...\n",
     "seed: 1",
     "\ufeff",
     "{}",
@@ -290,24 +303,19 @@ def test_dry_run_shows_and_changes_nothing(suite, user, capsys) -> None:
     assert tree(user) == before
 
 
+OURS = "'{user}/hardsynth_suites/hardsynth"
 EDITS = {
     "appended": lambda text: text + "archive: []  # later\n",
     "commented": lambda text: text.replace("# two", "# two, later"),
     "entry after ours": lambda text: text.replace(
-        f"hardsynth/benchmarks'{MARK}\n",
-        f"hardsynth/benchmarks'{MARK}\n        - /later\n",
+        f"{OURS}/benchmarks'\n", f"{OURS}/benchmarks'\n        - /later\n"
     ),
     "in the line of ours": lambda text: text.replace("# flow", "# later"),
     "below a key of ours": lambda text: text.replace(
-        f"constraints.yaml'{MARK}\nframe",
-        f"constraints.yaml'{MARK}\n      - /later\nframe",
+        "constraints.yaml'\nframe", "constraints.yaml'\n        - /later\nframe"
     ),
     "ours removed": lambda text: (
-        "\n".join(
-            line
-            for line in text.splitlines()
-            if "definition_dir" in line or MARK not in line
-        ).replace("'{user}/hardsynth_suites/hardsynth/frameworks.yaml', ", "")
+        re.sub(f" *- {OURS}.*\n", "", text).replace(f"{OURS}/frameworks.yaml', ", "")
         + "\n# later\n"
     ),
 }
@@ -327,22 +335,38 @@ def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
     assert "later" in text
     assert "hardsynth" not in text
     for key, listed in wanted.items():
-        own = [entry for entry in listed or () if "hardsynth" not in entry]
-        found = list_entries(read_config(text), key)
-        assert found == own or (found is None and own in ([LISTS[key].default], []))
+        own = [entry for entry in listed if "hardsynth" not in entry]
+        assert list_entries(read_config(text), key) == own
+    for kept in ("# mine, put together by hand\n---\n", "# a comment", '"{user}/bench'):
+        assert kept in text
     assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
 
 
-def test_edits_that_cannot_be_told_apart_are_left_to_the_user(suite, user) -> None:
+def test_an_edit_between_two_suites_stays(made, user, tmp_path) -> None:
+    one, two = (shutil.copytree(made, tmp_path / name) for name in "ab")
+    config = user / "config.yaml"
+    install(one, user, name="a")
+    config.write_text(config.read_text() + "archive: []  # later\n")
+    install(two, user, name="b")
+    uninstall(one, user)
+    uninstall(two, user)
+    assert "archive: [] # later\n" in config.read_text().replace("  #", " #")
+    assert "hardsynth" not in config.read_text()
+
+
+def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user) -> None:
     install(suite, user)
     config = user / "config.yaml"
-    config.write_text(
-        config.read_text().replace(f"/benchmarks'{MARK}", "/benchmarks'  # own")
-    )
+    edited = config.read_text().replace("th/benchmarks'", "th/benchmarks'  # own")
+    config.write_text(edited)
     before = tree(user)
-    with pytest.raises(RunError, match="remove them by hand in line 9"):
+    with pytest.raises(RunError, match=r"write by hand benchmarks\.definition_dir"):
         uninstall(suite, user)
     assert tree(user) == before
+    lines = edited.splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if "# own" not in line))
+    uninstall(suite, user)
+    assert "hardsynth" not in config.read_text()
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
@@ -484,7 +508,7 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
         install(tmp_path, user)
 
 
-@pytest.mark.parametrize("where", ["write_copies", "write_json", "write_config"])
+@pytest.mark.parametrize("where", ["write_copies", "write_config"])
 def test_killed_and_run_again(suite, user, where, monkeypatch) -> None:
     before = tree(user)
 
