@@ -17,7 +17,7 @@ from amlb_ext.amlb.configuration import OWN_USER_DIRECTORY
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.runner.install.config_edit import read_config, set_entries
-from amlb_ext.runner.install.copies import Copies, SuiteContent, make_copies
+from amlb_ext.runner.install.copies import SuiteContent, make_copies
 from amlb_ext.runner.install.names import check_names, list_overridden_constraints
 from amlb_ext.runner.install.userdir import (
     Home,
@@ -146,7 +146,8 @@ def install(
         action,
         record,
         home,
-        diff=_unified_diff(home, text, wanted),
+        text=text,
+        wanted=wanted,
         notes=notes,
         dry_run=dry_run,
     )
@@ -194,7 +195,8 @@ def uninstall(
         "uninstalled",
         record,
         home,
-        diff=_unified_diff(home, text, wanted),
+        text=text,
+        wanted=wanted,
         notes=notes,
         dry_run=dry_run,
     )
@@ -264,34 +266,30 @@ def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed 
     return None
 
 
-def _unified_diff(home: Home, text: str | None, wanted: str | None) -> str:
-    """Return the change of ``config.yaml``, without the line ends, which the diff would double."""
-    label = str(home.config)
-    lines = difflib.unified_diff(
-        (text or "").splitlines(),
-        (wanted or "").splitlines(),
-        fromfile=label,
-        tofile=label,
-        lineterm="",
-    )
-    return "\n".join(lines)
-
-
 def _make_change(
     action: Action,
     record: Installed,
     home: Home,
     *,
-    diff: str,
+    text: str | None,
+    wanted: str | None,
     notes: list[str],
     dry_run: bool,
 ) -> Change:
+    # Without the line ends, which the diff would double.
+    diff = difflib.unified_diff(
+        (text or "").splitlines(),
+        (wanted or "").splitlines(),
+        fromfile=str(home.config),
+        tofile=str(home.config),
+        lineterm="",
+    )
     return Change(
         action=action,
         name=record.name,
         suite=record.suite,
         userdir=str(home.root),
-        diff=diff,
+        diff="\n".join(diff),
         benchmarks=record.benchmarks,
         frameworks=record.frameworks,
         constraints=record.constraints,

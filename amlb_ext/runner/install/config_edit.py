@@ -25,6 +25,7 @@ Key = tuple[str, str]
 #: Begins every entry of ours and none of the user's. AMLB replaces {user}, so the entries stay
 #: valid where the user directory moves.
 OURS = f"{{user}}/{FOLDER}/"
+_OWN_FRAMEWORKS = "{root}/resources/frameworks.yaml"
 #: What comes before the content, which ruamel's round trip would drop.
 _HEAD = re.compile(r"\ufeff?(?:(?:[#%].*|[ \t]*)\n)*---[ \t]*(?:#.*)?\n|\ufeff?")
 
@@ -34,6 +35,8 @@ class Listed(NamedTuple):
 
     Attributes
     ----------
+    file : str
+        What of a suite the list names.
     default : str
         AMLB's own entry, which a user's list replaces.
     first : bool
@@ -41,15 +44,20 @@ class Listed(NamedTuple):
         but the last of a constraint or framework: so the user's own always wins.
     """
 
+    file: str
     default: str
     first: bool
 
 
 LISTS: dict[Key, Listed] = {
-    ("benchmarks", "definition_dir"): Listed(OWN_DEFINITIONS, first=False),
-    ("benchmarks", "constraints_file"): Listed(OWN_CONSTRAINTS, first=True),
+    ("benchmarks", "definition_dir"): Listed(
+        file="benchmarks", default=OWN_DEFINITIONS, first=False
+    ),
+    ("benchmarks", "constraints_file"): Listed(
+        file="constraints.yaml", default=OWN_CONSTRAINTS, first=True
+    ),
     ("frameworks", "definition_file"): Listed(
-        "{root}/resources/frameworks.yaml", first=True
+        file="frameworks.yaml", default=_OWN_FRAMEWORKS, first=True
     ),
 }
 

@@ -16,7 +16,13 @@ from pathlib import Path
 
 from amlb_ext.core.errors import HardsynthError, RunError
 from amlb_ext.core.files import sha256_file, write_file
-from amlb_ext.runner.install.config_edit import OURS, Key, our_entries, set_entries
+from amlb_ext.runner.install.config_edit import (
+    LISTS,
+    OURS,
+    Key,
+    our_entries,
+    set_entries,
+)
 from amlb_ext.runner.install.copies import FOLDER, Copies
 
 
@@ -88,18 +94,14 @@ def read_installed(home: Home) -> dict[str, Installed]:
 
 def wanted_entries(installed: Iterable[Installed]) -> dict[Key, list[str]]:
     """Return the entries of ``config.yaml`` that suites need."""
-    entries: dict[Key, list[str]] = {
-        ("benchmarks", "definition_dir"): [],
-        ("benchmarks", "constraints_file"): [],
-        ("frameworks", "definition_file"): [],
-    }
-    for record in sorted(installed, key=lambda record: record.name):
-        folder = OURS + record.name
-        entries["benchmarks", "definition_dir"].append(f"{folder}/benchmarks")
-        if record.constraints:
-            path = f"{folder}/constraints.yaml"
-            entries["benchmarks", "constraints_file"].append(path)
-        entries["frameworks", "definition_file"].append(f"{folder}/frameworks.yaml")
+    by_name = sorted(installed, key=lambda record: record.name)
+    entries: dict[Key, list[str]] = {}
+    for key, listed in LISTS.items():
+        # Not every suite has constraints.
+        is_listed = [
+            r for r in by_name if r.constraints or key[1] != "constraints_file"
+        ]
+        entries[key] = [f"{OURS}{record.name}/{listed.file}" for record in is_listed]
     return entries
 
 
