@@ -508,20 +508,38 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
         install(tmp_path, user)
 
 
-@pytest.mark.parametrize("where", ["write_copies", "write_config"])
-def test_killed_and_run_again(suite, user, where, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "unwritten",
+    [
+        "frameworks.yaml",
+        "installed.json",
+        "config.yaml.hardsynth-backup",
+        "config.yaml",
+    ],
+)
+def test_killed_between_two_writes_and_run_again(
+    suite, user, unwritten, monkeypatch
+) -> None:
     before = tree(user)
+    replace = os.replace
 
-    def killed(*arguments, **named):
-        raise KeyboardInterrupt
+    def killed(source, target):
+        if Path(target).name == unwritten:
+            raise KeyboardInterrupt
+        replace(source, target)
 
-    monkeypatch.setattr(change, where, killed)
+    monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
         install(suite, user)
     monkeypatch.undo()
     assert (user / "config.yaml").read_text() == CONFIG
     install(suite, user)
     assert "hardsynth_suites" in (user / "config.yaml").read_text()
+    monkeypatch.setattr(change, "remove_suite", lambda *_, **__: os.replace("", ""))
+    with pytest.raises(FileNotFoundError):
+        uninstall(suite, user)
+    monkeypatch.undo()
+    assert (user / "config.yaml").read_text() == CONFIG
     uninstall(suite, user)
     assert tree(user) == before
 

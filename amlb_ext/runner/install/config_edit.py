@@ -186,7 +186,7 @@ def set_entries(text: str, ours: Mapping[Key, Sequence[str]]) -> str:
         new = _round_trip(text, changed)
         # repr tells apart what == does not: true, 1 and 1.0
         is_kept = repr(read_config(new)) == repr(wanted)
-    except (YAMLError, RunError, ValueError, TypeError, AttributeError):
+    except Exception:  # whatever ruamel.yaml stumbles over: nothing is written
         is_kept = False
     if not is_kept or _count_comments(text) - _count_comments(new):
         lists = [f"{'.'.join(key)}: {entries}" for key, entries in changed.items()]
