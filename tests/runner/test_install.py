@@ -29,10 +29,10 @@ from amlb_ext.report.compare import is_control_framework
 from amlb_ext.runner.install import change, install, uninstall
 from amlb_ext.runner.install.config_edit import (
     LISTS,
-    insert_entries,
     list_entries,
+    our_entries,
     read_config,
-    strip_entries,
+    set_entries,
 )
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.run import run_benchmark
@@ -138,31 +138,41 @@ def documents():
         yield "\ufeff" * bom + text.replace("\n", end)
 
 
-def test_entries_go_in_and_out_of_any_text() -> None:
+def test_entries_go_in_and_out_and_all_else_is_kept() -> None:
     refused = 0
     for text in documents():
-        before = read_config(text)
+        before = read_config_without_lists(text)
         try:
-            new = insert_entries(text, ENTRIES)
+            new = set_entries(text, ENTRIES)
         except RunError:
             refused += 1
+            # a mapping where a list belongs, or a comment within a list on several lines
+            assert ": {user}" in text or "[ a,  # first" in text, text
             continue
-        after = read_config(new)
-        for key, entries in ENTRIES.items():
-            own = list_entries(before, key)
-            own = [LISTS[key].default] if own is None else own
-            assert sorted(list_entries(after, key)) == sorted([*entries, *own]), text
-            assert (list_entries(after, key)[0] == entries[0]) is (
-                LISTS[key].first or not own
-            )
-        assert re.findall(r"#.*\S", new) == re.findall(r"#.*\S", text)
-        back = read_config(strip_entries(new, "/hardsynth_suites/"))
-        for key in LISTS:
-            own = list_entries(before, key)
-            assert list_entries(back, key) == (
-                [LISTS[key].default] if own is None else own
-            )
+        assert our_entries(new) == ENTRIES
+        back = set_entries(new, {})
+        for key, listed in LISTS.items():
+            own = list_entries(read_config(text), key)
+            own = [listed.default] if own is None else own
+            wanted = [*ENTRIES[key], *own] if listed.first else [*own, *ENTRIES[key]]
+            assert list_entries(read_config(new), key) == wanted, text
+            assert list_entries(read_config(back), key) == own, text
+        for other in (new, back):
+            assert read_config_without_lists(other) == before
+            comments = re.findall(r"# \w+", text)
+            assert sorted(re.findall(r"# \w+", other)) == sorted(comments)
+            assert other.count("\r") in (0, other.count("\n"))
+            assert other.startswith("\ufeff") is text.startswith("\ufeff")
     assert refused < 40
+
+
+def read_config_without_lists(text):
+    config = read_config(text)
+    for section, name in LISTS:
+        contents = config.get(section) or {}
+        contents.pop(name, None)
+        config[section] = contents
+    return config
 
 
 @pytest.mark.parametrize(
@@ -177,7 +187,12 @@ def test_entries_go_in_and_out_of_any_text() -> None:
             "benchmarks.definition_dir is {'x': 1}",
         ),
         ("x: &l [a]\nbenchmarks: {definition_dir: *l}\n", "an anchor"),
+        ("b: &b {definition_dir: [q]}\nbenchmarks:\n  <<: *b\n  y: 1\n", "an anchor"),
         ("benchmarks: {definition_dir: !x [a]}\n", "is not valid YAML"),
+        (
+            "benchmarks: {definition_dir: [a,  # why\n b]}\n",
+            "write by hand benchmarks.definition_dir: ['a', 'b', '{user}/hard",
+        ),
         ("a: 1\na: 2\n", "duplicate key"),
     ],
 )
@@ -205,7 +220,6 @@ EMPTY = [
     "",
     "# only a comment\n",
     "---\n",
-    "---\n# c\n...\n",
     "seed: 1",
     "\ufeff",
     "{}",
@@ -289,21 +303,20 @@ def test_dry_run_shows_and_changes_nothing(suite, user, capsys) -> None:
     assert tree(user) == before
 
 
+OURS = "'{user}/hardsynth_suites/hardsynth"
 EDITS = {
     "appended": lambda text: text + "archive: []  # later\n",
     "commented": lambda text: text.replace("# two", "# two, later"),
     "entry after ours": lambda text: text.replace(
-        "hardsynth/benchmarks'\n", "hardsynth/benchmarks'\n        - /later\n"
+        f"{OURS}/benchmarks'\n", f"{OURS}/benchmarks'\n        - /later\n"
     ),
     "in the line of ours": lambda text: text.replace("# flow", "# later"),
     "below a key of ours": lambda text: text.replace(
         "constraints.yaml'\nframe", "constraints.yaml'\n        - /later\nframe"
     ),
     "ours removed": lambda text: (
-        "".join(
-            line for line in text.splitlines(True) if "hardsynth_suites" not in line
-        )
-        + "# later\n"
+        re.sub(f" *- {OURS}.*\n", "", text).replace(f"{OURS}/frameworks.yaml', ", "")
+        + "\n# later\n"
     ),
 }
 
@@ -322,10 +335,38 @@ def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
     assert "later" in text
     assert "hardsynth" not in text
     for key, listed in wanted.items():
-        own = [entry for entry in listed or () if "hardsynth" not in entry]
-        found = list_entries(read_config(text), key)
-        assert found == own or (found is None and own in ([LISTS[key].default], []))
+        own = [entry for entry in listed if "hardsynth" not in entry]
+        assert list_entries(read_config(text), key) == own
+    for kept in ("# mine, put together by hand\n---\n", "# a comment", '"{user}/bench'):
+        assert kept in text
     assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
+
+
+def test_an_edit_between_two_suites_stays(made, user, tmp_path) -> None:
+    one, two = (shutil.copytree(made, tmp_path / name) for name in "ab")
+    config = user / "config.yaml"
+    install(one, user, name="a")
+    config.write_text(config.read_text() + "archive: []  # later\n")
+    install(two, user, name="b")
+    uninstall(one, user)
+    uninstall(two, user)
+    assert "archive: [] # later\n" in config.read_text().replace("  #", " #")
+    assert "hardsynth" not in config.read_text()
+
+
+def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user) -> None:
+    install(suite, user)
+    config = user / "config.yaml"
+    edited = config.read_text().replace("th/benchmarks'", "th/benchmarks'  # own")
+    config.write_text(edited)
+    before = tree(user)
+    with pytest.raises(RunError, match=r"write by hand benchmarks\.definition_dir"):
+        uninstall(suite, user)
+    assert tree(user) == before
+    lines = edited.splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if "# own" not in line))
+    uninstall(suite, user)
+    assert "hardsynth" not in config.read_text()
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
@@ -467,20 +508,38 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
         install(tmp_path, user)
 
 
-@pytest.mark.parametrize("where", ["write_copies", "write_json", "write_config"])
-def test_killed_and_run_again(suite, user, where, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "unwritten",
+    [
+        "frameworks.yaml",
+        "installed.json",
+        "config.yaml.hardsynth-backup",
+        "config.yaml",
+    ],
+)
+def test_killed_between_two_writes_and_run_again(
+    suite, user, unwritten, monkeypatch
+) -> None:
     before = tree(user)
+    replace = os.replace
 
-    def killed(*arguments, **named):
-        raise KeyboardInterrupt
+    def killed(source, target):
+        if Path(target).name == unwritten:
+            raise KeyboardInterrupt
+        replace(source, target)
 
-    monkeypatch.setattr(change, where, killed)
+    monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
         install(suite, user)
     monkeypatch.undo()
     assert (user / "config.yaml").read_text() == CONFIG
     install(suite, user)
     assert "hardsynth_suites" in (user / "config.yaml").read_text()
+    monkeypatch.setattr(change, "remove_suite", lambda *_, **__: os.replace("", ""))
+    with pytest.raises(FileNotFoundError):
+        uninstall(suite, user)
+    monkeypatch.undo()
+    assert (user / "config.yaml").read_text() == CONFIG
     uninstall(suite, user)
     assert tree(user) == before
 

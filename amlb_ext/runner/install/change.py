@@ -1,8 +1,7 @@
 """Adds a suite to a user directory, and takes it back.
 
-The configuration is always made anew from the user's own text (the backup, or, when the user has
-edited since, the text less our entries) and the suites that are installed, so that suites may be
-taken back in any order.
+The entries of all installed suites are always set anew, in the backup of the user's file or, when
+the user has edited since, in the file as it stands. So suites may be taken back in any order.
 """
 
 from __future__ import annotations
@@ -14,32 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from amlb_ext.amlb.configuration import OWN_USER_DIRECTORY
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.runner.install.config_edit import insert_entries, read_config
-from amlb_ext.runner.install.copies import Copies, SuiteContent, make_copies
-from amlb_ext.runner.install.state import (
+from amlb_ext.runner.install.config_edit import read_config, set_entries
+from amlb_ext.runner.install.copies import SuiteContent, make_copies
+from amlb_ext.runner.install.names import check_names, list_overridden_constraints
+from amlb_ext.runner.install.userdir import (
     Home,
     Installed,
-    State,
-    added_entries,
-    check_names,
+    base_text,
     check_writable,
     is_intact,
-    list_overridden_constraints,
+    read_config_text,
     read_installed,
-    read_state,
-    read_texts,
     remove_suite,
+    wanted_entries,
     write_config,
     write_copies,
-    write_json,
 )
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import manifest_file
 
-#: AMLB's own, used where ``runbenchmark.py`` gets no ``-u``.
-DEFAULT_USERDIR = "~/.config/automlbenchmark"
 Action = Literal["installed", "updated", "unchanged", "uninstalled"]
 
 
@@ -106,45 +101,53 @@ def install(
     new = make_copies(suite, name)
     installed = read_installed(home)
     earlier = installed.get(new.name)
-    record = _make_record(directory, suite, new)
+    others = [other for other in installed.values() if other.name != new.name]
+    made = not home.root.exists() or any(other.made for other in installed.values())
+    record = Installed(
+        name=new.name,
+        suite=str(directory.expanduser().absolute()),
+        manifest=sha256_file(suite.manifest),
+        benchmarks=list(new.benchmarks),
+        frameworks=list(new.frameworks),
+        constraints=list(new.constraints),
+        files={
+            path: hashlib.sha256(content).hexdigest()
+            for path, content in new.files.items()
+        },
+        made=made,
+    )
     notes = _check_earlier(record, installed, home)
 
     # Names that another suite or the user has already.
-    own, text = read_texts(home)
-    config = read_config(own)
-    others = [other for other in installed.values() if other.name != new.name]
+    text = read_config_text(home.config)
+    config = read_config(text or "")
     check_names(home, config, new, others)
     for constraint in list_overridden_constraints(home, config, new):
         notes.append(
             f"the constraint {constraint} is your own and stays; the suite's is not used"
         )
-
-    # The configuration with this suite beside the others.
-    state = read_state(home)
-    remaining = {**installed, new.name: record}
-    names = _installation_order(state, remaining)
-    wanted = insert_entries(own, _entries_of_suites(names, remaining))
     notes.append(
         f"the suite's seed {suite.seed} is not set in your configuration: add "
         f"-Xseed={suite.seed} to runbenchmark.py for the runs that -u {directory} gives"
     )
+
+    # The configuration with this suite beside the others.
+    entries = wanted_entries([*others, record])
+    wanted = set_entries(base_text(home, text) or "", entries)
     is_same = earlier == record and is_intact(home, record) and text == wanted
+    if not is_same and not dry_run:
+        check_writable(home)
+        write_copies(home, new, record)
+        write_config(home, text, wanted)
     action: Action = "installed"
     if earlier is not None:
         action = "unchanged" if is_same else "updated"
-    if not is_same and not dry_run:
-        check_writable(home)
-        made = state.made or not home.root.exists()
-        write_copies(home, new, earlier)
-        # The record is written after the copies that it promises.
-        write_json(home.record(new.name), record)
-        new_state = State(suites=names, made=made)
-        write_config(home, own=own, text=text, wanted=wanted, state=new_state)
     return _make_change(
         action,
         record,
         home,
-        diff=_unified_diff(home, text, wanted),
+        text=text,
+        wanted=wanted,
         notes=notes,
         dry_run=dry_run,
     )
@@ -177,50 +180,30 @@ def uninstall(
             f"installed there: {', '.join(suites) or 'none'}; "
             "another user directory: --userdir DIR",
         )
-    own, text = read_texts(home)
-    state = read_state(home)
-    remaining = {
-        name: entry for name, entry in installed.items() if name != record.name
-    }
-    names = _installation_order(state, remaining)
-    # After the last suite the file is the user's own, byte for byte.
-    wanted = own
-    if names:
-        wanted = insert_entries(own, _entries_of_suites(names, remaining))
+    remaining = [other for other in installed.values() if other.name != record.name]
+    text = read_config_text(home.config)
+    # After the last suite the file is the user's own, byte for byte unless it was edited.
+    wanted = base_text(home, text)
+    if wanted is not None or remaining:
+        wanted = set_entries(wanted or "", wanted_entries(remaining))
     notes: list[str] = []
     if not dry_run:
         check_writable(home)
-        new_state = State(suites=names, made=state.made)
-        write_config(home, own=own, text=text, wanted=wanted, state=new_state)
-        notes = remove_suite(home, record, is_last=not names)
+        write_config(home, text, wanted)
+        notes = remove_suite(home, record, is_last=not remaining)
     return _make_change(
         "uninstalled",
         record,
         home,
-        diff=_unified_diff(home, text, wanted),
+        text=text,
+        wanted=wanted,
         notes=notes,
         dry_run=dry_run,
     )
 
 
-def _make_record(directory: Path, suite: SuiteContent, new: Copies) -> Installed:
-    """Return the record of a suite as it is installed now."""
-    digests = {}
-    for path, content in new.files.items():
-        digests[path] = hashlib.sha256(content).hexdigest()
-    return Installed(
-        name=new.name,
-        suite=str(directory.expanduser().absolute()),
-        manifest=sha256_file(suite.manifest),
-        benchmarks=list(new.benchmarks),
-        frameworks=list(new.frameworks),
-        constraints=list(new.constraints),
-        files=digests,
-    )
-
-
 def _user_home(userdir: Path | None) -> Home:
-    return Home((userdir or Path(DEFAULT_USERDIR)).expanduser().absolute())
+    return Home((userdir or Path(OWN_USER_DIRECTORY)).expanduser().absolute())
 
 
 def _check_home(home: Home, suite: SuiteContent) -> None:
@@ -283,49 +266,30 @@ def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed 
     return None
 
 
-def _installation_order(state: State, installed: dict[str, Installed]) -> list[str]:
-    """Return the names of installed suites in the order in which they were installed."""
-    ordered = [name for name in state.suites if name in installed]
-    new = [name for name in installed if name not in ordered]
-    return ordered + new
-
-
-def _entries_of_suites(
-    names: list[str], installed: dict[str, Installed]
-) -> dict[tuple[str, str], list[str]]:
-    """Return the entries of ``config.yaml`` that these suites need."""
-    with_constraints = {name: bool(installed[name].constraints) for name in names}
-    return added_entries(names, with_constraints)
-
-
-def _unified_diff(home: Home, text: str | None, wanted: str) -> str:
-    """Return the change of ``config.yaml``, without the line ends, which the diff would double."""
-    label = str(home.config)
-    lines = difflib.unified_diff(
-        (text or "").splitlines(),
-        wanted.splitlines(),
-        fromfile=label,
-        tofile=label,
-        lineterm="",
-    )
-    return "\n".join(lines)
-
-
 def _make_change(
     action: Action,
     record: Installed,
     home: Home,
     *,
-    diff: str,
+    text: str | None,
+    wanted: str | None,
     notes: list[str],
     dry_run: bool,
 ) -> Change:
+    # Without the line ends, which the diff would double.
+    diff = difflib.unified_diff(
+        (text or "").splitlines(),
+        (wanted or "").splitlines(),
+        fromfile=str(home.config),
+        tofile=str(home.config),
+        lineterm="",
+    )
     return Change(
         action=action,
         name=record.name,
         suite=record.suite,
         userdir=str(home.root),
-        diff=diff,
+        diff="\n".join(diff),
         benchmarks=record.benchmarks,
         frameworks=record.frameworks,
         constraints=record.constraints,

@@ -1,37 +1,42 @@
-"""Entries added to a user's ``config.yaml`` and taken back, by ruamel's round trip.
+"""Our entries in a user's ``config.yaml``, added and taken back by ruamel's round trip.
 
-Comments, order and quotes stay; blanks within a line may not. What is written is read back as AMLB
-will read it, and any other difference than the wanted one refuses the change. The bytes that the
-user had stand in a backup.
+The round trip keeps values, comments, order and quotes; indentation and empty values may get
+another look. The result is read back as AMLB reads it, and refused if it says anything else.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
+from amlb_ext.amlb.configuration import OWN_CONSTRAINTS, OWN_DEFINITIONS
 from amlb_ext.core.errors import RunError
+from amlb_ext.runner.install.copies import FOLDER
 
 #: Section and name of a list in ``config.yaml``.
 Key = tuple[str, str]
-#: What ruamel does not keep: comments and blank lines before the line that begins the document.
-_HEAD = re.compile(r"(?:[ \t]*(?:[#%].*)?\n)*---[ \t]*(?:#.*)?(?:\n|$)")
+#: Begins every entry of ours and none of the user's. AMLB replaces {user}, so the entries stay
+#: valid where the user directory moves.
+OURS = f"{{user}}/{FOLDER}/"
+_OWN_FRAMEWORKS = "{root}/resources/frameworks.yaml"
+#: What comes before the content, which ruamel's round trip would drop.
+_HEAD = re.compile(r"\ufeff?(?:(?:[#%].*|[ \t]*)\n)*---[ \t]*(?:#.*)?\n|\ufeff?")
 
-_COMMENT = re.compile(r"#.*\S")
 
-
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """A list of AMLB's configuration that a suite adds to.
 
     Attributes
     ----------
+    file : str
+        What of a suite the list names.
     default : str
         AMLB's own entry, which a user's list replaces.
     first : bool
@@ -39,19 +44,20 @@ class Listed:
         but the last of a constraint or framework: so the user's own always wins.
     """
 
+    file: str
     default: str
     first: bool
 
 
 LISTS: dict[Key, Listed] = {
     ("benchmarks", "definition_dir"): Listed(
-        "{root}/resources/benchmarks", first=False
+        file="benchmarks", default=OWN_DEFINITIONS, first=False
     ),
     ("benchmarks", "constraints_file"): Listed(
-        "{root}/resources/constraints.yaml", first=True
+        file="constraints.yaml", default=OWN_CONSTRAINTS, first=True
     ),
     ("frameworks", "definition_file"): Listed(
-        "{root}/resources/frameworks.yaml", first=True
+        file="frameworks.yaml", default=_OWN_FRAMEWORKS, first=True
     ),
 }
 
@@ -83,13 +89,9 @@ def read_config(text: str) -> dict[str, Any]:
 
 def _problem_text(error: Exception) -> str:
     """Return where and what: ruamel's syntax errors know both, others have only a message."""
-    problem = getattr(error, "problem", None)
-    if not problem:
-        problem = str(error).splitlines()[0]
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return str(problem)
-    return f"line {mark.line + 1}: {problem}"
+    return problem if mark is None else f"line {mark.line + 1}: {problem}"
 
 
 def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
@@ -118,10 +120,7 @@ def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
     if value is None:
         return None
     entries = [value] if isinstance(value, str) else value
-    is_list_of_texts = isinstance(entries, list) and all(
-        isinstance(entry, str) for entry in entries
-    )
-    if not is_list_of_texts:
+    if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
         raise RunError(
             f"config.yaml: {section_name}.{list_name} is {value!r}",
             "write a list of paths",
@@ -129,139 +128,133 @@ def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
     return list(entries)
 
 
-# Adding entries.
+def our_entries(text: str) -> dict[Key, list[str]]:
+    """Return the entries of ours that a configuration holds."""
+    config = read_config(text)
+    found = {}
+    for key in LISTS:
+        entries = list_entries(config, key) or []
+        found[key] = [entry for entry in entries if entry.startswith(OURS)]
+    return found
 
 
-def insert_entries(text: str, added: Mapping[Key, Sequence[str]]) -> str:
-    """Return a configuration with entries of ours in its lists.
+def set_entries(text: str, ours: Mapping[Key, Sequence[str]]) -> str:
+    """Make our entries of a configuration the given ones.
+
+    A list that the file lacks begins with AMLB's default entry, which stays when ours go: to AMLB
+    it says the same as no list.
 
     Parameters
     ----------
     text : str
-    added : mapping
-        Entries by list. A list that the user does not have gets AMLB's default entry as well,
-        which it would replace otherwise.
+        The file as it stands.
+    ours : mapping of Key to sequence of str
+        All entries of ours that the file shall hold; no other is kept.
 
     Raises
     ------
     RunError
-        The text is no configuration, or anything but the lists would change.
+        The file cannot be read, or not be written again without another change.
 
     Examples
     --------
-    >>> print(insert_entries("seed: 1", {("benchmarks", "definition_dir"): ["mine"]}), end="")
-    seed: 1
-    benchmarks:
-      definition_dir:
-        - '{root}/resources/benchmarks'
-        - mine
+    >>> new = set_entries(
+    ...     "frameworks:\\n  definition_file: ['{user}/f.yaml']  # mine\\n",
+    ...     {("frameworks", "definition_file"): ["{user}/hardsynth_suites/a/frameworks.yaml"]},
+    ... )
+    >>> print(new, end="")
+    frameworks:
+      definition_file: ['{user}/hardsynth_suites/a/frameworks.yaml', '{user}/f.yaml'] # mine
     """
-
-    def insert(config: Any) -> None:
-        for key, entries in added.items():
-            if not entries:
-                continue
-            section, name = key
-            own = list_entries(config, key)
-            if config.get(section) is None:
-                config[section] = {}
-            lists = config[section]
-            if not isinstance(lists.get(name), list):
-                lists[name] = [LISTS[key].default] if own is None else own
-            at = 0 if LISTS[key].first else len(lists[name])
-            for offset, entry in enumerate(entries):
-                lists[name].insert(at + offset, entry)
-
-    return _edit(text, insert)
-
-
-def strip_entries(text: str, ours: str) -> str:
-    """Return a configuration without our entries, which hold the text ``ours``.
-
-    A list that was made for them stays, with AMLB's default entry: it says what its absence says,
-    and comments of the user may stand in it.
-
-    Raises
-    ------
-    RunError
-        As :func:`insert_entries`.
-    """
-
-    def strip(config: Any) -> None:
-        for key in LISTS:
-            section, name = key
-            entries = list_entries(config, key) or []
-            for entry in [entry for entry in entries if ours in entry]:
-                config[section][name].remove(entry)
-
-    return _edit(text, strip) if ours in text else text
-
-
-def _edit(text: str, change: Callable[[Any], None]) -> str:
-    """Return a text whose configuration is changed, in its own style."""
-    wanted = _without_aliases(read_config(text))
-    change(wanted)
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    plain = text.removeprefix(mark).replace("\r\n", "\n")
-    head = _HEAD.match(plain)
-    body = plain[head.end() :] if head else plain
-    try:
-        changed = (head[0] if head else "") + _round_trip(body, change)
-        keeps_comments = _COMMENT.findall(changed) == _COMMENT.findall(plain)
-        is_as_wanted = keeps_comments and read_config(changed) == wanted
-    # ruamel raises all of these on what it cannot carry
-    except (YAMLError, RunError, ValueError, AttributeError, TypeError, KeyError):
-        is_as_wanted = False
-    if not is_as_wanted:
-        raise RunError(
-            "config.yaml would change in more than its lists of benchmarks, constraints and "
-            "frameworks: there is an anchor, a merged key, a tag, a comment within brackets or a "
-            "text that ends with blanks",
-            "write those lists out, or use the suite with -u",
-        )
-    return mark + changed.replace("\n", line_end)
-
-
-def _without_aliases(value: Any) -> Any:
-    """Return a copy in which what an anchor shares stands twice."""
-    if isinstance(value, dict):
-        return {key: _without_aliases(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_aliases(inner) for inner in value]
-    return value
-
-
-def _indents(text: str) -> tuple[int, int]:
-    """Return how far keys of a text are indented, and the dashes of lists below their key."""
-    mapping, offset, above = 0, -1, 0
-    for line in text.splitlines():
-        words = line.lstrip(" ")
-        if not words or words.startswith("#"):
+    wanted = read_config(text)
+    present_ours = our_entries(text)
+    changed: dict[Key, list[str]] = {}
+    for key, listed in LISTS.items():
+        entries = list(ours.get(key, ()))
+        if entries == present_ours[key]:
             continue
-        depth = len(line) - len(words)
-        if not words.startswith("- "):
-            mapping = mapping or depth
-            above = depth
-        elif offset < 0:
-            offset = max(depth - above, 0)
-    return mapping or 2, offset if offset >= 0 else 2
+        present = list_entries(wanted, key)
+        users = [listed.default] if present is None else present
+        users = [entry for entry in users if not entry.startswith(OURS)]
+        changed[key] = [*entries, *users] if listed.first else [*users, *entries]
+        # A new section, as an anchor may have put the old one in other places, too.
+        section, name = key
+        wanted[section] = {**(wanted.get(section) or {}), name: changed[key]}
+    if not changed:
+        return text
+    try:
+        new = _round_trip(text, changed)
+        # repr tells apart what == does not: true, 1 and 1.0
+        is_kept = repr(read_config(new)) == repr(wanted)
+    except Exception:  # whatever ruamel.yaml stumbles over: nothing is written
+        is_kept = False
+    if not is_kept or _count_comments(text) - _count_comments(new):
+        lists = [f"{'.'.join(key)}: {entries}" for key, entries in changed.items()]
+        raise RunError(
+            "config.yaml cannot be changed without losing other values or comments: an anchor, "
+            "a tag or an unusual form stands there",
+            f"write by hand {'; '.join(lists)}; then run the same command again",
+        )
+    return new
 
 
-def _round_trip(text: str, change: Callable[[Any], None]) -> str:
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1 << 20  # a long line stays one
-    mapping, offset = _indents(text)
-    yaml.indent(mapping=mapping, sequence=offset + 2, offset=offset)
-    text = re.sub(r"(?m)^\.\.\.[ \t]*$\n?", "", text)  # the end of the document
-    config = yaml.load(text)
-    comments = ""
-    if config is None:  # ruamel keeps no comment of an empty document
-        comments = text + ("\n" if text and not text.endswith("\n") else "")
-        config = {}
-    change(config)
-    written = io.StringIO()
-    if config:
-        yaml.dump(config, written)
-    return comments + written.getvalue()
+def _count_comments(text: str) -> Counter[str]:
+    return Counter(re.findall(r"(?:^|(?<=\s))#[^\r\n]*", text, re.MULTILINE))
+
+
+def _round_trip(text: str, lists: Mapping[Key, list[str]]) -> str:
+    """Return the text with other lists."""
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n")
+    head = _HEAD.match(text)
+    assert head is not None  # an empty one matches anywhere
+    kept, body = head[0], text[head.end() :]
+    writer = YAML()
+    writer.preserve_quotes = True
+    writer.width = 1 << 20
+    document = writer.load(body)
+    if document is None:
+        # The round trip keeps no comments of an empty document.
+        kept, document = text, CommentedMap()
+        if not kept.endswith(("\n", "\ufeff")):
+            kept += "\n" * bool(kept)
+    _follow_indent(writer, document)
+    for (section, name), entries in lists.items():
+        if document.get(section) is None:
+            document[section] = CommentedMap()
+        node = document[section].get(name)
+        if isinstance(node, CommentedSeq):
+            _fit_list(node, entries)
+        else:
+            document[section][name] = entries
+    out = io.StringIO()
+    writer.dump(document, out)
+    return (kept + out.getvalue()).replace("\n", line_end)
+
+
+def _fit_list(node: CommentedSeq, entries: Sequence[str]) -> None:
+    """Remove and insert single items, so that the others keep their comments and quotes."""
+    for index in reversed(range(len(node))):
+        if node[index] not in entries:
+            del node[index]
+    for index, entry in enumerate(entries):
+        if index == len(node) or node[index] != entry:
+            node.insert(index, entry)
+    del node[len(entries) :]
+
+
+def _follow_indent(writer: YAML, document: CommentedMap) -> None:
+    """Let the writer indent as the first section does, and the first list in it; else in twos."""
+    indent, offset = 2, 2
+    blocks = [
+        section
+        for section in document.values()
+        if isinstance(section, CommentedMap) and section and not section.fa.flow_style()
+    ]
+    if blocks:
+        indent = blocks[0].lc.col
+        for node in blocks[0].values():
+            if isinstance(node, CommentedSeq) and node and not node.fa.flow_style():
+                offset = node.lc.col - indent
+                break
+    writer.indent(mapping=indent, sequence=offset + 2, offset=offset)
