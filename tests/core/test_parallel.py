@@ -4,7 +4,7 @@ import pytest
 
 from amlb_ext.core import files
 from amlb_ext.core.errors import HardsynthError, SuiteError
-from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.parallel import Execution, Unit, run_jobs, run_units
 from amlb_ext.core.rng import random_stream
 
 
@@ -69,6 +69,13 @@ def test_a_dead_worker_is_one_clear_error():
 
 def process_id(_):
     return os.getpid()
+
+
+def test_an_outcome_names_the_process_that_computed_it():
+    unit = Unit("id", "", process_id, (0,))
+    (outcome,) = run_units([unit], Execution(workers=2))
+    assert outcome.where.endswith(f"process {outcome.result}")
+    assert outcome.result != os.getpid()
 
 
 def test_pools_hand_on_their_idle_processes():

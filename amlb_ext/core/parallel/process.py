@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ class Returned:
         Wall time.
     peak : int
         Largest memory of the process in bytes.
+    process : int
+        Id of the process that called it; 0 where none answered.
     """
 
     result: Any = None
@@ -73,6 +75,7 @@ class Returned:
     trace: str = ""
     seconds: float = 0.0
     peak: int = 0
+    process: int = 0
 
 
 def call_here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Returned:
@@ -83,9 +86,11 @@ def call_here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Retur
     try:
         with threadpool_limits(1):
             result = function(*arguments)
-        return Returned(result, seconds=time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Returned(result, seconds=seconds, process=os.getpid())
     except Exception as error:
-        return Returned(error=error, trace=traceback.format_exc())
+        trace = traceback.format_exc()
+        return Returned(error=error, trace=trace, process=os.getpid())
     finally:
         # what a unit freed is in pieces, and the next unit may need it in one
         release_memory()
@@ -156,9 +161,7 @@ class WorkerProcess:
         except BaseException:
             self.close()
             raise
-        return Returned(
-            returned.result, returned.error, returned.trace, seconds=seconds, peak=peak
-        )
+        return replace(returned, seconds=seconds, peak=peak)
 
     def close(self) -> None:
         """End the process, even in the middle of a unit."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -146,7 +145,7 @@ def run_unit(
                 outcome,
                 lost=reason or outcome.lost,
                 attempts=tuple(attempts),
-                where=f"{socket.gethostname()}, process {os.getpid()}",
+                where=f"{socket.gethostname()}, process {returned.process}",
                 log=read_end(log) + outcome.log,
             )
 
