@@ -23,7 +23,7 @@ treatment effects*, J. Amer. Statist. Assoc. 120, for the curve.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,10 +50,13 @@ class Foresight:
     fold : ndarray of shape (n,), int
     score : ndarray of shape (n,)
         The change that other rows foretell, in the unit of the loss.
+    models : tuple of ExtraTreesRegressor
+        What scored the rows of each fold.
     """
 
     fold: np.ndarray
     score: np.ndarray
+    models: tuple[ExtraTreesRegressor, ...] = field(repr=False)
 
     @property
     def rank(self) -> np.ndarray:
@@ -90,12 +93,21 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
     for number in range(PASSES):
         fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
         score = np.zeros(len(contrast))
+        models = []
         for left_out in range(FOLDS):
             held = fold == left_out
             trees = make_trees(derive_int_seed(seed, "swap", "trees", number))
-            score[held] = trees.fit(Z[~held], contrast.d[~held]).predict(Z[held])
-        passes.append(Foresight(fold=fold, score=score))
+            trees.fit(Z[~held], contrast.d[~held])
+            score[held] = trees.predict(Z[held])
+            models.append(trees)
+        passes.append(Foresight(fold=fold, score=score, models=tuple(models)))
     return passes
+
+
+def foreseen_change(passes: Sequence[Foresight], Z: np.ndarray) -> np.ndarray:
+    """Return the change that all models of all passes foretell for new rows, their mean, ``(k,)``."""
+    models = [model for foresight in passes for model in foresight.models]
+    return np.asarray(np.mean([model.predict(Z) for model in models], axis=0))
 
 
 def group_change(

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.labels import Labels
@@ -30,7 +29,7 @@ from amlb_ext.swap.contrast import Change, standard_error
 from amlb_ext.swap.foresee import (
     Foresight,
     TableCoder,
-    make_trees,
+    foreseen_change,
     mean_of_passes,
     predictions_as_columns,
 )
@@ -206,37 +205,23 @@ class _Mixture(BaseEstimator):
         self.weight_bad = weight_bad
 
     def learn(
-        self,
-        table: pd.DataFrame,
-        d: np.ndarray,
-        *,
-        f: np.ndarray,
-        g: np.ndarray,
-        labels: Labels,
-        seed: int,
+        self, table: pd.DataFrame, passes: Sequence[Foresight], labels: Labels
     ) -> _Mixture:
-        """Learn where G loses, from labelled rows that neither model has seen.
+        """Keep what foresees where G loses.
 
         Parameters
         ----------
         table : DataFrame of n rows
-        d : ndarray of shape (n,)
-            Loss of G minus loss of F.
-        f, g : ndarray of shape (n,) or (n, C)
+            Labelled rows that neither model has seen, with the columns that were foreseen from.
+        passes : sequence of Foresight
         labels : Labels
             Empty for a regression.
-        seed : int
         """
         self.labels_ = labels
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array([str(name) for name in table.columns])
         self.coder_ = TableCoder().fit(table)
-        self.trees_ = None
-        if self.weight_bad != self.weight:
-            Z = np.column_stack(
-                [self.coder_.transform(table), predictions_as_columns(f, g)]
-            )
-            self.trees_ = make_trees(derive_int_seed(seed, "swap", "mixture")).fit(Z, d)
+        self.passes_ = list(passes) if self.weight_bad != self.weight else []
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -248,10 +233,10 @@ class _Mixture(BaseEstimator):
         f = ModelAdapter(self.F, "F").answer(table, self.labels_).f
         g = ModelAdapter(self.G, "G").answer(table, self.labels_).f
         weight = np.full(len(f), self.weight)
-        if self.trees_ is not None:
+        if self.passes_:
             columns = self.coder_.transform(table.frame)
             Z = np.column_stack([columns, predictions_as_columns(f, g)])
-            weight[self.trees_.predict(Z) >= 0] = self.weight_bad
+            weight[foreseen_change(self.passes_, Z) >= 0] = self.weight_bad
         if f.ndim > 1:
             weight = weight[:, None]
         return np.asarray(weight * g + (1 - weight) * f)

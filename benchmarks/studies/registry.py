@@ -8,6 +8,7 @@ from benchmarks.studies.engine import Study
 from benchmarks.studies.fidelity import study as fidelity
 from benchmarks.studies.osyn import tables as osyn_tables
 from benchmarks.studies.paper import certificates, tables
+from benchmarks.studies.swap import study as swap
 from benchmarks.studies.swarms import tables as swarm_tables
 
 _MODULES = (
@@ -18,6 +19,7 @@ _MODULES = (
     fidelity,
     coverage,
     sampling,
+    swap,
 )
 STUDIES: dict[str, Study] = {
     study.name: study for module in _MODULES for study in module.STUDIES
