@@ -503,7 +503,8 @@ def _read_costs(given: Any, labels: Sequence[Any]) -> np.ndarray:
             costs = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
             raise ConfigError(
-                "the cost matrix holds what is no number", "give one number for each pair"
+                "the cost matrix holds what is no number",
+                "give one number for each pair",
             ) from None
         if costs.shape != (n, n):
             raise ConfigError(

@@ -138,7 +138,9 @@ class AucContrast(Contrast):
         )
         d = np.empty(len(is_positive))
         for own, other in (self.sides, self.sides[::-1]):
-            d[own] = self._misranked_more(own, other, np.full(len(other), 1 / len(other)))
+            d[own] = self._misranked_more(
+                own, other, np.full(len(other), 1 / len(other))
+            )
         super().__init__(d, clusters)
 
     def _misranked_more(

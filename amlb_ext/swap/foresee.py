@@ -105,7 +105,7 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
 
 
 def foreseen_change(passes: Sequence[Foresight], Z: np.ndarray) -> np.ndarray:
-    """Return the change that all models of all passes foretell for new rows, their mean, ``(k,)``."""
+    """Return the mean change that the models of all passes foretell for k new rows, ``(k,)``."""
     models = [model for foresight in passes for model in foresight.models]
     return np.asarray(np.mean([model.predict(Z) for model in models], axis=0))
 

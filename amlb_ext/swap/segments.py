@@ -201,9 +201,10 @@ def _intervals(name: str, given: Any, column: pd.Series) -> list[Segment]:
             f"segment {name!r} needs a column of numbers and the edges of intervals",
             f"give {{{name!r}: [25, 40]}}, or a condition",
         ) from None
-    if not len(edges) or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+    if len(edges) == 0 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         raise ConfigError(
-            f"the edges of {name!r} are {list(given)}", "give numbers in ascending order"
+            f"the edges of {name!r} are {list(given)}",
+            "give numbers in ascending order",
         )
     texts = [f"{edge:g}" for edge in edges]
     segments = [Segment(name=f"{name} < {texts[0]}", inside=numbers < edges[0])]
@@ -324,7 +325,7 @@ def judge_segments(
             clusters = contrast.clusters
             se = _mixed_error(change.se, n_inside, contrast)
             quantile = float(student.ppf(1 - tail / 2, change.df))
-            record = {
+            record: dict[str, Any] = {
                 "segment": segment.name,
                 "model": model,
                 "rows": n_inside,

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from amlb_ext.core.display import format_number
 from amlb_ext.core.rng import random_stream
 from amlb_ext.swap.contrast import Change, Contrast
 from amlb_ext.swap.foresee import draw_folds, mean_of_passes
@@ -107,9 +106,7 @@ def list_conditions(table: pd.DataFrame) -> Conditions:
     return Conditions(texts=texts, met=matrix.astype("f4"))
 
 
-def _of_column(
-    name: str, column: pd.Series, most: int
-) -> list[tuple[str, np.ndarray]]:
+def _of_column(name: str, column: pd.Series, most: int) -> list[tuple[str, np.ndarray]]:
     """Return the conditions on one column."""
     missing = column.isna().to_numpy()
     found = [(f"{name} is missing", missing)] if missing.any() else []
@@ -118,7 +115,7 @@ def _of_column(
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
         shares = np.linspace(0, 1, min(CUTS, most // 2) + 2)[1:-1]
         for cut in np.unique(np.nanquantile(numbers, shares)):
-            text = format_number(float(cut), digits=4)
+            text = f"{cut:.4g}"
             found.append((f"{name} <= {text}", numbers <= cut))
             found.append((f"{name} > {text}", numbers > cut))
         return found
@@ -133,7 +130,9 @@ def _of_column(
     return found
 
 
-def find_words(contrast: Contrast, harm: Harm, conditions: Conditions, seed: int) -> Words | None:
+def find_words(
+    contrast: Contrast, harm: Harm, conditions: Conditions, seed: int
+) -> Words | None:
     """Return where G is foreseen to lose, in words; None where no column tells rows apart.
 
     Searched on the foreseen changes, which have less noise than d itself.
@@ -197,7 +196,8 @@ def bound_harm(
     """
     judged = harm.judged
     foreseen = max(
-        judged.value + FORESIGHT_ERRORS * judged.se, harm.groups["all rows"].upper(level)
+        judged.value + FORESIGHT_ERRORS * judged.se,
+        harm.groups["all rows"].upper(level),
     )
     if not conditions.texts or not contrast.is_of_rows:
         return foreseen

@@ -8,6 +8,7 @@ from benchmarks.studies.engine import Study
 from benchmarks.studies.fidelity import study as fidelity
 from benchmarks.studies.osyn import tables as osyn_tables
 from benchmarks.studies.paper import certificates, tables
+from benchmarks.studies.swap import cross_validation as swap_cv
 from benchmarks.studies.swap import study as swap
 from benchmarks.studies.swarms import tables as swarm_tables
 
@@ -20,6 +21,7 @@ _MODULES = (
     coverage,
     sampling,
     swap,
+    swap_cv,
 )
 STUDIES: dict[str, Study] = {
     study.name: study for module in _MODULES for study in module.STUDIES

@@ -42,7 +42,7 @@ from amlb_ext.swap.foresee import (
     predictions_as_columns,
 )
 from amlb_ext.swap.harm import GROUPS, find_harm, rows_needed, worst_of_refit
-from amlb_ext.swap.remedy import WEIGHTS, find_remedy
+from amlb_ext.swap.remedy import find_remedy
 from amlb_ext.swap.segments import Segment, judge_segments
 from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
 from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
@@ -137,9 +137,7 @@ def make_population(name: str, folder: str) -> Population:
     if not found:
         raise SourceError(f"{name} needs a file, {file}", "give its folder as --data")
     frame = (
-        pd.read_parquet(found[0])
-        if file.endswith("parquet")
-        else pd.read_csv(found[0], sep=";" if name == "bank" else ",")
+        pd.read_parquet(found[0]) if file.endswith("parquet") else pd.read_csv(found[0])
     )
     target = target or str(frame.columns[-1])
     frame = frame[frame[target].notna()].sample(frac=1, random_state=0)
@@ -188,7 +186,9 @@ class Predictions:
     refits: list[np.ndarray]
 
 
-def predict_pair(population: Population, pair: str, size: float, seed: int) -> Predictions:
+def predict_pair(
+    population: Population, pair: str, size: float, seed: int
+) -> Predictions:
     """Fit F, G and the re-fits on one division of a table."""
     rng = random_stream(seed, "swap study", "division")
     order = rng.permutation(len(population.y))
@@ -282,11 +282,11 @@ def judge_swap(
     ]
     harm = find_harm(contrast, Z[at_hand], seed, refits)
     measured: dict[str, float] = {f"verdict {harm.verdict}": 1.0}
-    scores = [
-        model.predict(Z[pool]) for each in harm.passes for model in each.models
-    ]
+    scores = [model.predict(Z[pool]) for each in harm.passes for model in each.models]
     for name, (low, high) in GROUPS.items():
-        true = float(np.mean([_true_change(score, truth, low, high) for score in scores]))
+        true = float(
+            np.mean([_true_change(score, truth, low, high) for score in scores])
+        )
         interval = harm.groups[name].interval()
         measured[f"covered {name}"] = float(interval[0] <= true <= interval[1])
         measured[f"true {name}"] = true / unit
@@ -444,13 +444,9 @@ def _summarize(rows: pd.DataFrame, settings: SwapSettings) -> list[Part]:
             table.setdefault(measure, {})[pair] = text
         frame = pd.DataFrame.from_dict(table, orient="index").rename_axis("measure")
         frame = frame.reindex(columns=[p for p in PAIRS if p in frame]).fillna("")
-        parts.append(
-            Table(heading=f"{n} labelled rows", frame=frame.reset_index())
-        )
+        parts.append(Table(heading=f"{n} labelled rows", frame=frame.reset_index()))
     parts.append(
-        Table(
-            heading="Every cell", file="swap.csv", data=rows, note="All digits."
-        )
+        Table(heading="Every cell", file="swap.csv", data=rows, note="All digits.")
     )
     return parts
 

@@ -1,0 +1,348 @@
+"""All that is said of replacing F by each model: harm, bound, words, segments, flips, remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.display import format_percent
+from amlb_ext.core.losses import Loss, Predicted
+from amlb_ext.core.unit import Unit
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
+from amlb_ext.swap.contrast import AucContrast, Change, Contrast, RowContrast
+from amlb_ext.swap.flips import count_flips
+from amlb_ext.swap.foresee import TableCoder, predictions_as_columns
+from amlb_ext.swap.harm import Harm, find_harm, rows_needed, worst_of_refit
+from amlb_ext.swap.remedy import Remedy, find_remedy
+from amlb_ext.swap.segments import Segment, judge_segments
+from amlb_ext.swap.words import Words, bound_harm, find_words, list_conditions
+
+#: Fewer rows are not divided by what is foreseen: a fifth of them holds fewer than thirty.
+FEWEST_ROWS = 150
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One model on the rows at hand.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n,)
+    predicted : Predicted or None
+        None where only losses are known.
+    """
+
+    losses: np.ndarray
+    predicted: Predicted | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapRows:
+    """Labelled rows that neither F nor a candidate has seen.
+
+    Attributes
+    ----------
+    unit : Unit
+    table : DataFrame of n rows
+        What is known of each beforehand.
+    f : Side
+        F.
+    refits : tuple of Side
+        F's recipe, fitted on bootstrap samples of its own rows.
+    loss : Loss
+    cap : ErrorCap
+        The largest loss that counts.
+    clusters : ndarray of shape (n,), int, or None
+        Codes of rows that belong together.
+    """
+
+    unit: Unit
+    table: pd.DataFrame
+    f: Side
+    loss: Loss
+    refits: tuple[Side, ...] = ()
+    cap: ErrorCap = NO_CAP
+    clusters: np.ndarray | None = None
+
+    def contrast(self, side: Side) -> Contrast:
+        """Return a model's losses beside F's."""
+        if self.loss.is_of_pairs and self.f.predicted is not None:
+            assert side.predicted is not None
+            own = self.f.predicted
+            return AucContrast(
+                own.y == 1, own.f[:, 1], side.predicted.f[:, 1], self.clusters
+            )
+        return RowContrast(
+            self.cap.apply(self.f.losses), self.cap.apply(side.losses), self.clusters
+        )
+
+    def columns(self, coded: np.ndarray, side: Side) -> np.ndarray:
+        """Return what a change of loss is foreseen from, ``(n, q)``."""
+        if self.f.predicted is None or side.predicted is None:
+            return coded
+        seen = predictions_as_columns(self.f.predicted.f, side.predicted.f)
+        return np.column_stack([coded, seen])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swap:
+    """What replacing F by one model does.
+
+    Attributes
+    ----------
+    name : str
+        Of the model.
+    unit : Unit
+    n : int
+        Rows that it rests on.
+    base : float
+        F's mean loss over all rows: shares are of it.
+    harm : Harm
+    bound : float
+        No group of a fifth of the rows that the text names is worse by more, in the unit of the
+        loss.
+    words : Words or None
+    remedy : Remedy or None
+        None where only losses are known.
+    rows_needed : float
+        For the verdict "harms", were the estimate true; infinite for no number of rows.
+    """
+
+    name: str
+    unit: Unit
+    n: int
+    base: float
+    harm: Harm
+    bound: float
+    words: Words | None
+    remedy: Remedy | None
+    rows_needed: float
+
+    @property
+    def verdict(self) -> str:
+        """``harms``, ``ordinary``, ``not shown`` or ``no verdict``."""
+        return self.harm.verdict
+
+    def sentences(self) -> list[str]:
+        """Return what is said, a sentence each."""
+        harm, many = self.harm, self.unit.many
+        worst, best = harm.judged, harm.groups["best fifth"]
+        there = f"in the fifth of {many} where {self.name} is foreseen to lose"
+        said = [f"{_VERDICTS[harm.verdict]}: {there}, {self.change_text(worst)}."]
+        if harm.refits:
+            by_refits = self.share_text(harm.by_refits)
+            said.append(f"F fitted again shows {by_refits} in its own such fifth.")
+        else:
+            said.append(
+                "Whether that is more than any new fit does is not known: F was not fitted again "
+                "(give its training rows)."
+            )
+        said.append(f"In the best fifth: {self.change_text(best)}.")
+        if self.words is not None and harm.verdict in ("harms", "ordinary"):
+            share = format_percent(float(self.words.inside.mean()))
+            said.append(f"Mostly where {self.words.text} ({share} of {many}).")
+        told = "two conditions on columns or by this foresight"
+        said.append(
+            f"No group of a fifth of the {many} or more, told by {told}, is worse by over "
+            f"{format_percent(self.bound / self.base)}."
+            if self.base
+            else ""
+        )
+        said.append(self.advice())
+        return [sentence for sentence in said if sentence]
+
+    def advice(self) -> str:
+        """Return what to do."""
+        remedy = self.remedy
+        if remedy is None:
+            return ""
+        outright = "Do not swap outright. " if self.verdict == "harms" else ""
+        formula = remedy.formula(self.name)
+        if remedy.kind == "keep F":
+            return f"{outright}Keep F: no mixture with {self.name} loses less."
+        if remedy.kind == "take G":
+            return f"{outright}No mixture with F loses less than {self.name} alone."
+        there = self.share_text(remedy.worst.value)
+        return f"{outright}{formula}: {self.change_text(remedy.change)} than F; in that fifth {there}."
+
+    def change_text(self, change: Change, level: float = 0.95) -> str:
+        """Return a change with its interval, in percent of F's mean loss.
+
+        Examples
+        --------
+        A rise of .05 with limits .03 and .07, where F loses .1, is ``50.0 % more loss (30.0 to
+        70.0)``.
+        """
+        low, high = change.interval(level)
+        text = self.share_text(change.value)
+        if not np.isfinite(change.se):
+            return f"{text} (too few {self.unit.many} change to tell)"
+        if low * high >= 0:
+            limits = sorted([abs(low / self.base), abs(high / self.base)])
+            ends = " to ".join(f"{100 * limit:.1f}" for limit in limits)
+            return f"{text} ({ends})"
+        return f"{text} ({self.share_text(low)} to {self.share_text(high)})".replace(
+            " loss)", ")"
+        )
+
+    def share_text(self, value: float) -> str:
+        """Return a change in percent of F's mean loss: ``12.0 % less loss``."""
+        if not self.base:
+            return f"{value:+.3g} in the loss"
+        if value == 0:
+            return "the same loss"
+        word = "less" if value < 0 else "more"
+        return f"{abs(100 * value / self.base):.1f} % {word} loss"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values, shares of F's mean loss."""
+        groups = {}
+        for name, change in self.harm.groups.items():
+            low, high = change.interval()
+            groups[name] = {
+                "change": change.value / self.base,
+                "low": low / self.base,
+                "high": high / self.base,
+            }
+        remedy = self.remedy
+        return {
+            "verdict": self.verdict,
+            "groups": groups,
+            "refits": [change.value / self.base for change in self.harm.refits],
+            "p": self.harm.p,
+            "p_refits": self.harm.p_refits,
+            "bound": self.bound / self.base,
+            "words": None if self.words is None else self.words.text,
+            "rows_needed": self.rows_needed,
+            "remedy": None
+            if remedy is None
+            else {
+                "kind": remedy.kind,
+                "weight": remedy.weight,
+                "weight_bad": remedy.weight_bad,
+                "change": remedy.change.value / self.base,
+            },
+        }
+
+
+_VERDICTS = {
+    "harms": "HARMS",
+    "ordinary": "Worse somewhere, as F fitted again is",
+    "not shown": "No harm is shown",
+    "no verdict": "No verdict on harm",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapAnswer:
+    """What replacing F does, model by model.
+
+    Attributes
+    ----------
+    swaps : dict of str to Swap
+        Empty where there are too few rows to divide.
+    segments : DataFrame
+        See :func:`amlb_ext.swap.segments.judge_segments`.
+    flips : DataFrame
+        See :func:`amlb_ext.swap.flips.count_flips`; empty for numbers.
+    masks : dict of str to ndarray of shape (n,), bool
+        The rows of each segment.
+    """
+
+    swaps: dict[str, Swap] = field(default_factory=dict)
+    segments: pd.DataFrame = field(default_factory=pd.DataFrame)
+    flips: pd.DataFrame = field(default_factory=pd.DataFrame)
+    masks: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def judge_swaps(
+    rows: SwapRows,
+    candidates: Mapping[str, Side],
+    *,
+    segments: Sequence[Segment] = (),
+    level: float = 0.95,
+    seed: int = 0,
+) -> SwapAnswer:
+    """Judge what replacing F by each candidate does.
+
+    Parameters
+    ----------
+    rows : SwapRows
+    candidates : mapping of str to Side
+    segments : sequence of Segment
+    level : float
+        Of the intervals of segments.
+    seed : int
+    """
+    contrasts = {name: rows.contrast(side) for name, side in candidates.items()}
+    loss_f = rows.cap.apply(rows.f.losses)
+    table = judge_segments(segments, contrasts, loss_f, level)
+    swaps = {}
+    if len(loss_f) >= FEWEST_ROWS:
+        coded = TableCoder().fit(rows.table).transform(rows.table)
+        refits = tuple(
+            worst_of_refit(rows.contrast(side), rows.columns(coded, side), seed)
+            for side in rows.refits
+        )
+        conditions = list_conditions(rows.table)
+        for name, contrast in contrasts.items():
+            Z = rows.columns(coded, candidates[name])
+            harm = find_harm(contrast, Z, seed, refits)
+            swaps[name] = Swap(
+                name=name,
+                unit=rows.unit,
+                n=len(loss_f),
+                base=float(loss_f.mean()),
+                harm=harm,
+                bound=bound_harm(contrast, harm, conditions),
+                words=find_words(contrast, harm, conditions, seed),
+                remedy=_remedy(rows, candidates[name], harm),
+                rows_needed=rows_needed(harm, len(loss_f)),
+            )
+    return SwapAnswer(
+        swaps=swaps,
+        segments=table,
+        flips=_flips(rows, candidates, segments),
+        masks={segment.name: segment.inside for segment in segments},
+    )
+
+
+def _remedy(rows: SwapRows, side: Side, harm: Harm) -> Remedy | None:
+    """Return the mixture of F and a model, where both predict what can be mixed."""
+    f, g = rows.f.predicted, side.predicted
+    if f is None or g is None or f.only_labels or g.only_labels:
+        return None
+
+    def loss_of(weight: float) -> np.ndarray:
+        # the models' own decisions count where nothing is mixed
+        if weight in (0.0, 1.0):
+            return rows.cap.apply(side.losses if weight else rows.f.losses)
+        mixed = weight * g.f + (1 - weight) * f.f
+        decided = None if f.decided is None else np.argmax(mixed, axis=1)
+        return rows.cap.apply(rows.loss(replace(f, f=mixed, decided=decided)))
+
+    return find_remedy(loss_of, harm.passes, rows.clusters)
+
+
+def _flips(
+    rows: SwapRows, candidates: Mapping[str, Side], segments: Sequence[Segment]
+) -> pd.DataFrame:
+    """Return the decisions that change; an empty table for numbers, and for losses alone."""
+    f = rows.f.predicted
+    if f is None or f.decided is None:
+        return pd.DataFrame()
+    return count_flips(
+        f.decided == f.y,
+        {name: _right(side) for name, side in candidates.items()},
+        segments,
+        [_right(side) for side in rows.refits],
+    )
+
+
+def _right(side: Side) -> np.ndarray:
+    assert side.predicted is not None
+    return np.asarray(side.predicted.decided == side.predicted.y)
