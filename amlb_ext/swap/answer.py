@@ -167,7 +167,8 @@ class Swap:
         if remedy.kind == "take G":
             return f"{outright}No mixture with F loses less than {self.name} alone."
         there = self.share_text(remedy.worst.value)
-        return f"{outright}{formula}: {self.change_text(remedy.change)} than F; in that fifth {there}."
+        change = self.change_text(remedy.change)
+        return f"{outright}{formula}: {change} than F; in that fifth {there}."
 
     def change_text(self, change: Change, level: float = 0.95) -> str:
         """Return a change with its interval, in percent of F's mean loss.

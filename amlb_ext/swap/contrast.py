@@ -110,6 +110,7 @@ class RowContrast(Contrast):
         super().__init__(np.asarray(loss_g - loss_f, dtype=float), clusters)
 
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean d of a group; see :meth:`Contrast.mean`."""
         total = weights.sum()
         if not total:
             return 0.0, np.zeros(len(self))
@@ -154,6 +155,7 @@ class AucContrast(Contrast):
         return by_g - by_f
 
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean over classes of a group; see :meth:`Contrast.mean`."""
         influence = np.zeros(len(self))
         present = [
             (own, other)

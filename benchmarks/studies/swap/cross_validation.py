@@ -117,7 +117,7 @@ def _summarize(rows: pd.DataFrame, settings: CrossValidationSettings) -> list[Pa
         theta = part["true"].mean()
         record = {"table": table, "pair": pair, "n": n}
         for name, factor in (("naive", 1.0), ("widened", widening)):
-            half = student.ppf(0.975, n - 1) * np.sqrt(factor * part["variance"])
+            half = student.ppf(0.975, int(n) - 1) * np.sqrt(factor * part["variance"])
             record[name] = float(((part["mean"] - theta).abs() <= half).mean())
             record[f"{name}, of these fits"] = float(
                 ((part["mean"] - part["true"]).abs() <= half).mean()
