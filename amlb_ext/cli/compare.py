@@ -109,7 +109,7 @@ boosting=boosting.skops --train old.csv --html answer.html
         write_file(rows, result.rows.to_csv)
     if json:
         # every row of the table would hide the answer: --rows writes them
-        print_json(to_json_values(result, omit=("rows",)))
+        print_json(to_json_values(result.summary()))
     elif not quiet:
         print(result.text(), end="")
     return 0

@@ -10,12 +10,6 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
-from amlb_ext.comparison.labelled import (
-    LabelledRows,
-    read_labelled_rows,
-    read_row_order,
-)
-from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core.candidates import check_candidates
@@ -26,16 +20,20 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.ordered_split import OLDEST
-from amlb_ext.hardening.rules import failing_text
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, check_align
 from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import check_kind
 from amlb_ext.models.seen_rows import refuse_seen_rows
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
-from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
-from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
+from amlb_ext.stats.claims import REGION
+from amlb_ext.units.judged import answer
+from amlb_ext.units.labelled import (
+    LabelledRows,
+    read_labelled_rows,
+    read_row_order,
+)
+from amlb_ext.units.rows import judge_rows
 
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
@@ -270,8 +268,7 @@ def compare_labelled(
     loss_name, row_loss = models.choose_loss(rows, [f, *answers.values()])
     loss_f = row_loss(f)
     losses = pd.DataFrame({name: row_loss(said) for name, said in answers.items()})
-    cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
-    region = find_region(rows, f, config, seed)
+    judged = judge_rows(rows, f, loss_f, config, seed=seed, level=level)
     notes = [*rows.notes, *f.notes]
     for said in answers.values():
         notes += said.notes
@@ -289,26 +286,18 @@ def compare_labelled(
         train_order=train_order,
     )
     notes.append(null_note)
-    by_row = losses.assign(F=loss_f, is_bad=region.is_bad, weight=region.weights)
+    judged = judged.with_refits(refit_losses)
+    contrasts = answer(judged, losses)
+    notes += _mean_of_refits(contrasts, judged.verb)
+    by_row = losses.assign(F=loss_f, is_bad=judged.is_bad)
+    by_row = by_row.assign(weight=judged.compared.weights)
     by_row = by_row[["is_bad", "weight", "F", *losses.columns]]
     by_row.index = rows.table.frame.index[rows.task.row_ids]
-    contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
-    verb = failing_text(region.rule.rule)
-    notes += _mean_of_refits(contrasts, verb)
-    return ModelComparison(
-        contrasts=contrasts,
-        slices=compare_on_slices(
-            rows, region.is_bad, losses, loss_f, cap=cap, level=level, seed=seed
-        ),
+    return ModelComparison.of(
+        judged,
+        contrasts,
         loss_name=loss_name,
-        capping=cap.sentence(rows.scale.span),
-        n_rows=len(rows),
-        n_bad=int(region.is_bad.sum()),
-        rule=region.text,
-        verb=verb,
-        weighting=_weighting_text(region),
-        level=level,
-        refits=0 if refit_losses is None else refit_losses.shape[1],
+        slices=compare_on_slices(rows, judged, losses, seed=seed),
         seed=seed,
         notes=tuple(dict.fromkeys(notes)),
         about={
@@ -416,34 +405,6 @@ def _refit_losses(
     return pd.DataFrame(by_refit), note
 
 
-def _contrasts(
-    rows: LabelledRows,
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    region: FailureRegion,
-    refit_losses: pd.DataFrame | None,
-    cap: ErrorCap,
-    level: float,
-) -> pd.DataFrame:
-    """Return one row for each candidate and question."""
-    order = rows.task.order
-    compared = ComparedRows(
-        loss_f=loss_f,
-        weights=region.weights,
-        reweighted=region.reweighted,
-        refits=refit_losses,
-        level=level,
-        clusters=None if order is None else order.clusters,
-    )
-    span = None if rows.is_classification else np.full(len(rows), rows.scale.span)
-    table = answer_questions(
-        losses, compared, cap=cap, span=span, no_claim=region.problem
-    )
-    # an F without any loss has no change of it
-    table["relative"] = table["difference"] / table["loss_f"].where(table["loss_f"] > 0)
-    return table.rename(columns={"candidate": "model"})
-
-
 def _order_notes(order: RowOrder) -> list[str]:
     """Return how the order of the rows counts."""
     notes = [f"where F fails is learnt {order.text}"] if order.splits else []
@@ -455,12 +416,6 @@ def _order_notes(order: RowOrder) -> list[str]:
     if order.cluster_text:
         notes.append(order.cluster_text)
     return notes
-
-
-def _weighting_text(region: FailureRegion) -> str:
-    """Return how rows count where F fails, or why nothing is said there."""
-    weighting = choose_weighting(region.weights)
-    return region.problem or why_no_region(weighting) or weighting.reason
 
 
 def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:

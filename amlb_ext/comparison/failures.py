@@ -9,19 +9,17 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.compare import hardness_config
-from amlb_ext.comparison.labelled import read_labelled_rows, read_row_order
 from amlb_ext.comparison.models import choose_loss, predict_rows
-from amlb_ext.comparison.region import find_region
 from amlb_ext.core.checked_call import Seed, checked_call
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
-from amlb_ext.hardening.rules import failing_text
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, check_align
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import check_kind
 from amlb_ext.report.slices import search_and_judge
-from amlb_ext.stats.claims import NO_REGION
+from amlb_ext.units.labelled import read_labelled_rows, read_row_order
+from amlb_ext.units.rows import judge_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,33 +127,35 @@ def failures(
     )
     answers = predict_rows(model, rows)
     _, row_loss = choose_loss(rows, [answers])
-    config = hardness_config(rule, alpha)
-    region = find_region(rows, answers, config, seed, with_jackknife=False)
+    judged = judge_rows(
+        rows,
+        answers,
+        row_loss(answers),
+        hardness_config(rule, alpha),
+        seed=seed,
+        with_jackknife=False,
+    )
+    weights, clusters = judged.compared.weights, judged.compared.clusters
     by_row = pd.DataFrame(
         {
-            "loss": row_loss(answers),
-            "is_bad": region.is_bad,
-            "weight": np.nan if region.weights is None else region.weights,
+            "loss": judged.compared.loss_f,
+            "is_bad": judged.is_bad,
+            "weight": np.nan if weights is None else weights,
         },
         index=rows.task.row_ids,
     )
     found = search_and_judge(
         rows.task.features,
         rows.task.columns,
-        region.is_bad,
-        np.arange(len(rows))
-        if order is None or order.clusters is None
-        else order.clusters,
+        judged.is_bad,
+        np.arange(len(rows)) if clusters is None else clusters,
         random_stream(seed, "compare", "slices"),
     )
-    problem = region.problem
-    if region.weights is None and not problem:
-        problem = NO_REGION
     return FailureReport(
         rows=by_row,
         slices=found.table,
-        rule=region.text,
-        verb=failing_text(region.rule.rule),
-        problem=problem,
+        rule=judged.rule,
+        verb=judged.verb,
+        problem=judged.no_claim,
         notes=(*rows.notes, *answers.notes),
     )

@@ -7,14 +7,8 @@ from functools import lru_cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from amlb_ext.comparison.answer import (
-    CONCENTRATED,
-    OVERALL,
-    REGION,
-    ComparisonAnswer,
-    change_text,
-)
-from amlb_ext.comparison.plot import comparison_svg
+from amlb_ext.comparison.plot import comparison_svg, worst_svg
+from amlb_ext.comparison.result import ModelComparison, change_text
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_decimals,
@@ -24,47 +18,49 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
 #: Columns that the page has room for.
 MOST_COLUMNS = 12
 
 
-def render_comparison(result: ComparisonAnswer) -> str:
+def render_comparison(result: ModelComparison) -> str:
     """Return the page."""
     style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
     return (
-        comparison_environment()
+        _environment()
         .get_template("comparison.html.j2")
         .render(
             result=result,
             style=Markup(style),
             picture=Markup(comparison_svg(result)),
-            worst=Markup(worst_rows_table(result)),
+            worst=Markup(_worst_table(result)),
+            windows=Markup(worst_svg(result)),
         )
     )
 
 
-def worst_rows_table(result: ComparisonAnswer) -> str:
+def _worst_table(result: ModelComparison) -> str:
     """Return the rows on which F loses most as an HTML table; pandas escapes what it prints."""
     shown = result.worst.iloc[:, -MOST_COLUMNS:]
     table = shown.to_html(border=0, na_rep="", float_format=format_number)
-    caption = "<caption>The rows on which F loses most"
+    caption = f"<caption>The {result.unit.many} on which F loses most"
     if shown.shape[1] < result.worst.shape[1]:
         caption += f"; the last {MOST_COLUMNS} of {result.worst.shape[1]} columns"
     return table.replace("<thead>", f"{caption}</caption><thead>", 1)
 
 
-def render_summary(result: ComparisonAnswer) -> str:
+def render_summary(result: ModelComparison) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
     return (
-        comparison_environment()
+        _environment()
         .get_template("summary.html.j2")
         .render(result=result, picture=Markup(comparison_svg(result)))
     )
 
 
 @lru_cache(maxsize=1)
-def comparison_environment() -> Environment:
+def _environment() -> Environment:
     """Return the environment of the templates in ``resources/comparison``."""
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "comparison")),

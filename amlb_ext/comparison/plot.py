@@ -11,19 +11,22 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from amlb_ext.comparison.answer import OVERALL, REGION, ComparisonAnswer
+from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.display import is_known
+from amlb_ext.stats.claims import OVERALL, REGION
 
+#: Pictures of the windows on which F is worst.
+MOST_PICTURES = 6
 #: Colour and mark of each question.
 _STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
 
 
-def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
+def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     """Draw the change of F's loss with its interval, for each model and question.
 
     Parameters
     ----------
-    result : ComparisonAnswer
+    result : ModelComparison
     ax : Axes, optional
         Drawn on a new figure when omitted.
     """
@@ -67,25 +70,29 @@ def draw_comparison(result: ComparisonAnswer, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _size(result: ComparisonAnswer) -> tuple[float, float]:
+def _size(result: ModelComparison) -> tuple[float, float]:
     return 7.0, 1.4 + 0.6 * len(result.models)
 
 
-def comparison_svg(result: ComparisonAnswer) -> str:
+def comparison_svg(result: ModelComparison) -> str:
     """Return the picture as SVG; the same result gives the same text."""
     figure = Figure(_size(result), layout="constrained")
     draw_comparison(result, figure.subplots())
-    return figure_as_svg(figure, salt="comparison")
+    return _figure_as_svg(figure, salt="comparison")
 
 
-def figure_as_svg(figure: Figure, *, salt: str) -> str:
+def worst_svg(result: ModelComparison) -> str:
+    """Return the picture of the windows on which F is worst; empty for rows."""
+    if result.draw_worst is None:
+        return ""
+    figure = result.draw_worst(MOST_PICTURES, Figure(layout="constrained"))
+    return _figure_as_svg(figure, salt="windows")
+
+
+def _figure_as_svg(figure: Figure, *, salt: str) -> str:
     """Return a figure as SVG for a page: its text stays text, and the bytes are reproducible.
 
-    Parameters
-    ----------
-    figure : Figure
-    salt : str
-        Of the identifiers in it, so that two pictures on one page have others.
+    The salt is of the identifiers in it, so that two pictures on one page have others.
     """
     FigureCanvasSVG(figure)
     written = io.StringIO()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core.rng import random_stream
 from amlb_ext.report.slices import search_and_judge
-from amlb_ext.stats.capped_errors import ErrorCap
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import (
     holm_adjusted,
     p_value,
     weighted_mean_interval,
 )
+from amlb_ext.units.judged import Judged
+from amlb_ext.units.labelled import LabelledRows
 
 #: What :func:`compare_on_slices` returns for each slice and model.
 COLUMNS = (
@@ -31,14 +31,7 @@ COLUMNS = (
 
 
 def compare_on_slices(
-    rows: LabelledRows,
-    is_bad: np.ndarray,
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    *,
-    cap: ErrorCap,
-    level: float,
-    seed: int,
+    rows: LabelledRows, judged: Judged, losses: pd.DataFrame, *, seed: int
 ) -> pd.DataFrame:
     """Return the slices in which F fails, with each model's difference from F inside.
 
@@ -48,12 +41,10 @@ def compare_on_slices(
     Parameters
     ----------
     rows : LabelledRows
-    is_bad : ndarray of shape (n,), bool
+    judged : Judged
+        The same rows.
     losses : DataFrame of shape (n, candidates)
         As they are.
-    loss_f : ndarray of shape (n,)
-    cap : ErrorCap
-    level : float
     seed : int
 
     Returns
@@ -64,15 +55,13 @@ def compare_on_slices(
         loss from F's with its interval, ``p_holm`` over all slices and models, ``verdict``,
         ``by`` and ``reason`` as in :func:`amlb_ext.stats.claims.answer_questions`.
     """
+    units = judged.compared
     # rows of a group stay in one half, and count as the group that they are
-    clusters = np.arange(len(rows))
-    order = rows.task.order
-    if order is not None and order.clusters is not None:
-        clusters = order.clusters
+    clusters = np.arange(len(rows)) if units.clusters is None else units.clusters
     found = search_and_judge(
         rows.task.features,
         rows.task.columns,
-        is_bad,
+        judged.is_bad,
         clusters,
         random_stream(seed, "compare", "slices"),
     )
@@ -81,13 +70,13 @@ def compare_on_slices(
         found.table.to_dict("records"), found.inside, strict=True
     ):
         for name in losses.columns:
-            loss_g, own_f = losses[name].to_numpy()[inside], loss_f[inside]
+            loss_g, own_f = losses[name].to_numpy()[inside], units.loss_f[inside]
             capped = weighted_mean_interval(
-                cap.apply(loss_g) - cap.apply(own_f),
+                units.cap.apply(loss_g) - units.cap.apply(own_f),
                 clusters=clusters[inside],
-                level=level,
+                level=units.level,
             )
-            plain = contrast_plainly(loss_g, own_f, cap=cap)
+            plain = contrast_plainly(loss_g, own_f, cap=units.cap)
             estimate, veto = plain.judge(capped)
             records.append(
                 {
@@ -106,7 +95,7 @@ def compare_on_slices(
     # what may not be claimed stays in the family, and is never rejected
     tested = table["p"].mask(is_withheld, 1.0).to_numpy(dtype=float)
     table["p_holm"] = np.where(is_withheld, np.nan, holm_adjusted(tested))
-    is_significant = table["p_holm"] < 1 - level
+    is_significant = table["p_holm"] < 1 - units.level
     is_gain = table["difference"] < 0
     table["verdict"] = np.select(
         [is_withheld, is_significant & is_gain, is_significant & ~is_gain],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from amlb_ext.forecasting.losses import scaled_errors, scaled_quantile_losses
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 
+#: A loss of windows that models are compared by.
+Loss = Literal["mase", "sql"]
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.answer import ComparisonAnswer, change_text, rmse_text
+from amlb_ext.comparison.result import ModelComparison, change_text, rmse_text
 from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
@@ -166,7 +166,7 @@ class GateResult:
 
 @checked_call
 def check_gate(
-    answer: ComparisonAnswer | pd.DataFrame,
+    answer: ModelComparison | pd.DataFrame,
     *,
     need: Need = "better",
     where: Where = "overall",
@@ -220,7 +220,7 @@ def check_gate(
     """
     check_settings(need, where, margin)
     contrasts = _common_table(answer, data)
-    if isinstance(answer, ComparisonAnswer):
+    if isinstance(answer, ModelComparison):
         level = answer.level
     names = [name for name in contrasts["candidate"].unique() if name]
     names = [name for name in names if not is_control_framework(name)]
@@ -237,7 +237,7 @@ def check_gate(
         margin=margin,
         level=level or 0.95,
         checks=(),
-        verb=answer.verb if isinstance(answer, ComparisonAnswer) else "fails",
+        verb=answer.verb if isinstance(answer, ModelComparison) else "fails",
     )
     checks = []
     for task in chosen_tasks:
@@ -269,9 +269,9 @@ def check_settings(need: str, where: str, margin: float) -> None:
         )
 
 
-def _common_table(answer: ComparisonAnswer | pd.DataFrame, data: str) -> pd.DataFrame:
+def _common_table(answer: ModelComparison | pd.DataFrame, data: str) -> pd.DataFrame:
     """Return contrasts under the same names, of a comparison and of a suite."""
-    if isinstance(answer, ComparisonAnswer):
+    if isinstance(answer, ModelComparison):
         table = answer.contrasts.rename(columns={"model": "candidate"})
         return table.assign(data=data or "the table")
     table = answer.rename(columns={"framework": "candidate", "task": "data"})

@@ -8,7 +8,7 @@ errors flatters every other model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,16 +20,16 @@ from amlb_ext.report.predictions import (
     row_clusters,
 )
 from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
-from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
-    ComparedRows,
+    ComparedUnits,
     Weighting,
-    choose_weighting,
 )
 from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
+from amlb_ext.units.judged import Judged, answer
 from amlb_ext.validity import Certificate
 
 #: The column ``where`` of contrasts: the three questions of :mod:`amlb_ext.stats.claims`.
@@ -136,40 +136,27 @@ def compare_frameworks(
     -------
     TaskComparison
     """
-    weights = region_weights(full)
     refits = _aligned_refits(null, full)
     # Why nothing is claimed where F fails; the alarm first, for the certificate is of another F.
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    cap = error_cap(full)
+    no_claim_on_f = no_claim or no_gain
+    judged = _judge_task(full, refits.losses, level, no_claim_on_f)
     losses = _snapped_losses(full)
-    inputs = _ComparisonInputs(
-        losses=losses,
-        loss_f=full.rows["loss"].to_numpy(dtype=float),
-        cap=cap,
-        span=None if full.labels else full.span,
-        clusters=row_clusters(full.rows),
-        folds=full.rows["fold"],
-        refits=refits.losses,
-        scored=losses.notna(),
-        level=level,
-    )
-
+    controls = [name for name in losses.columns if is_control_framework(name)]
     lacking = {
         str(name): f"{int(n)} of {len(full)} rows have no prediction"
         for name, n in losses.isna().sum().items()
         if n
     }
     incomplete = {**lacking, **incomplete}
-    no_claim_on_f = no_claim or no_gain
-    table = _contrast_table(task, inputs, weights, no_claim_on_f)
-    # Between tasks only changes relative to F can be averaged: losses have different scales.
-    table["relative"] = table["difference"] / table["loss_f"]
-    table = _with_shares(table, inputs, weights)
-    table["folds"] = [
-        f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
-    ]
+    # F's own controls are no candidates: they do not count in the candidates' adjustment.
+    answers = answer(judged, losses, scored=losses.notna(), apart=controls)
+    table = _contrast_table(task, answers, controls)
+    table = _with_shares(table, losses, judged.compared)
+    by_fold = _FoldCounts(scored=losses.notna(), fold=full.rows["fold"], folds=folds)
+    table["folds"] = [by_fold.text(name) for name in table["framework"]]
     # an F that is not the suite's spoils every contrast; all else concerns the region alone
     table = _withhold_verdicts(table, alarm, incomplete)
     table = _withhold_verdicts(
@@ -183,26 +170,51 @@ def compare_frameworks(
         no_claim={"all rows": alarm, "region": no_claim_on_f},
     )
 
-    pairs = _pair_table(inputs, weights)
+    pairs = compare_pairs(
+        losses,
+        judged.compared,
+        scored=losses.notna(),
+        apart=controls,
+        smallest=SMALLEST_EFFECTIVE_SIZE,
+    )
     pairs.insert(0, "task", task)
-    shared = []
-    for first, second in zip(pairs["framework"], pairs["other"], strict=True):
-        shared.append(f"{inputs.shared_folds(first, second)}/{folds}")
-    pairs["folds"] = shared
+    pairs["folds"] = [
+        by_fold.text(first, second)
+        for first, second in zip(pairs["framework"], pairs["other"], strict=True)
+    ]
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
     for column in ("framework", "other"):
         pairs = _withhold_verdicts(pairs, no_claim, incomplete, column=column)
 
-    whole_task = choose_weighting(weights, inputs.clusters)
+    whole_task = judged.compared.weighting
     return TaskComparison(
         contrasts=table,
         pairs=pairs,
-        weights=weights,
+        weights=judged.compared.weights,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
-        cap=cap,
+        cap=judged.compared.cap,
         no_claim=no_claim_on_f,
         warnings=(refits.warning,) if refits.warning else (),
+    )
+
+
+def _judge_task(
+    full: TaskPredictions, refits: pd.DataFrame | None, level: float, no_claim: str
+) -> Judged:
+    """Return the rows of the untouched test folds, as F was judged on them."""
+    return Judged(
+        compared=ComparedUnits(
+            loss_f=full.rows["loss"].to_numpy(dtype=float),
+            weights=region_weights(full),
+            clusters=row_clusters(full.rows),
+            refits=refits,
+            level=level,
+            cap=error_cap(full),
+            span=None if full.labels else full.span,
+        ),
+        is_bad=(full.rows["origin"] == "bad").to_numpy(),
+        no_claim=no_claim,
     )
 
 
@@ -222,34 +234,25 @@ def error_cap(full: TaskPredictions) -> ErrorCap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ComparisonInputs:
-    """What every comparison of one task starts from; all arrays have one entry per row.
+class _FoldCounts:
+    """On how many folds frameworks are scored.
 
-    Losses are plain, beside the cap that comparisons put on them.
+    Attributes
+    ----------
+    scored : DataFrame of shape (n, frameworks), bool
+    fold : Series of shape (n,)
+    folds : int
+        Of the task.
     """
 
-    losses: pd.DataFrame
-    loss_f: np.ndarray
-    cap: ErrorCap
-    span: np.ndarray | None
-    clusters: np.ndarray
-    folds: pd.Series
-    refits: pd.DataFrame | None
     scored: pd.DataFrame
-    level: float
+    fold: pd.Series
+    folds: int
 
-    @property
-    def controls(self) -> list[str]:
-        return [name for name in self.losses.columns if is_control_framework(name)]
-
-    @property
-    def candidates(self) -> list[str]:
-        return [name for name in self.losses.columns if not is_control_framework(name)]
-
-    def shared_folds(self, *frameworks: str) -> int:
-        """Return on how many folds all these frameworks are scored."""
+    def text(self, *frameworks: str) -> str:
+        """Return on how many folds all these are scored, of all folds."""
         is_scored = self.scored[list(frameworks)].all(axis=1)
-        return int(self.folds[is_scored].nunique())
+        return f"{self.fold[is_scored].nunique()}/{self.folds}"
 
 
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
@@ -264,42 +267,26 @@ def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
 
 
 def _contrast_table(
-    task: str, inputs: _ComparisonInputs, weights: np.ndarray | None, no_claim: str
+    task: str, answers: pd.DataFrame, controls: Collection[str]
 ) -> pd.DataFrame:
-    """Return every framework against F: on all rows, on the region, and which gain is larger."""
-    rows = ComparedRows(
-        loss_f=inputs.loss_f,
-        weights=weights,
-        clusters=inputs.clusters,
-        refits=inputs.refits,
-        level=inputs.level,
-    )
-    tables = []
-    # F's own controls are no candidates: they do not count in the candidates' adjustment.
-    groups = [names for names in (inputs.candidates, inputs.controls) if names]
-    for names in groups or [
-        []
-    ]:  # Nobody has run: the columns are those of any other task.
-        answers = answer_questions(
-            inputs.losses[names],
-            rows,
-            cap=inputs.cap,
-            span=inputs.span,
-            scored=inputs.scored[names],
-            no_claim=no_claim,
-        )
-        tables.append(answers)
-    table = pd.concat(tables, ignore_index=True)
+    """Return answers as the report has them: question by question, F's controls last in each."""
+    table = answers.rename(columns={"candidate": "framework"})
     table.insert(0, "task", task)
-    where = table.pop("question").map(WHERE)
-    # one question after the other, candidates before F's controls
-    order = pd.Categorical(where, categories=list(WHERE.values())).codes
-    table = table.assign(where=where).iloc[np.argsort(order, kind="stable")]
-    return table.reset_index(drop=True).rename(columns={"candidate": "framework"})
+    table["where"] = table.pop("question").map(WHERE)
+    order = pd.DataFrame(
+        {
+            "where": pd.Categorical(
+                table["where"], categories=list(WHERE.values())
+            ).codes,
+            "control": table["framework"].isin(controls),
+        }
+    )
+    rows = order.sort_values(["where", "control"], kind="stable").index
+    return table.loc[rows].reset_index(drop=True)
 
 
 def _with_shares(
-    table: pd.DataFrame, inputs: _ComparisonInputs, weights: np.ndarray | None
+    table: pd.DataFrame, losses: pd.DataFrame, units: ComparedUnits
 ) -> pd.DataFrame:
     """Add how much of the change on all rows comes from the region, and how much from elsewhere.
 
@@ -307,6 +294,7 @@ def _with_shares(
     both parts, in units of F's whole loss, add up to ``relative``.
     """
     table = table.assign(from_region=np.nan, from_elsewhere=np.nan)
+    weights = units.weights
     if weights is None:
         return table
     region = table[table["where"] == WHERE[REGION]]
@@ -316,34 +304,18 @@ def _with_shares(
         # Too few rows where F fails: their part of the change would be chance.
         if name not in weighted:
             continue
-        is_scored = inputs.scored[name].to_numpy()
-        losses = inputs.losses[name].to_numpy(dtype=float)[is_scored]
-        loss_f = inputs.loss_f[is_scored]
+        is_scored = losses[name].notna().to_numpy()
+        loss_g = losses[name].to_numpy(dtype=float)[is_scored]
+        loss_f = units.loss_f[is_scored]
         if row["by"] == BY_CAPPED:
-            losses, loss_f = inputs.cap.apply(losses), inputs.cap.apply(loss_f)
-        change, whole_loss = losses - loss_f, loss_f.sum()
+            loss_g, loss_f = units.cap.apply(loss_g), units.cap.apply(loss_f)
+        change, whole_loss = loss_g - loss_f, loss_f.sum()
         if not (0 < whole_loss < np.inf and np.isfinite(change).all()):
             continue
         region_part = float((weights[is_scored] * change).sum() / whole_loss)
         table.loc[index, "from_region"] = region_part
         table.loc[index, "from_elsewhere"] = change.sum() / whole_loss - region_part
     return table
-
-
-def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:
-    """Return every two frameworks against each other on the region."""
-    return compare_pairs(
-        inputs.losses,
-        inputs.loss_f,
-        weights,
-        clusters=inputs.clusters,
-        null=inputs.refits,
-        level=inputs.level,
-        scored=inputs.scored,
-        apart=inputs.controls,
-        smallest=SMALLEST_EFFECTIVE_SIZE,
-        cap=inputs.cap,
-    )
 
 
 def _weighting_text(whole_task: Weighting) -> str:

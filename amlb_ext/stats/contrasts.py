@@ -2,10 +2,10 @@
 
 Notation
 --------
-l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
+l_G, l_F : (n,) losses of a candidate and of F on real, labelled units
 d = l_G - l_F : (n,) the contrast; negative where the candidate is better
 w : (n,) region weights, functions of the features alone
-n : labelled rows
+n : labelled units, rows of a table or windows of series
 S, R : standard deviation of the contrast with F over the re-fits of F, and their number
 
 References
@@ -24,6 +24,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.unit import ROW, Unit
+from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     add_variance,
@@ -66,15 +68,15 @@ class NullControl:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighting:
-    """How the rows of one comparison count.
+    """How the units of one comparison count.
 
     Attributes
     ----------
     is_weighted : bool
     weights : ndarray of shape (n,) or None
-        None where all rows count alike.
+        None where all units count alike.
     effective_size : float
-        Equal rows that the weights are worth, whether they are used or not; 0 where unknown.
+        Equal units that the weights are worth, whether they are used or not; 0 where unknown.
     reason : str
     """
 
@@ -85,8 +87,8 @@ class Weighting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedRows:
-    """The rows of one comparison, and how they count.
+class ComparedUnits:
+    """The units of one comparison, and how they count.
 
     Attributes
     ----------
@@ -99,8 +101,15 @@ class ComparedRows:
         The weights as they are without each of G groups of the rows that they were learnt from;
         None where the weights are what the question is about, or all rows count alike.
     calendar : ndarray of shape (n,) or None
-        When each row was measured, where rows of one time share shocks: a second way in which they
-        depend on each other, beside ``clusters``.
+        When each unit was measured, where units of one time share shocks: a second way in which
+        they depend on each other, beside ``clusters``.
+    cap : ErrorCap
+        The largest loss that counts, where a few units would decide otherwise. Losses are plain
+        until :meth:`capped` is called.
+    span : ndarray of shape (n,) or None
+        Length of 1 of the scaled target in the target's own unit, for the RMSE.
+    unit : Unit
+        What the units are, for sentences.
     """
 
     loss_f: np.ndarray
@@ -110,9 +119,22 @@ class ComparedRows:
     refits: pd.DataFrame | None = None
     level: float = 0.95
     calendar: np.ndarray | None = None
+    cap: ErrorCap = NO_CAP
+    span: np.ndarray | None = None
+    unit: Unit = ROW
 
-    def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedRows:
-        """Return some of the rows, which count alike where their weights are worth too little.
+    @property
+    def weighting(self) -> Weighting:
+        """How the units count where F fails, see :func:`choose_weighting`."""
+        return choose_weighting(self.weights, self.clusters, unit=self.unit)
+
+    def capped(self) -> ComparedUnits:
+        """Return the units with their losses capped."""
+        refits = None if self.refits is None else self.cap.apply(self.refits)
+        return replace(self, loss_f=self.cap.apply(self.loss_f), refits=refits)
+
+    def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedUnits:
+        """Return some of the units, which count alike where their weights are worth too little.
 
         Parameters
         ----------
@@ -136,6 +158,7 @@ class ComparedRows:
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
             calendar=None if self.calendar is None else self.calendar[keep],
+            span=None if self.span is None else self.span[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
@@ -247,7 +270,7 @@ def mean_contrast(
     return weighted_mean_interval(g - f, weights, clusters, level)
 
 
-def null_control(rows: ComparedRows) -> NullControl:
+def null_control(rows: ComparedUnits) -> NullControl:
     r"""Return the mean contrast of the re-fits of F with F, and its standard error.
 
     .. math:: s^2 = s_{rows}^2 + S^2 / R
@@ -260,7 +283,7 @@ def null_control(rows: ComparedRows) -> NullControl:
     >>> rng = np.random.default_rng(0)
     >>> f = rng.random(100)
     >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
-    >>> null_control(ComparedRows(loss_f=f, refits=again)).refits
+    >>> null_control(ComparedUnits(loss_f=f, refits=again)).refits
     3
     """
     refits = rows.refits
@@ -298,8 +321,10 @@ def choose_weighting(
     weights: np.ndarray | None,
     clusters: np.ndarray | None = None,
     smallest: float = SMALLEST_EFFECTIVE_SIZE,
+    *,
+    unit: Unit = ROW,
 ) -> Weighting:
-    """Decide whether the rows of one comparison count by their weights or all alike.
+    """Decide whether the units of one comparison count by their weights or all alike.
 
     With an effective size ``(sum w)^2 / sum w^2`` below 50 weighting costs more precision than
     it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in tau
@@ -312,6 +337,7 @@ def choose_weighting(
     clusters : ndarray of shape (n,), optional
         The real row that each row came from; the effective size counts these.
     smallest : float
+    unit : Unit
 
     Examples
     --------
@@ -323,20 +349,23 @@ def choose_weighting(
     w = None if weights is None else np.asarray(weights, dtype=float)
     # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
-        reason = "no region weights are known: all rows count alike"
+        reason = f"no region weights are known: all {unit.many} count alike"
         return Weighting(
             is_weighted=False, weights=None, effective_size=0.0, reason=reason
         )
     size = cluster_effective_size(w, clusters, n=len(w))
     if size < smallest:
         reason = (
-            f"the region weights are worth only {size:.0f} rows, below {smallest:.0f}: "
-            "all rows count alike"
+            f"the region weights are worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
+            f"all {unit.many} count alike"
         )
         return Weighting(
             is_weighted=False, weights=None, effective_size=size, reason=reason
         )
-    reason = f"real rows are weighted by P(F fails | x), worth {size:.0f} equal rows"
+    reason = (
+        f"real {unit.many} are weighted by P(F fails | {unit.given}), worth {size:.0f} equal "
+        f"{unit.many}"
+    )
     return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
 
@@ -402,7 +431,7 @@ class Comparison:
     Attributes
     ----------
     candidate : str
-    rows : ComparedRows
+    rows : ComparedUnits
     loss_g : ndarray of shape (n,)
     estimate : MeanEstimate
         Of the contrast with F.
@@ -414,7 +443,7 @@ class Comparison:
     """
 
     candidate: str
-    rows: ComparedRows
+    rows: ComparedUnits
     loss_g: np.ndarray
     estimate: MeanEstimate
     control: NullControl | None
@@ -473,7 +502,7 @@ class Comparison:
 
 
 def compare_candidate(
-    candidate: str, loss_g: np.ndarray, rows: ComparedRows
+    candidate: str, loss_g: np.ndarray, rows: ComparedUnits
 ) -> Comparison:
     """Compare one candidate with F, and with its re-fits where the rows have some.
 
@@ -481,13 +510,13 @@ def compare_candidate(
     ----------
     candidate : str
     loss_g : ndarray of shape (n,)
-    rows : ComparedRows
-        Used as they are: see :meth:`ComparedRows.subset` for some of them.
+    rows : ComparedUnits
+        Used as they are: see :meth:`ComparedUnits.subset` for some of them.
 
     Examples
     --------
     >>> f = np.tile([0.1, 0.3], 50)
-    >>> compare_candidate("g", f / 2, ComparedRows(loss_f=f)).estimate.point
+    >>> compare_candidate("g", f / 2, ComparedUnits(loss_f=f)).estimate.point
     -0.1
     """
     estimate = rows.contrast(loss_g, rows.loss_f)

@@ -41,11 +41,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from amlb_ext.comparison.compare import compare_labelled
 from amlb_ext.comparison.failures import failures
-from amlb_ext.comparison.labelled import read_labelled_rows
 from amlb_ext.comparison.models import choose_loss, predict_rows
-from amlb_ext.comparison.region import find_region
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.units.labelled import read_labelled_rows
+from amlb_ext.units.rows import judge_rows
 
 RULES = {
     "classification": {
@@ -134,9 +134,10 @@ def measure(F, candidates, train, rows, pool, kind, config, seed):
     adapter = ModelAdapter(F, "F")
     known = read_labelled_rows(*pool, models=[adapter])
     said = predict_rows(adapter, known)
-    region = find_region(known, said, config, seed, with_jackknife=False)
     _, row_loss = choose_loss(known, [said])
     loss_f = row_loss(said)
+    judged = judge_rows(known, said, loss_f, config, seed=seed, with_jackknife=False)
+    is_bad, weights = judged.is_bad, judged.compared.weights
     wrong = (
         said.decided != known.y
         if kind == "classification"
@@ -144,14 +145,14 @@ def measure(F, candidates, train, rows, pool, kind, config, seed):
     )
     share_of_loss = wrong if kind == "classification" else loss_f
     out = {
-        "bad": region.is_bad.mean(),
-        "right": 1 - wrong[region.is_bad].mean() if region.is_bad.any() else np.nan,
-        "elsewhere": 1 - share_of_loss[region.is_bad].sum() / share_of_loss.sum(),
-        "found": float(region.weights is not None),
+        "bad": is_bad.mean(),
+        "right": 1 - wrong[is_bad].mean() if is_bad.any() else np.nan,
+        "elsewhere": 1 - share_of_loss[is_bad].sum() / share_of_loss.sum(),
+        "found": float(weights is not None),
         "auc": np.nan,
     }
-    if region.weights is not None:
-        out["auc"] = roc_auc_score(wrong, region.weights)
+    if weights is not None:
+        out["auc"] = roc_auc_score(wrong, weights)
     verdicts = result.table["where_f_fails"]
     out["said"] = verdicts.isin(("better", "worse")).mean()
     out["own"] = (
@@ -159,11 +160,11 @@ def measure(F, candidates, train, rows, pool, kind, config, seed):
     ).mean()
     out["false"] = 0.0
     for name, model in candidates.items():
-        if region.weights is None or verdicts[name] not in ("better", "worse"):
+        if weights is None or verdicts[name] not in ("better", "worse"):
             continue
         d = row_loss(predict_rows(ModelAdapter(model, name), known)) - loss_f
-        mean = np.average(d, weights=region.weights)
-        se = np.sqrt((region.weights**2 * (d - mean) ** 2).sum()) / region.weights.sum()
+        mean = np.average(d, weights=weights)
+        se = np.sqrt((weights**2 * (d - mean) ** 2).sum()) / weights.sum()
         against = mean > 2 * se if verdicts[name] == "better" else mean < -2 * se
         out["false"] += against / len(candidates)
     return out

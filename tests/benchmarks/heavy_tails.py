@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.stats.capped_errors import cap_from_baseline
 from amlb_ext.stats.claims import OVERALL, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.stats.contrasts import ComparedUnits
 
 SIZES, SAMPLES, TRAIN = (100, 300, 1000, 3000), 15, 2000
 MODELS = {
@@ -45,7 +45,7 @@ BASELINES = ("ridge", "tree", "forest", "median")
 
 
 def verdicts(losses, loss_f, cap):
-    table = answer_questions(losses, ComparedRows(loss_f=loss_f), cap=cap)
+    table = answer_questions(losses, ComparedUnits(loss_f=loss_f, cap=cap))
     return table.loc[table["question"] == OVERALL, "verdict"].to_numpy()
 
 
@@ -72,7 +72,7 @@ def count_withheld(X, y):
                 cap = cap_from_baseline(loss_f)
                 withheld = verdicts(others, loss_f, cap) == "no claim"
                 by_cap = answer_questions(
-                    cap.apply(others), ComparedRows(loss_f=cap.apply(loss_f))
+                    cap.apply(others), ComparedUnits(loss_f=cap.apply(loss_f))
                 )
                 by_cap = by_cap.loc[by_cap["question"] == OVERALL, "verdict"]
                 had = (by_cap != "undecided").to_numpy() & withheld

@@ -18,9 +18,9 @@ from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecast
 from amlb_ext.forecasting.hardness import settle_window_rule
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.region import weigh_windows
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.units.windows import weigh_windows
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
 
@@ -244,7 +244,7 @@ def test_intervals_hold_their_truth_where_series_repeat_themselves():
         effect = np.repeat(rng.normal(0, 1, 40), 5)
         losses = effect + rng.normal(0, 0.7, 200)
         for name, clusters in (("series", series), ("windows", None)):
-            rows = ComparedRows(loss_f=np.zeros(200), clusters=clusters)
+            rows = ComparedUnits(loss_f=np.zeros(200), clusters=clusters)
             estimate = rows.contrast(losses, np.zeros(200))
             held[name] += estimate.low <= 0 <= estimate.high
     assert held["series"] > 0.91 * 300
@@ -255,7 +255,7 @@ def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on()
     rng = np.random.default_rng(0)
     series, origin = np.repeat(np.arange(40), 12), np.tile(np.arange(12), 40)
     losses = rng.normal(0, 1, 480) + rng.normal(0, 1, 12)[origin]
-    rows = ComparedRows(loss_f=np.zeros(480), clusters=series, calendar=origin)
+    rows = ComparedUnits(loss_f=np.zeros(480), clusters=series, calendar=origin)
     one_way = replace(rows, calendar=None).contrast(losses, np.zeros(480))
     two_way = rows.contrast(losses, np.zeros(480))
     assert two_way.width > 2 * one_way.width

@@ -9,7 +9,7 @@ from exhaustive import count_of
 
 from amlb_ext.stats.claims import COLUMNS, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
-    ComparedRows,
+    ComparedUnits,
     choose_weighting,
     mean_contrast,
     null_control,
@@ -25,7 +25,7 @@ def fit_of_f(rng, base, between=0.0):
 def region_answers(losses, f, **rows):
     """The answers where F fails, by candidate; all rows count alike unless weights are given."""
     rows = {"weights": np.ones(len(f)), **rows}
-    table = answer_questions(pd.DataFrame(losses), ComparedRows(loss_f=f, **rows))
+    table = answer_questions(pd.DataFrame(losses), ComparedUnits(loss_f=f, **rows))
     return table[table["question"] == REGION].set_index("candidate")
 
 
@@ -57,7 +57,7 @@ class TestContrasts:
         f = rng.random(300)
         losses = pd.DataFrame({"b": f - 0.2, "same": f, "w": f + 0.2})
         losses[["b", "w"]] += 0.1 * rng.standard_normal((300, 2))
-        table = answer_questions(losses, ComparedRows(loss_f=f))
+        table = answer_questions(losses, ComparedUnits(loss_f=f))
         assert list(table.columns) == COLUMNS
         table = table[table["question"] == OVERALL]
         assert table["verdict"].tolist() == ["better", "undecided", "worse"]
@@ -86,7 +86,7 @@ class TestContrasts:
     def test_one_cluster_is_undecided_with_a_reason(self):
         f = np.arange(10.0)
         table = answer_questions(
-            pd.DataFrame({"g": f - 1}), ComparedRows(loss_f=f, clusters=np.zeros(10))
+            pd.DataFrame({"g": f - 1}), ComparedUnits(loss_f=f, clusters=np.zeros(10))
         )
         assert table.loc[0, "verdict"] == "undecided"
         assert table.loc[0, "reason"].startswith("only 1 cluster")
@@ -96,7 +96,7 @@ class TestContrasts:
 def control(refits, f):
     """The null control of re-fits, a column of losses each."""
     table = pd.DataFrame(refits, index=range(len(f)))
-    return null_control(ComparedRows(loss_f=f, refits=table))
+    return null_control(ComparedUnits(loss_f=f, refits=table))
 
 
 class TestNull:
@@ -179,7 +179,7 @@ class TestWeights:
         scored = pd.DataFrame(
             {"whole": np.ones(160, bool), "half": np.arange(160) < 80}
         )
-        rows = ComparedRows(loss_f=f, weights=w)
+        rows = ComparedUnits(loss_f=f, weights=w)
         table = answer_questions(g, rows, scored=scored).set_index(
             ["candidate", "question"]
         )
