@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
+from amlb_ext.units.labelled import LabelledRows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,17 @@ class Folds:
         ]
         return float(1 + np.mean(ratios))
 
+    @property
+    def text(self) -> str:
+        """What is claimed, and how intervals count the folds."""
+        n_folds = len(self.repeats[0])
+        times = f", {len(self.repeats)} times" if len(self.repeats) > 1 else ""
+        return (
+            f"cross-validation with {n_folds} folds{times}: a verdict is of the recipes, fitted on "
+            f"tables of this size; variances are {self.widening:.2f} times those of rows, since "
+            "the fits of two folds share most of their rows"
+        )
+
 
 def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
     """Return the folds that a user means.
@@ -60,8 +71,8 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
     ----------
     cv : int, splitter or iterable of (train, test)
         A number of folds, which keep groups together and times in order; a splitter of
-        scikit-learn; or positions, as its ``split`` returns them. Several divisions one after the
-        other are repetitions.
+        scikit-learn; positions, as its ``split`` returns them; or the fold of each row. Several
+        divisions one after the other are repetitions.
     rows : LabelledRows
     seed : int
 
@@ -78,6 +89,12 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         n_classes = len(rows.labels) if rows.is_classification else 0
         part_seed = derive_int_seed(seed, "compare", "folds")
         splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
+    elif np.ndim(cv) == 1 and len(cv) == len(rows.table):
+        number = np.asarray(cv)[rows.task.row_ids]
+        splits = [
+            (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
+            for fold in np.unique(number)
+        ]
     elif hasattr(cv, "split"):
         groups = None if order is None else order.group
         splits = list(cv.split(rows.Z, rows.y, groups))
@@ -176,6 +193,9 @@ def predict_out_of_fold(
     ModelError
         The model cannot be cloned or fitted.
     """
+    if model.is_predictions:
+        # they were made out of fold already
+        return [predict_rows(model, rows)]
     answers = []
     for number, splits in enumerate(folds.repeats):
         parts = []

@@ -98,6 +98,17 @@ class Loss:
     of_rows: RowFunction = field(repr=False)
     is_of_pairs: bool = False
 
+    def text(self, target: str) -> str:
+        """Return what is compared, with its unit."""
+        units = {
+            "": "",
+            "target": f" of {target}, in its own unit",
+            "target squared": f" of {target}, in the square of its unit",
+            "cost": ", in the unit of your costs",
+            "nats": ", in nats",
+        }
+        return f"{self.title}{units[self.unit]}"
+
     def __call__(self, predicted: Predicted) -> np.ndarray:
         """Return the loss of each row, ``(n,)``.
 

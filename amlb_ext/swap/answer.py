@@ -12,12 +12,13 @@ import pandas as pd
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.unit import Unit
+from amlb_ext.models.labels import Labels
 from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.swap.contrast import AucContrast, Change, Contrast, RowContrast
 from amlb_ext.swap.flips import count_flips
 from amlb_ext.swap.foresee import TableCoder, predictions_as_columns
 from amlb_ext.swap.harm import Harm, find_harm, rows_needed, worst_of_refit
-from amlb_ext.swap.remedy import Remedy, find_remedy
+from amlb_ext.swap.remedy import Remedy, find_remedy, mix_models
 from amlb_ext.swap.segments import Segment, judge_segments
 from amlb_ext.swap.words import Words, bound_harm, find_words, list_conditions
 
@@ -58,6 +59,8 @@ class SwapRows:
         The largest loss that counts.
     clusters : ndarray of shape (n,), int, or None
         Codes of rows that belong together.
+    widening : float
+        See :class:`amlb_ext.stats.contrasts.ComparedUnits`.
     """
 
     unit: Unit
@@ -67,9 +70,15 @@ class SwapRows:
     refits: tuple[Side, ...] = ()
     cap: ErrorCap = NO_CAP
     clusters: np.ndarray | None = None
+    widening: float = 1.0
 
     def contrast(self, side: Side) -> Contrast:
         """Return a model's losses beside F's."""
+        contrast = self._contrast(side)
+        contrast.widening = self.widening
+        return contrast
+
+    def _contrast(self, side: Side) -> Contrast:
         if self.loss.is_of_pairs and self.f.predicted is not None:
             assert side.predicted is not None
             own = self.f.predicted
@@ -190,6 +199,10 @@ class Swap:
             " loss)", ")"
         )
 
+    def share(self, value: float) -> float:
+        """Return a change as a share of F's mean loss; NaN where F loses nothing."""
+        return value / self.base if self.base else float("nan")
+
     def share_text(self, value: float) -> str:
         """Return a change in percent of F's mean loss: ``12.0 % less loss``."""
         if not self.base:
@@ -205,28 +218,28 @@ class Swap:
         for name, change in self.harm.groups.items():
             low, high = change.interval()
             groups[name] = {
-                "change": change.value / self.base,
-                "low": low / self.base,
-                "high": high / self.base,
+                "change": self.share(change.value),
+                "low": self.share(low),
+                "high": self.share(high),
             }
-        remedy = self.remedy
+        remedy = None
+        if self.remedy is not None:
+            remedy = {
+                "kind": self.remedy.kind,
+                "weight": self.remedy.weight,
+                "weight_bad": self.remedy.weight_bad,
+                "change": self.share(self.remedy.change.value),
+            }
         return {
             "verdict": self.verdict,
             "groups": groups,
-            "refits": [change.value / self.base for change in self.harm.refits],
+            "refits": [self.share(change.value) for change in self.harm.refits],
             "p": self.harm.p,
             "p_refits": self.harm.p_refits,
-            "bound": self.bound / self.base,
+            "bound": self.share(self.bound),
             "words": None if self.words is None else self.words.text,
             "rows_needed": self.rows_needed,
-            "remedy": None
-            if remedy is None
-            else {
-                "kind": remedy.kind,
-                "weight": remedy.weight,
-                "weight_bad": remedy.weight_bad,
-                "change": remedy.change.value / self.base,
-            },
+            "remedy": remedy,
         }
 
 
@@ -258,6 +271,44 @@ class SwapAnswer:
     segments: pd.DataFrame = field(default_factory=pd.DataFrame)
     flips: pd.DataFrame = field(default_factory=pd.DataFrame)
     masks: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def with_models(
+        self,
+        models: Mapping[str, Any],
+        table: pd.DataFrame,
+        labels: Labels,
+        targets: np.ndarray,
+    ) -> SwapAnswer:
+        """Return the same with the mixtures as estimators, where both are fitted models.
+
+        Parameters
+        ----------
+        models : mapping of str to estimator
+            ``F`` and the candidates.
+        table : DataFrame of n rows
+            What changes are foreseen from.
+        labels : Labels
+            Empty for a regression.
+        targets : ndarray of shape (n,)
+            As the user gave them.
+        """
+        swaps = dict(self.swaps)
+        for name, swap in self.swaps.items():
+            both = (models["F"], models[name])
+            if swap.remedy is None or not all(hasattr(m, "predict") for m in both):
+                continue
+            model = mix_models(
+                *both, swap.remedy, table, swap.harm.passes, labels, targets
+            )
+            swaps[name] = replace(swap, remedy=replace(swap.remedy, model=model))
+        return replace(self, swaps=swaps)
+
+
+def cluster_codes(clusters: np.ndarray | None) -> np.ndarray | None:
+    """Return codes ``0..K-1`` of any labels of rows that belong together."""
+    if clusters is None:
+        return None
+    return np.asarray(np.unique(clusters, return_inverse=True)[1].reshape(-1))
 
 
 def judge_swaps(

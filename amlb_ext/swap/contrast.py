@@ -74,6 +74,9 @@ class Contrast(ABC):
 
     is_of_rows = True
 
+    #: By how much variances grow where the rows were predicted out of fold.
+    widening = 1.0
+
     def __init__(self, d: np.ndarray, clusters: np.ndarray | None) -> None:
         self.d = d
         self.clusters = clusters
@@ -95,6 +98,7 @@ class Contrast(ABC):
         """Return the change of a group of rows."""
         value, influence = self.mean(weights)
         se, df = standard_error(influence, self.clusters)
+        se *= float(np.sqrt(self.widening))
         return Change(value=value, se=se, df=df, share=float(weights.mean()))
 
 

@@ -187,6 +187,45 @@ def _change(
     return Change(value=mean, se=se, df=df, share=float(weights.mean()))
 
 
+def mix_models(
+    F: Any,
+    G: Any,
+    remedy: Remedy,
+    table: pd.DataFrame,
+    passes: Sequence[Foresight],
+    labels: Labels,
+    targets: np.ndarray,
+) -> MixedClassifier | MixedRegressor:
+    """Return a remedy as a fitted estimator.
+
+    Parameters
+    ----------
+    F, G : estimator
+        Fitted.
+    remedy : Remedy
+    table : DataFrame of n rows
+        What G's loss was foreseen from.
+    passes : sequence of Foresight
+        Of G.
+    labels : Labels
+        Empty for a regression.
+    targets : ndarray of shape (n,)
+        As the user gave them: classes are returned alike.
+    """
+    kind = MixedClassifier if len(labels) else MixedRegressor
+    mixture = kind(F, G, weight=remedy.weight, weight_bad=remedy.weight_bad)
+    mixture.learn(table, passes, labels)
+    if isinstance(mixture, MixedClassifier):
+        mixture.classes_ = _own_classes(labels, targets)
+    return mixture
+
+
+def _own_classes(labels: Labels, targets: np.ndarray) -> np.ndarray:
+    """Return the classes in the order of the labels, as the user writes them."""
+    by_code = dict(zip(labels.codes(targets).tolist(), targets, strict=True))
+    return np.array([by_code.get(code, name) for code, name in enumerate(labels.names)])
+
+
 class _Mixture(BaseEstimator):
     """A mixture of two fitted models, by one weight or by two.
 
@@ -253,10 +292,7 @@ class MixedRegressor(RegressorMixin, _Mixture):
 class MixedClassifier(ClassifierMixin, _Mixture):
     """A mixture of two models of a class; see :class:`_Mixture`."""
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes as the models name them."""
-        return np.asarray(self.own_classes_)
+    classes_: np.ndarray
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, ``(n, C)``."""

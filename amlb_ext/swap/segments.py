@@ -53,6 +53,10 @@ class Segment:
     name: str
     inside: np.ndarray
 
+    def take(self, rows: np.ndarray) -> Segment:
+        """Return the segment among some of the rows, by position."""
+        return Segment(name=self.name, inside=self.inside[rows])
+
 
 def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     """Return the segments that a user means.
@@ -117,6 +121,8 @@ def _check_size(segment: Segment) -> None:
 
 
 def _segments_of(given: Any, table: pd.DataFrame, number: int) -> list[Segment]:
+    if isinstance(given, Segment):
+        return [given]
     if isinstance(given, Mapping):
         return [
             segment
