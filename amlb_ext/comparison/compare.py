@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
+from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core.candidates import check_candidates
 from amlb_ext.core.checked_call import CountOrNone, Level, Seed, checked_call
-from amlb_ext.core.config import HardnessConfig, build_config
+from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
@@ -33,7 +33,7 @@ from amlb_ext.units.labelled import (
     read_labelled_rows,
     read_row_order,
 )
-from amlb_ext.units.rows import judge_rows
+from amlb_ext.units.rows import hardness_config, judge_rows
 
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
@@ -184,17 +184,6 @@ def compare(
     )
 
 
-def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
-    """Return the settings of a rule.
-
-    Raises
-    ------
-    ConfigError
-        An unknown rule, with the nearest one.
-    """
-    return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
-
-
 def _without_order_columns(
     X: Any, table: GivenTable, columns: Collection[str], given: Sequence[Any]
 ) -> Any:
@@ -289,10 +278,12 @@ def compare_labelled(
     judged = judged.with_refits(refit_losses)
     contrasts = answer(judged, losses)
     notes += _mean_of_refits(contrasts, judged.verb)
-    by_row = losses.assign(F=loss_f, is_bad=judged.is_bad)
-    by_row = by_row.assign(weight=judged.compared.weights)
-    by_row = by_row[["is_bad", "weight", "F", *losses.columns]]
-    by_row.index = rows.table.frame.index[rows.task.row_ids]
+    given = rows.table.frame.iloc[rows.task.row_ids]
+    by_row = losses.set_axis(given.index).assign(
+        is_bad=judged.is_bad, weight=judged.compared.weights, F=loss_f
+    )
+    hardest = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
+    worst, target = given.iloc[hardest], str(rows.task.target_name)
     return ModelComparison.of(
         judged,
         contrasts,
@@ -306,17 +297,11 @@ def compare_labelled(
             **(about or {}),
             "made": f"{date.today().isoformat()} by hardsynth {__version__}",
         },
-        rows=by_row,
-        worst=_worst_rows(rows, loss_f),
+        rows=by_row[["is_bad", "weight", "F", *losses.columns]],
+        worst=worst.assign(
+            **{target: rows.y_given[hardest], "loss of F": loss_f[hardest]}
+        ),
     )
-
-
-def _worst_rows(rows: LabelledRows, loss_f: np.ndarray) -> pd.DataFrame:
-    """Return the rows on which F loses most, as the user gave them, with target and loss."""
-    worst = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
-    given = rows.table.frame.iloc[rows.task.row_ids[worst]]
-    target = str(rows.task.target_name)
-    return given.assign(**{target: rows.y_given[worst], "loss of F": loss_f[worst]})
 
 
 def _class_order_notes(

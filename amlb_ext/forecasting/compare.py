@@ -259,7 +259,12 @@ def answer_comparison(
         no_claim=failing.weighting.reason,
         overlap=failing.overlap,
     )
-    windows = _with_losses(failing.table(), {"F": failing.forecasts, **rolled})
+    everyone = {"F": failing.forecasts, **rolled}
+    windows = failing.table()
+    for name, forecasts in everyone.items():
+        windows[f"mase_{name}"] = forecasts.mase
+        if forecasts.sql is not None:
+            windows[f"sql_{name}"] = forecasts.sql
     notes = [
         *_notes(failing, len(twins)),
         *describe_heavy_windows(failing, rolled, loss),
@@ -272,7 +277,7 @@ def answer_comparison(
         notes=tuple(notes),
         rows=windows,
         worst=windows.nlargest(MOST_WORST, "hardness"),
-        scores=_scores(failing, {"F": failing.forecasts, **rolled}),
+        scores=_scores(failing, everyone),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
     )
 
@@ -306,17 +311,6 @@ def _check_size(failing: FailingWindows) -> None:
         f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
         f"(--origins {advised} --step 1)",
     )
-
-
-def _with_losses(
-    windows: pd.DataFrame, forecasts: Mapping[str, RolledForecasts]
-) -> pd.DataFrame:
-    """Return the windows with the losses of each model."""
-    for name, rolled in forecasts.items():
-        windows[f"mase_{name}"] = rolled.mase
-        if rolled.sql is not None:
-            windows[f"sql_{name}"] = rolled.sql
-    return windows
 
 
 def _scores(

@@ -81,7 +81,10 @@ def test_text_and_page_give_the_answer_first(answered, tmp_path):
     # it loads nothing
     assert "src=" not in page
     assert 'href="http' not in page
+    assert "p against F’s re-fits" in page
     assert "<svg" in result._repr_html_()
+    with pytest.raises(ConfigError, match="rows have no picture each"):
+        result.plot_worst()
     assert result.plot().get_xlabel().startswith("change of F's loss")
 
 
