@@ -29,7 +29,13 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.core.version import __version__
 
 if TYPE_CHECKING:
-    from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
+    from amlb_ext.comparison import (
+        FailureReport,
+        ModelComparison,
+        compare,
+        compare_losses,
+        failures,
+    )
     from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
@@ -44,6 +50,7 @@ __all__ = [
     "check_gate",
     "compare",
     "compare_forecasts",
+    "compare_losses",
     "estimate_error",
     "failures",
     "harden",
@@ -58,6 +65,7 @@ _PLACES = {
     "Suite": ("amlb_ext.report.notebook", "Suite"),
     "check_gate": ("amlb_ext.gate.checks", "check_gate"),
     "compare": ("amlb_ext.comparison", "compare"),
+    "compare_losses": ("amlb_ext.comparison", "compare_losses"),
     "compare_forecasts": ("amlb_ext.forecasting", "compare_forecasts"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),
     "failures": ("amlb_ext.comparison", "failures"),

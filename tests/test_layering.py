@@ -48,7 +48,7 @@ HEAVY = {
         "report/still",
         "report/rank_bars",
         "estimate/plot",
-        "comparison/plot",
+        "comparison/page",
         "comparison/result",
         "forecasting/pictures",
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
@@ -16,9 +16,12 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_compared
 
+if TYPE_CHECKING:
+    from amlb_ext.comparison import ModelComparison
+
 #: What declares how models are compared on a table, and what of it is no flag.
 COMPARISON = {"how": "amlb_ext.comparison.files.compare_files"}
-NO_FLAGS = ("candidates", "level", "config")
+NO_FLAGS = ("candidates", "level", "config", "segments")
 
 
 @command(
@@ -28,7 +31,17 @@ NO_FLAGS = ("candidates", "level", "config")
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
         "what is compared": ("table", "target", "baseline", "candidate"),
-        "how": ("train", "rule", "alpha", "kind", "--drop", "--as"),
+        "how": (
+            "train",
+            "loss",
+            "segment",
+            "cv",
+            "rule",
+            "alpha",
+            "kind",
+            "--drop",
+            "--as",
+        ),
         "files and output": ("html", "trust_pickle", "seed", "quiet", "json"),
     },
 )
@@ -40,7 +53,7 @@ def compare(
     candidate: list[str],
     html: Path | None = None,
     rows: Path | None = None,
-    loss: Literal["mase", "sql"] = "mase",
+    segment: Sequence[str] = (),
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
@@ -49,7 +62,8 @@ def compare(
     """Compare your models: which is better than F, overall and where F fails.
 
     Compare fitted models on a table that none of them was fitted on. Each is better than F, worse,
-    or undecided: over all rows, and where F fails.
+    or undecided: over all rows, and where F fails. Before you replace F: who is harmed, who gains,
+    how your segments change, and which mixture would do better.
 
     Parameters
     ----------
@@ -67,42 +81,36 @@ def compare(
     html : FILE
         also write the answer as a page
     rows : FILE
-        also write, for each row of the table, whether F fails on it and each model's loss (.csv)
-    loss : {'mase', 'sql'}
-        loss of forecasts that is compared
+        also write, for each row or window, whether F fails on it and each model's loss (.csv)
+    segment : COLUMN|CONDITION
+        a group of rows that matters to you, e.g. region or "age < 25"; repeat the flag for several
 
     Examples
     --------
     $ hardsynth compare new.csv --target churn --baseline deployed.skops --candidate \
 boosting=boosting.skops --train old.csv --html answer.html
     """
-    if takes_series([table], options, settings):
-        named = {
-            "target": target,
-            "baseline": baseline,
-            "candidate": candidate,
-            "loss": loss,
-        }
-        flags = {**options, **named}
-        return compare_series(table, flags, settings, html=html, quiet=quiet, json=json)
-    if target is None:
-        raise ConfigError("no target is named", "add --target NAME")
     files = read_candidates(candidate)
-    config = build_config(settings)
-    how = comparison_options(options)
-    check_compared(
-        Path(table),
-        [baseline, *files.values()],
-        train=how["train"],
-        trust_pickle=how["trust_pickle"],
-    )
-    from amlb_ext.comparison.files import compare_files
+    if takes_series([table], options, settings):
+        flags = {**options, "target": target, "baseline": baseline}
+        flags["segments"] = list(segment)
+        result = compare_series(table, files, flags, settings)
+    else:
+        if target is None:
+            raise ConfigError("no target is named", "add --target NAME")
+        result = compare_rows(
+            Path(table),
+            target,
+            baseline,
+            files,
+            settings=settings,
+            quiet=quiet or json,
+            segments=list(segment),
+            **comparison_options(options),
+        )
     from amlb_ext.core.files import write_file
     from amlb_ext.core.json_values import to_json_values
 
-    result = compare_files(
-        Path(table), target, baseline, files, config=config, quiet=quiet or json, **how
-    )
     if html:
         result.to_html(html)
     if rows:
@@ -113,6 +121,28 @@ boosting=boosting.skops --train old.csv --html answer.html
     elif not quiet:
         print(result.text(), end="")
     return 0
+
+
+def compare_rows(
+    table: Path,
+    target: str,
+    baseline: str,
+    files: dict[str, str],
+    *,
+    settings: dict[str, Any],
+    **how: Any,
+) -> ModelComparison:
+    """Compare models on a plain table, as :func:`amlb_ext.comparison.files.compare_files` does."""
+    config = build_config(settings)
+    check_compared(
+        table,
+        [baseline, *files.values()],
+        train=how["train"],
+        trust_pickle=how["trust_pickle"],
+    )
+    from amlb_ext.comparison.files import compare_files
+
+    return compare_files(table, target, baseline, files, config=config, **how)
 
 
 def read_candidates(words: Sequence[str]) -> dict[str, str]:
@@ -131,7 +161,17 @@ def comparison_options(options: dict[str, Any]) -> dict[str, Any]:
     ConfigError
         A rule that there is not.
     """
-    names = ("train", "rule", "alpha", "kind", "refits", "seed", "trust_pickle")
+    names = (
+        "train",
+        "rule",
+        "alpha",
+        "kind",
+        "refits",
+        "seed",
+        "trust_pickle",
+        "loss",
+        "cv",
+    )
     chosen = {name: options[name] for name in names}
     # all that can be said without the table comes first
     build_config({"hardness": {"rule": chosen["rule"], "alpha": chosen["alpha"]}})

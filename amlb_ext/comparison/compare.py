@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
+from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.out_of_fold import Folds, predict_out_of_fold, read_folds
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core.candidates import check_candidates
 from amlb_ext.core.checked_call import CountOrNone, Level, Seed, checked_call
-from amlb_ext.core.config import HardnessConfig, build_config
+from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
@@ -32,7 +33,7 @@ from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.kind import check_kind
 from amlb_ext.models.seen_rows import refuse_seen_rows
 from amlb_ext.stats.claims import REGION
-from amlb_ext.swap.answer import Side, SwapRows, cluster_codes, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import answer
 from amlb_ext.units.labelled import (
@@ -40,7 +41,7 @@ from amlb_ext.units.labelled import (
     read_labelled_rows,
     read_row_order,
 )
-from amlb_ext.units.rows import judge_rows
+from amlb_ext.units.rows import hardness_config, judge_rows
 
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
@@ -208,17 +209,6 @@ def compare(
     )
 
 
-def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
-    """Return the settings of a rule.
-
-    Raises
-    ------
-    ConfigError
-        An unknown rule, with the nearest one.
-    """
-    return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
-
-
 def _without_order_columns(
     X: Any, table: GivenTable, columns: Collection[str], given: Sequence[Any]
 ) -> Any:
@@ -291,6 +281,7 @@ def compare_labelled(
     if train is not None:
         old = models.read_training_rows(train, align=align)
         refuse_seen_rows(rows.table, old[0])
+    all_rows = rows
     folds = None if cv is None else read_folds(cv, rows, seed)
     if folds is None:
         answers = {
@@ -323,6 +314,7 @@ def compare_labelled(
     again = _Again(
         F=baseline,
         rows=rows,
+        all_rows=all_rows,
         loss=chosen,
         train=old,
         null=null,
@@ -343,27 +335,22 @@ def compare_labelled(
     notes += _mean_of_refits(contrasts, judged.verb)
     swap = judge_swaps(
         SwapRows(
-            unit=judged.unit,
+            judged=judged,
             table=rows.task.features,
             f=side_f,
             refits=tuple(again.bootstrap()),
             loss=chosen,
-            cap=judged.compared.cap,
-            clusters=cluster_codes(judged.compared.clusters),
-            widening=judged.compared.widening,
         ),
         sides,
         segments=[segment.take(rows.task.row_ids) for segment in named],
-        level=level,
         seed=seed,
+    ).with_models({"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given)
+    given = rows.table.frame.iloc[rows.task.row_ids]
+    by_row = losses.set_axis(given.index).assign(
+        is_bad=judged.is_bad, weight=judged.compared.weights, F=side_f.losses
     )
-    swap = swap.with_models(
-        {"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given
-    )
-    by_row = losses.assign(F=side_f.losses, is_bad=judged.is_bad)
-    by_row = by_row.assign(weight=judged.compared.weights)
-    by_row = by_row[["is_bad", "weight", "F", *losses.columns]]
-    by_row.index = rows.table.frame.index[rows.task.row_ids]
+    hardest = np.argsort(-side_f.losses, kind="stable")[:MOST_WORST]
+    worst, target = given.iloc[hardest], str(rows.task.target_name)
     slices = pd.DataFrame()
     if not chosen.is_of_pairs:
         slices = compare_on_slices(rows, judged, losses, seed=seed)
@@ -381,8 +368,13 @@ def compare_labelled(
             **(about or {}),
             "made": f"{date.today().isoformat()} by hardsynth {__version__}",
         },
-        rows=by_row,
-        worst=_worst_rows(rows, side_f.losses),
+        rows=by_row[["is_bad", "weight", "F", *losses.columns]],
+        worst=worst.assign(
+            **{
+                target: rows.y_given[hardest],
+                "loss of F": side_f.losses[hardest],
+            }
+        ),
     )
 
 
@@ -391,14 +383,6 @@ def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:
     predicted = [models.as_predicted(rows, said) for said in answers]
     losses = np.mean([loss(each) for each in predicted], axis=0)
     return Side(losses=losses, predicted=predicted[0])
-
-
-def _worst_rows(rows: LabelledRows, loss_f: np.ndarray) -> pd.DataFrame:
-    """Return the rows on which F loses most, as the user gave them, with target and loss."""
-    worst = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
-    given = rows.table.frame.iloc[rows.task.row_ids[worst]]
-    target = str(rows.task.target_name)
-    return given.assign(**{target: rows.y_given[worst], "loss of F": loss_f[worst]})
 
 
 def _class_order_notes(
@@ -444,12 +428,13 @@ def _check_settings(
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Again:
     """F fitted again: the null control where F fails, and the null of harm."""
 
     F: ModelAdapter
     rows: LabelledRows
+    all_rows: LabelledRows
     loss: Loss
     train: tuple[GivenTable, np.ndarray] | None
     null: str
@@ -462,9 +447,12 @@ class _Again:
         """Return F's recipe on bootstrap samples; none where its training rows are not known."""
         if self.null == "none" or not self.F.can_fit_again:
             return []
-        if self.train is None or self.null == "rows":
+        if self.folds is None and (self.train is None or self.null == "rows"):
             return []
         try:
+            if self.folds is not None:
+                return self._out_of_fold
+            assert self.train is not None
             answers = models.refit_on_bootstrap_samples(
                 self.F,
                 self.train,
@@ -478,6 +466,24 @@ class _Again:
             return []
         return [_side(self.rows, self.loss, [said]) for said in answers]
 
+    @cached_property
+    def _out_of_fold(self) -> list[Side]:
+        """F's recipe on bootstrap samples of the rows of each fold, predicted out of fold."""
+        assert self.folds is not None
+        sides = []
+        for number in range(self.refits):
+            answers = predict_out_of_fold(
+                self.F,
+                self.all_rows,
+                self.folds,
+                self.seed + number + 1,
+                is_bootstrapped=True,
+            )
+            tested = np.flatnonzero(self.folds.tested)
+            answers = [said.take(tested) for said in answers]
+            sides.append(_side(self.rows, self.loss, answers))
+        return sides
+
     def null_control(self) -> tuple[pd.DataFrame | None, str]:
         """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
         if self.null == "none":
@@ -488,6 +494,14 @@ class _Again:
                 f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}",
             )
         try:
+            if self.folds is not None:
+                losses = {
+                    number: side.losses for number, side in enumerate(self._out_of_fold)
+                }
+                return pd.DataFrame(losses), (
+                    f"null control: F's recipe was fitted again {self.refits} times on bootstrap "
+                    "samples of the rows of each fold"
+                )
             answers, note = self._fit()
         except ModelError as error:
             # what F cannot do again is no reason to say nothing of the candidates

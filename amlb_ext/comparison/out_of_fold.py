@@ -89,6 +89,8 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         n_classes = len(rows.labels) if rows.is_classification else 0
         part_seed = derive_int_seed(seed, "compare", "folds")
         splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
+    elif isinstance(cv, str):
+        raise ConfigError(f"cv is {cv!r}", "give a number of folds or a splitter")
     elif np.ndim(cv) == 1 and len(cv) == len(rows.table):
         number = np.asarray(cv)[rows.task.row_ids]
         splits = [

@@ -86,7 +86,7 @@ class ModelComparison:
         What was compared, by label: F, the table, when and by which version.
     slices : DataFrame
         Where F fails, and each model there; see
-        :func:`amlb_ext.comparison.slices.compare_on_slices`. Without columns for windows, where
+        :func:`amlb_ext.comparison.failures.compare_on_slices`. Without columns for windows, where
         no slices are looked for.
     rows : DataFrame
         One row for each unit. Of a table, by its index in X: ``is_bad``, ``weight`` (the chance to
@@ -519,7 +519,7 @@ class ModelComparison:
         -------
         Axes
         """
-        from amlb_ext.comparison.plot import draw_comparison
+        from amlb_ext.comparison.page import draw_comparison
 
         return draw_comparison(self, ax)
 

@@ -40,6 +40,8 @@ from amlb_ext.forecasting.pictures import draw_worst_windows
 from amlb_ext.forecasting.rolling import Loss, RolledForecasts, roll_forecaster
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.diebold_mariano import fewest_origins
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
 
 #: Windows on which F is worst that an answer holds.
@@ -72,6 +74,7 @@ def compare_forecasts(
     cutoff: str | None = None,
     first_cutoff: str | None = None,
     twins: CountOrNone = 4,
+    segments: Any = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> ModelComparison:
@@ -117,6 +120,9 @@ def compare_forecasts(
     twins : int
         How many null twins F is given: the same method without its oldest seasons, or learnt from
         halves of the series. 0 for none; then nothing is called better where F fails.
+    segments : optional
+        Groups of windows that matter to you: conditions on ``series``, ``cutoff`` or a feature of
+        the past, or masks; see :func:`amlb_ext.swap.segments.read_segments`.
     level : float
         Coverage of the intervals.
     seed : int
@@ -187,7 +193,13 @@ def compare_forecasts(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
         )
     return answer_comparison(
-        failing, rolled, twin_forecasts, loss=loss, level=level, seed=seed
+        failing,
+        rolled,
+        twin_forecasts,
+        loss=loss,
+        segments=segments,
+        level=level,
+        seed=seed,
     )
 
 
@@ -217,6 +229,7 @@ def answer_comparison(
     twins: list[RolledForecasts],
     *,
     loss: Loss = "mase",
+    segments: Any = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> ModelComparison:
@@ -259,7 +272,26 @@ def answer_comparison(
         no_claim=failing.weighting.reason,
         overlap=failing.overlap,
     )
-    windows = _with_losses(failing.table(), {"F": failing.forecasts, **rolled})
+    known = failing.known_beforehand()
+    windows = failing.table()
+    swap = judge_swaps(
+        SwapRows(
+            judged=judged,
+            table=known,
+            f=Side(losses=judged.compared.loss_f),
+            refits=tuple(
+                Side(losses=_known_loss(twin, "a twin of F", loss)) for twin in twins
+            ),
+        ),
+        {name: Side(losses=losses[name].to_numpy()) for name in losses},
+        segments=read_segments(segments, pd.concat([windows, known], axis=1)),
+        seed=seed,
+    )
+    everyone = {"F": failing.forecasts, **rolled}
+    for name, forecasts in everyone.items():
+        windows[f"mase_{name}"] = forecasts.mase
+        if forecasts.sql is not None:
+            windows[f"sql_{name}"] = forecasts.sql
     notes = [
         *_notes(failing, len(twins)),
         *describe_heavy_windows(failing, rolled, loss),
@@ -268,11 +300,12 @@ def answer_comparison(
         judged,
         answer(judged, losses),
         loss_name=LOSSES[loss],
+        swap=swap,
         seed=seed,
         notes=tuple(notes),
         rows=windows,
         worst=windows.nlargest(MOST_WORST, "hardness"),
-        scores=_scores(failing, {"F": failing.forecasts, **rolled}),
+        scores=_scores(failing, everyone),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
     )
 
@@ -306,17 +339,6 @@ def _check_size(failing: FailingWindows) -> None:
         f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
         f"(--origins {advised} --step 1)",
     )
-
-
-def _with_losses(
-    windows: pd.DataFrame, forecasts: Mapping[str, RolledForecasts]
-) -> pd.DataFrame:
-    """Return the windows with the losses of each model."""
-    for name, rolled in forecasts.items():
-        windows[f"mase_{name}"] = rolled.mase
-        if rolled.sql is not None:
-            windows[f"sql_{name}"] = rolled.sql
-    return windows
 
 
 def _scores(

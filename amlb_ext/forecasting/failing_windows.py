@@ -22,7 +22,7 @@ from amlb_ext.forecasting.hardness import (
 )
 from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
-from amlb_ext.forecasting.past_features import past_features
+from amlb_ext.forecasting.past_features import FEATURES, past_features
 from amlb_ext.forecasting.rolling import (
     Loss,
     RolledForecasts,
@@ -125,6 +125,14 @@ class FailingWindows:
         """The H values behind each cutoff, ``(n, H)``."""
         return np.concatenate([windows.future for windows in self.tests])
 
+    def known_beforehand(self) -> pd.DataFrame:
+        """Return the features of each window's past, ``(n, d)``."""
+        parts = []
+        for windows in self.tests:
+            pasts = [self.panel.past(item, windows.cutoff) for item in windows.items]
+            parts.append(past_features(pasts, self.panel.season, windows.scale))
+        return pd.DataFrame(np.concatenate(parts), columns=list(FEATURES))
+
     def table(self) -> pd.DataFrame:
         """Return one row for each window: series, cutoff, scale, hardness, bad, weight."""
         names = np.array(self.panel.names, dtype=object)
@@ -187,9 +195,11 @@ def find_failing_windows(
     tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
     for windows in tests:
         if not len(windows):
+            counts = Counter(entry.reason for entry in windows.left_out)
+            reasons = [f"{count} {reason}" for reason, count in counts.most_common(3)]
             raise DataError(
                 f"no series has a window at {panel.time_text(windows.cutoff)}: "
-                f"{_count_reasons(windows.left_out)}",
+                f"{'; '.join(reasons)}",
                 "ask for fewer test origins, a shorter horizon or season, or another cutoff",
             )
     every = [*learning, *tests]
@@ -216,10 +226,13 @@ def find_failing_windows(
     is_bad = settled.select(hardness)
     if are_many or needs_bad:
         _check_bad(is_bad[test], settled, hardness[test])
-    features = np.concatenate([_window_features(panel, windows) for windows in every])
+    features = []
+    for windows in every:
+        pasts = [panel.past(item, windows.cutoff) for item in windows.items]
+        features.append(past_features(pasts, panel.season, windows.scale))
     release_memory()
     weighting = weigh_windows(
-        features,
+        np.concatenate(features),
         items,
         cutoffs,
         is_bad,
@@ -267,11 +280,6 @@ def _hardness(
     return rolled.mase
 
 
-def _window_features(panel: Panel, windows: Windows) -> np.ndarray:
-    pasts = [panel.past(item, windows.cutoff) for item in windows.items]
-    return past_features(pasts, panel.season, windows.scale)
-
-
 def _check_bad(is_bad: np.ndarray, rule: WindowRule, hardness: np.ndarray) -> None:
     if is_bad.any() and not is_bad.all():
         return
@@ -293,12 +301,6 @@ def _left_out_once(panel: Panel, tests: Sequence[Windows]) -> tuple[LeftOut, ...
         for entry in windows.left_out:
             reasons.setdefault(entry.series, entry.reason)
     return tuple(LeftOut(series=name, reason=why) for name, why in reasons.items())
-
-
-def _count_reasons(left_out: Sequence[LeftOut]) -> str:
-    counts = Counter(entry.reason for entry in left_out)
-    parts = [f"{count} {reason}" for reason, count in counts.most_common(3)]
-    return "; ".join(parts)
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:

@@ -13,7 +13,6 @@ from amlb_ext.core.display import format_percent
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.unit import Unit
 from amlb_ext.models.labels import Labels
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.swap.contrast import AucContrast, Change, Contrast, RowContrast
 from amlb_ext.swap.flips import count_flips
 from amlb_ext.swap.foresee import TableCoder, predictions_as_columns
@@ -21,6 +20,7 @@ from amlb_ext.swap.harm import Harm, find_harm, rows_needed, worst_of_refit
 from amlb_ext.swap.remedy import Remedy, find_remedy, mix_models
 from amlb_ext.swap.segments import Segment, judge_segments
 from amlb_ext.swap.words import Words, bound_harm, find_words, list_conditions
+from amlb_ext.units.judged import Judged
 
 #: Fewer rows are not divided by what is foreseen: a fifth of them holds fewer than thirty.
 FEWEST_ROWS = 150
@@ -43,51 +43,55 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SwapRows:
-    """Labelled rows that neither F nor a candidate has seen.
+    """Labelled units that neither F nor a candidate has seen, rows or windows.
 
     Attributes
     ----------
-    unit : Unit
+    judged : Judged
+        What they are, which belong together, and the largest loss that counts.
     table : DataFrame of n rows
-        What is known of each beforehand.
+        What is known of each beforehand; without columns nothing is foreseen.
     f : Side
         F.
+    loss : Loss, optional
+        Needed where it is of pairs of rows, and for a mixture of models.
     refits : tuple of Side
         F's recipe, fitted on bootstrap samples of its own rows.
-    loss : Loss
-    cap : ErrorCap
-        The largest loss that counts.
-    clusters : ndarray of shape (n,), int, or None
-        Codes of rows that belong together.
-    widening : float
-        See :class:`amlb_ext.stats.contrasts.ComparedUnits`.
     """
 
-    unit: Unit
+    judged: Judged
     table: pd.DataFrame
     f: Side
-    loss: Loss
+    loss: Loss | None = None
     refits: tuple[Side, ...] = ()
-    cap: ErrorCap = NO_CAP
-    clusters: np.ndarray | None = None
-    widening: float = 1.0
+
+    def capped(self, side: Side) -> np.ndarray:
+        """Return a model's losses, none larger than the largest that counts."""
+        return self.judged.compared.cap.apply(side.losses)
+
+    @property
+    def clusters(self) -> np.ndarray | None:
+        """Codes ``0..K-1`` of units that belong together; None where each is its own."""
+        labels = self.judged.compared.clusters
+        if labels is None:
+            return None
+        return np.asarray(np.unique(labels, return_inverse=True)[1].reshape(-1))
 
     def contrast(self, side: Side) -> Contrast:
         """Return a model's losses beside F's."""
         contrast = self._contrast(side)
-        contrast.widening = self.widening
+        contrast.widening = self.judged.compared.widening
         return contrast
 
     def _contrast(self, side: Side) -> Contrast:
-        if self.loss.is_of_pairs and self.f.predicted is not None:
-            assert side.predicted is not None
+        if self.loss is not None and self.loss.is_of_pairs:
             own = self.f.predicted
+            assert own is not None
+            assert side.predicted is not None
             return AucContrast(
                 own.y == 1, own.f[:, 1], side.predicted.f[:, 1], self.clusters
             )
-        return RowContrast(
-            self.cap.apply(self.f.losses), self.cap.apply(side.losses), self.clusters
-        )
+        return RowContrast(self.capped(self.f), self.capped(side), self.clusters)
 
     def columns(self, coded: np.ndarray, side: Side) -> np.ndarray:
         """Return what a change of loss is foreseen from, ``(n, q)``."""
@@ -304,19 +308,11 @@ class SwapAnswer:
         return replace(self, swaps=swaps)
 
 
-def cluster_codes(clusters: np.ndarray | None) -> np.ndarray | None:
-    """Return codes ``0..K-1`` of any labels of rows that belong together."""
-    if clusters is None:
-        return None
-    return np.asarray(np.unique(clusters, return_inverse=True)[1].reshape(-1))
-
-
 def judge_swaps(
     rows: SwapRows,
     candidates: Mapping[str, Side],
     *,
     segments: Sequence[Segment] = (),
-    level: float = 0.95,
     seed: int = 0,
 ) -> SwapAnswer:
     """Judge what replacing F by each candidate does.
@@ -326,15 +322,13 @@ def judge_swaps(
     rows : SwapRows
     candidates : mapping of str to Side
     segments : sequence of Segment
-    level : float
-        Of the intervals of segments.
     seed : int
     """
     contrasts = {name: rows.contrast(side) for name, side in candidates.items()}
-    loss_f = rows.cap.apply(rows.f.losses)
-    table = judge_segments(segments, contrasts, loss_f, level)
+    loss_f = rows.capped(rows.f)
+    table = judge_segments(segments, contrasts, loss_f, rows.judged.compared.level)
     swaps = {}
-    if len(loss_f) >= FEWEST_ROWS:
+    if len(loss_f) >= FEWEST_ROWS and rows.table.shape[1]:
         coded = TableCoder().fit(rows.table).transform(rows.table)
         refits = tuple(
             worst_of_refit(rows.contrast(side), rows.columns(coded, side), seed)
@@ -346,7 +340,7 @@ def judge_swaps(
             harm = find_harm(contrast, Z, seed, refits)
             swaps[name] = Swap(
                 name=name,
-                unit=rows.unit,
+                unit=rows.judged.unit,
                 n=len(loss_f),
                 base=float(loss_f.mean()),
                 harm=harm,
@@ -365,17 +359,18 @@ def judge_swaps(
 
 def _remedy(rows: SwapRows, side: Side, harm: Harm) -> Remedy | None:
     """Return the mixture of F and a model, where both predict what can be mixed."""
-    f, g = rows.f.predicted, side.predicted
-    if f is None or g is None or f.only_labels or g.only_labels:
+    f, g, loss = rows.f.predicted, side.predicted, rows.loss
+    if loss is None or f is None or g is None or f.only_labels or g.only_labels:
         return None
 
     def loss_of(weight: float) -> np.ndarray:
         # the models' own decisions count where nothing is mixed
         if weight in (0.0, 1.0):
-            return rows.cap.apply(side.losses if weight else rows.f.losses)
+            return rows.capped(side if weight else rows.f)
         mixed = weight * g.f + (1 - weight) * f.f
         decided = None if f.decided is None else np.argmax(mixed, axis=1)
-        return rows.cap.apply(rows.loss(replace(f, f=mixed, decided=decided)))
+        losses = loss(replace(f, f=mixed, decided=decided))
+        return rows.capped(Side(losses=losses))
 
     return find_remedy(loss_of, harm.passes, rows.clusters)
 

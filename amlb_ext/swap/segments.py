@@ -147,7 +147,8 @@ def _named_segments(name: str, given: Any, table: pd.DataFrame) -> list[Segment]
 
 def _is_mask(given: Any) -> bool:
     if isinstance(given, list | tuple):
-        return all(isinstance(each, bool | np.bool_) for each in given)
+        are_flags = [isinstance(each, bool | np.bool_) for each in given]
+        return len(are_flags) > 0 and all(are_flags)
     return np.ndim(given) == 1 and np.asarray(given).dtype == bool
 
 

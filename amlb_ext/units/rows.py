@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold
 
-from amlb_ext.core.config import HardnessConfig
+from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.rng import derive_int_seed
@@ -39,6 +39,17 @@ CHANCE = 0.05
 CALIBRATING_PARTS = 3
 _OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
 _NO_REGION = RegionWeights(reason=no_region_text(ROW))
+
+
+def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
+    """Return the settings of a rule.
+
+    Raises
+    ------
+    ConfigError
+        An unknown rule, with the nearest one.
+    """
+    return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
 
 
 def judge_rows(

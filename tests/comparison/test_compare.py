@@ -81,7 +81,10 @@ def test_text_and_page_give_the_answer_first(answered, tmp_path):
     # it loads nothing
     assert "src=" not in page
     assert 'href="http' not in page
+    assert "p against F’s re-fits" in page
     assert "<svg" in result._repr_html_()
+    with pytest.raises(ConfigError, match="rows have no picture each"):
+        result.plot_worst()
     assert result.plot().get_xlabel().startswith("change of F's loss")
 
 
@@ -125,16 +128,15 @@ def test_a_regression_gives_intervals_that_hold_the_truth():
     result = hs.compare(
         F, {"forest": forest}, X[400:], y[400:], train=(X[:400], y[:400])
     )
-    loss = "squared error of target, scaled to [0, 1]"
+    loss = "squared error of target, in the square of its unit"
     assert result.loss_name == loss
     row = result.row("forest", "overall")
     f, g = F.predict(X[400:]), forest.predict(X[400:])
-    span = np.ptp(y[400:])
     # F errs on 10 of the 500 rows (2 %) by as much as the cap, and nothing counts for more
     errors_f, errors_g = np.abs(f - y[400:]), np.abs(g - y[400:])
     largest = np.sort(errors_f)[-10]
-    squares_f = np.minimum(errors_f, largest) ** 2 / span**2
-    exact = (np.minimum(errors_g, largest) ** 2 / span**2 - squares_f).mean()
+    squares_f = np.minimum(errors_f, largest) ** 2
+    exact = (np.minimum(errors_g, largest) ** 2 - squares_f).mean()
     assert row["difference"] == pytest.approx(exact)
     assert row["loss_f"] == pytest.approx(squares_f.mean())
     assert row["low"] < exact < row["high"]

@@ -6,10 +6,11 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from amlb_ext.core.losses import Predicted, read_loss
-from amlb_ext.core.unit import ROW
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
 from amlb_ext.swap.contrast import AucContrast, RowContrast
 from amlb_ext.swap.foresee import draw_folds, foresee
+from amlb_ext.units.judged import Judged
 
 LOSS = read_loss("squared", is_classification=False)
 
@@ -39,10 +40,14 @@ def side(y, f):
     return Side(losses=LOSS(predicted), predicted=predicted)
 
 
+def judged(f):
+    return Judged(compared=ComparedUnits(loss_f=f.losses), is_bad=f.losses > 1)
+
+
 def judge(fitted, g, n_refits=5):
     X, y, f, refits = fitted
     rows = SwapRows(
-        unit=ROW,
+        judged=judged(side(y, f)),
         table=X,
         f=side(y, f),
         refits=tuple(side(y, each) for each in refits[:n_refits]),
@@ -89,7 +94,8 @@ def test_the_foreseen_worst_fifth_of_noise_is_worse_in_no_more_than_its_share():
         rng = np.random.default_rng(draw)
         noise = rng.standard_t(4, 300)
         X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-        rows = SwapRows(unit=ROW, table=X, f=Side(losses=np.ones(300)), loss=LOSS)
+        f = Side(losses=np.ones(300))
+        rows = SwapRows(judged=judged(f), table=X, f=f)
         swap = judge_swaps(rows, {"G": Side(losses=1 + noise)}, seed=draw).swaps["G"]
         falsely += swap.harm.p < 0.05
     assert falsely <= 10  # 3 expected; P(more than 10) < .001
