@@ -26,6 +26,7 @@ FLOORS = {
     "estimate": 6,
     "pipeline": 7,
     "report": 7,
+    "swap": 7,
     "comparison": 8,
     "difficulty": 8,
     "tabarena": 8,
@@ -45,6 +46,7 @@ HEAVY = {
     "deap": {"hardening/search/deap_engine", "synthesizers/swarm/cma_search"},
     "skops": {"models/skops_files"},
     "matplotlib": {
+        "swap/plot",
         "report/still",
         "report/rank_bars",
         "estimate/plot",

@@ -7,11 +7,13 @@ and that the fits of two folds share most of their rows.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.errors import ConfigError, DataError
@@ -91,7 +93,7 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
     elif isinstance(cv, str):
         raise ConfigError(f"cv is {cv!r}", "give a number of folds or a splitter")
-    elif np.ndim(cv) == 1 and len(cv) == len(rows.table):
+    elif _are_fold_numbers(cv) and len(cv) == len(rows.table):
         number = np.asarray(cv)[rows.task.row_ids]
         splits = [
             (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
@@ -99,7 +101,10 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         ]
     elif hasattr(cv, "split"):
         groups = None if order is None else order.group
-        splits = list(cv.split(rows.Z, rows.y, groups))
+        with warnings.catch_warnings():
+            # a splitter without groups says that it ignores them; what comes of it is checked
+            warnings.simplefilter("ignore", UserWarning)
+            splits = list(cv.split(rows.Z, rows.y, groups))
     else:
         try:
             splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
@@ -124,6 +129,15 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
             "give the folds of one division",
         )
     return Folds(repeats=repeats, tested=tested)
+
+
+def _are_fold_numbers(cv: Any) -> bool:
+    """Whether a fold is given for each row, rather than positions."""
+    if isinstance(cv, list | tuple):
+        return all(np.isscalar(each) for each in cv) and len(cv) > 0
+    return (
+        isinstance(cv, np.ndarray | pd.Series) and cv.ndim == 1 and cv.dtype != object
+    )
 
 
 def _check_fold(

@@ -431,7 +431,7 @@ class ModelComparison:
     def _segment_lines(self) -> list[str]:
         """Return the table of segments."""
         rows = []
-        base = self._base
+        base = self.base
         for row in self.segments.to_dict("records"):
             change = _signed_percent(row["difference"] / base)
             if is_known(row["low"]):
@@ -450,8 +450,8 @@ class ModelComparison:
         return [text_table(headers, rows)]
 
     @property
-    def _base(self) -> float:
-        """F's mean loss over all units."""
+    def base(self) -> float:
+        """F's mean loss over all units, of which changes are shares."""
         overall = self.contrasts[self.contrasts["question"] == OVERALL]
         return float(overall["loss_f"].iloc[0]) or float("nan")
 
@@ -527,7 +527,7 @@ class ModelComparison:
         """Draw the change of loss in each segment with its interval, a forest plot."""
         from amlb_ext.swap.plot import draw_segments
 
-        return draw_segments(self.segments, self._base, ax)
+        return draw_segments(self.segments, self.base, ax)
 
     def plot_curve(self, model: str, ax: Axes | None = None) -> Axes:
         """Draw a model's change of loss over the units where it is foreseen worst, few to all."""

@@ -37,6 +37,8 @@ from amlb_ext.swap.contrast import Change, Contrast
 FOLDS = 4
 #: Divisions into folds that are averaged.
 PASSES = 3
+#: Trees hold numbers in single precision.
+LARGEST = 1e30
 #: Classes of which each probability is a column of its own for the trees.
 MOST_CLASSES = 6
 
@@ -89,6 +91,7 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
     seed : int
     """
     rng = random_stream(seed, "swap", "folds")
+    Z = np.clip(Z, -LARGEST, LARGEST)
     passes = []
     for number in range(PASSES):
         fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
@@ -107,6 +110,7 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
 def foreseen_change(passes: Sequence[Foresight], Z: np.ndarray) -> np.ndarray:
     """Return the mean change that the models of all passes foretell for k new rows, ``(k,)``."""
     models = [model for foresight in passes for model in foresight.models]
+    Z = np.clip(Z, -LARGEST, LARGEST)
     return np.asarray(np.mean([model.predict(Z) for model in models], axis=0))
 
 
