@@ -154,7 +154,9 @@ def test_groups_stay_on_one_side_of_every_fold():
         )
         assert any("clustered by the 60 groups" in note for note in result.notes)
     with pytest.raises(HardsynthError, match="on both sides"):
-        hs.compare(Ridge(), {"G": Ridge()}, X, y, cv=KFold(3, shuffle=True), groups="shop")
+        hs.compare(
+            Ridge(), {"G": Ridge()}, X, y, cv=KFold(3, shuffle=True), groups="shop"
+        )
 
 
 @pytest.mark.parametrize(
