@@ -19,8 +19,12 @@ from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.groups import Group
 from amlb_ext.relations.kinds import Dependency, Relation
-from amlb_ext.relations.values import ColumnReader, holds_numbers, read_numbers
-from amlb_ext.relations.written_forms import WrittenForm
+from amlb_ext.relations.values import (
+    ColumnReader,
+    WrittenForm,
+    holds_numbers,
+    read_numbers,
+)
 
 Direction = Literal["up", "down"]
 #: A column, and the relation by which others determine it.
@@ -259,7 +263,13 @@ class Relations:
         FeasibleRows
             A row stays broken only where its parent breaks the relation as well.
         """
-        binds = self._bound_columns(list(rows.columns))
+        # which columns each relation binds, (m, d), as :meth:`broken` has them
+        names = list(rows.columns)
+        bound = [relation.columns for relation in self.relations]
+        bound += [(name,) for name in self.one_way]
+        binds = np.zeros((len(bound), len(names)), dtype=int)
+        for row, columns in enumerate(bound):
+            binds[row, [names.index(name) for name in columns]] = 1
         put_back = np.zeros(rows.shape, dtype=bool)
         is_broken = np.zeros(len(rows), dtype=bool)
         repaired = rows.reset_index(drop=True)
@@ -285,24 +295,6 @@ class Relations:
                 changed=open_rows,
             )
         return FeasibleRows(repaired, put_back, is_broken)
-
-    def _bound_columns(self, names: list[str]) -> np.ndarray:
-        """Return which columns each relation binds, ``(m, d)`` int, as :meth:`broken` has them."""
-        bound = [relation.columns for relation in self.relations]
-        bound += [(name,) for name in self.one_way]
-        shape = (len(bound), len(names))
-        binds = np.zeros(shape, dtype=int)
-        for row, columns in enumerate(bound):
-            positions = [names.index(name) for name in columns]
-            binds[row, positions] = 1
-        return binds
-
-    def breaks_form(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return which rows have a number that is not written as real ones, ``(n,)`` bool."""
-        breaks = np.zeros(len(rows), dtype=bool)
-        for name, form in self.forms.items():
-            breaks |= form.breaks(read_numbers(rows, name))
-        return breaks
 
 
 def _sort_by_sources(chosen: Mapping[str, Dependency | Equation]) -> list[Derivation]:

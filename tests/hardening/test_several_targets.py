@@ -15,8 +15,7 @@ from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.made_rows.screening import judge_made_rows, label_passes
 from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.search import genetic_search, learn_domain
-from amlb_ext.hardening.search.domain import target_slopes
-from amlb_ext.hardening.search.fitness import fitness
+from amlb_ext.hardening.search.domain import fitness, target_slopes
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks

@@ -131,7 +131,7 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     shutil.copytree(suite, copy)
     before = {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
-    monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", never)
+    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_group", never)
     assert (
         main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *FAST]) == 0
     )

@@ -24,7 +24,8 @@ def test_putting_back_ends_with_nothing_broken(seed):
     result = relations.put_back(corrected, parents)
     assert not result.is_broken.any()
     assert not relations.broken(result.rows, parents).any()
-    assert not relations.breaks_form(result.rows).any()
+    for name, form in relations.forms.items():
+        assert not form.breaks(result.rows[name].to_numpy()).any()
     pd.testing.assert_frame_equal(parents, before)
     assert (result.rows["noise"] == parents["noise"]).all()
     # cells that were not put back are those of the corrected row

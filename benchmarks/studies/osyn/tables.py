@@ -14,15 +14,9 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.task import Task
-from benchmarks.studies.agreement import (
-    cell_text,
-    compare_with_printed,
-    compared_tables,
-    read_printed,
-)
 from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
 from benchmarks.studies.files import load_uci
-from benchmarks.studies.osyn.choices import (
+from benchmarks.studies.osyn.case import (
     CLASSIFIERS,
     REGRESSORS,
     SIMULATED,
@@ -35,7 +29,13 @@ from benchmarks.studies.osyn.repeat import (
     repeat_table_2,
     repeat_tabular,
 )
-from benchmarks.studies.page import Part
+from benchmarks.studies.page import (
+    Part,
+    cell_text,
+    compare_with_printed,
+    compared_tables,
+    read_printed,
+)
 
 #: A difference up to this agrees, however small the printed deviation: many are .000 or .001.
 LEAST = 0.01
