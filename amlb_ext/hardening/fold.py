@@ -213,6 +213,9 @@ def check_several_targets(config: GenerateConfig) -> None:
         )
 
 
+# Both sides of a fold.
+
+
 #: Shares of the rows that F may still be asked about, for the made rows of each kind.
 AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
 

@@ -24,7 +24,7 @@ import pandas as pd
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.hardening.baseline.estimator import AskLedger, Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.feasibility import FoldRelations
+from amlb_ext.hardening.feasibility import CorrectedRows, FoldRelations
 from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
 
@@ -126,6 +126,43 @@ class FoldModels:
         for j, target in enumerate(self.targets):
             snapped.append(target.scale.snap(y[:, j]))
         return np.stack(snapped, axis=1)
+
+    def correct(
+        self,
+        features: pd.DataFrame,
+        y: np.ndarray,
+        *,
+        real: JudgedRows,
+        parent: np.ndarray,
+        repairs: bool,
+    ) -> CorrectedRows:
+        """Put the relations to made rows; without any they stay as they are.
+
+        Parameters
+        ----------
+        features, y : DataFrame of shape (n, d), ndarray of shape (n, k)
+            Of made rows, decoded.
+        real : JudgedRows
+            The real rows of the side.
+        parent : ndarray of shape (n,), int
+            Of each made row the one of them that it came from.
+        repairs : bool
+            As in :meth:`amlb_ext.hardening.feasibility.FoldRelations.correct`.
+        """
+        if self.relations is None:
+            return CorrectedRows(
+                features=features,
+                y=y,
+                is_broken=np.zeros(len(features), dtype=bool),
+                put_back=np.full(len(features), "", dtype=object),
+            )
+        return self.relations.correct(
+            features,
+            y,
+            parent_features=real.features.iloc[parent].reset_index(drop=True),
+            parent_y=real.y[parent],
+            repairs=repairs,
+        )
 
     def reducible_hardness(
         self, y: np.ndarray, f: np.ndarray, t: np.ndarray

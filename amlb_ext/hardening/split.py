@@ -208,6 +208,9 @@ def judged_rows(parts: CvSplits) -> np.ndarray:
     return np.sort(np.concatenate([held for _, held in parts]))
 
 
+# Splits of rows with groups or times.
+
+
 #: Share of the rows that folds forward in time test on at most, all folds together.
 MOST_TESTED = 0.5
 #: Share of the training rows, the oldest, that are learnt from only.

@@ -277,6 +277,9 @@ def mixed_weights(weights: np.ndarray, region_share: float) -> np.ndarray:
     return region_share * weights / weights.mean() + (1 - region_share)
 
 
+# What the test file of a main task is made of.
+
+
 #: Region share and share of made rows where the user names the parts and nothing is measured.
 USUAL_REGION_SHARE, USUAL_MADE_SHARE = 0.5, 0.5
 #: A weighted real row comes this often on average, so that few weights are lost to rounding.

@@ -304,6 +304,9 @@ def command_text(
     return " ".join(words)
 
 
+# What the suite offers AMLB beside its tasks.
+
+
 #: How far the null's seed stands from F's.
 NULL_OFFSET = 1000
 

@@ -153,6 +153,9 @@ folds; rmse in the target's own unit, lower is better"]
     return lines
 
 
+# What was settled on the training rows, in one sentence each.
+
+
 #: A fold's record, as the manifest keeps it.
 Summary = Mapping[str, Any]
 

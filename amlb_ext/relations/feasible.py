@@ -31,24 +31,6 @@ Direction = Literal["up", "down"]
 Derivation = tuple[str, Dependency | Equation]
 
 
-@dataclass(frozen=True)
-class FeasibleRows:
-    """Made rows after the relations have been put to them.
-
-    Attributes
-    ----------
-    rows : DataFrame of shape (n, d)
-    put_back : ndarray of shape (n, d), bool
-        Cells that have their parent's value because a relation was broken.
-    is_broken : ndarray of shape (n,), bool
-        Rows that break a relation still.
-    """
-
-    rows: pd.DataFrame
-    put_back: np.ndarray
-    is_broken: np.ndarray
-
-
 @dataclass(frozen=True, kw_only=True)
 class Relations:
     """All that made rows must satisfy.
@@ -72,7 +54,7 @@ class Relations:
     >>> parents = pd.DataFrame({"bedrooms": [1.0, 2.0], "rooms": [3.0, 4.0]})
     >>> relations = Relations(relations=(parse_relation("bedrooms <= rooms", parents),))
     >>> made = parents.assign(bedrooms=[3.5, 3.0])
-    >>> relations.put_back(made, parents).rows["bedrooms"].tolist()
+    >>> relations.put_back(made, parents)[0]["bedrooms"].tolist()
     [1.0, 3.0]
     """
 
@@ -248,7 +230,7 @@ class Relations:
         self,
         rows: pd.DataFrame,
         parents: pd.DataFrame,
-    ) -> FeasibleRows:
+    ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
         """Give rows their parent's values in the columns of every broken relation.
 
         What is put back may break another relation, so this goes on until none is broken.
@@ -260,8 +242,11 @@ class Relations:
 
         Returns
         -------
-        FeasibleRows
-            A row stays broken only where its parent breaks the relation as well.
+        rows : DataFrame of shape (n, d)
+        put_back : ndarray of shape (n, d), bool
+            Cells that have their parent's value because a relation was broken.
+        is_broken : ndarray of shape (n,), bool
+            Rows that break a relation still: only where the parent breaks it as well.
         """
         # which columns each relation binds, (m, d), as :meth:`broken` has them
         names = list(rows.columns)
@@ -294,7 +279,7 @@ class Relations:
                 cells=put_back,
                 changed=open_rows,
             )
-        return FeasibleRows(repaired, put_back, is_broken)
+        return repaired, put_back, is_broken
 
 
 def _sort_by_sources(chosen: Mapping[str, Dependency | Equation]) -> list[Derivation]:

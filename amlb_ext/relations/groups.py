@@ -203,6 +203,9 @@ def _count_summands(node: ast.expr) -> int:
     return -1 if min(parts) < 0 else sum(parts)
 
 
+# The search for groups.
+
+
 #: Of two columns each says what the other one is, so a group has more.
 LEAST_MEMBERS = 3
 #: Columns that are tried until a group is given up.

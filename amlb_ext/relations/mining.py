@@ -143,7 +143,7 @@ def _mine_kinds(
     for dependency in dependencies:
         for source in dependency.sources:
             settled.add((source, dependency.target))
-    value_rules = mine_value_rules(table, least_evidence, settled)
+    implies, never = mine_value_rules(table, least_evidence, settled)
     sums = list(mine_sums(table, least_evidence))
     lines = list(mine_linear(table, least_evidence))
     # the last of a group, and copies, are given by others
@@ -169,6 +169,6 @@ def _mine_kinds(
         "determines": dependencies,
         "order": list(mine_orders(table, least_evidence)),
         "exclusive": list(mine_exclusions(table, least_evidence)),
-        "implies": value_rules.implies,
-        "never": value_rules.never,
+        "implies": implies,
+        "never": never,
     }

@@ -199,58 +199,36 @@ def _verify_sum(
 # a == 0 or b == 0
 
 
-@dataclass(frozen=True)
-class _PiledColumn:
-    """A number that often has one value, and is spread out elsewhere.
-
-    Attributes
-    ----------
-    test : str
-        The condition that the number has its frequent value.
-    is_off : ndarray of shape (n,), bool
-        Rows with another value.
-    """
-
-    test: str
-    is_off: np.ndarray
-
-
 def mine_exclusions(
     table: MiningTable,
     least_evidence: float,
 ) -> Iterator[Rule]:
     """Find two numbers of which one always has its most frequent value, as gains and losses."""
-    piled = _piled_columns(table)
-    if len(piled) < 2:
+    # conditions that a number has its frequent value, and the rows with another one
+    tests = []
+    marks = []
+    for name in table.numeric_names:
+        numbers = table.numbers(name)
+        is_known = ~np.isnan(numbers)
+        values, counts = np.unique(numbers[is_known], return_counts=True)
+        # it often has one value, and is spread out elsewhere
+        is_spread = len(values) > SPREAD_VALUES
+        if is_spread and counts.max() >= PILE_SHARE * table.n_rows:
+            pile = values[counts.argmax()]
+            tests.append(write_equality(name, float(pile)))
+            marks.append((numbers != pile) & is_known)
+    if len(tests) < 2:
         return
-    marks = [column.is_off for column in piled]
     # as numbers, because the product of boolean matrices counts nothing
     is_off = np.column_stack(marks).astype(np.float32)
     n_both_off = is_off.T @ is_off
     n_off = is_off.sum(axis=0, dtype=np.float64)
     expected_both_off = np.outer(n_off, n_off) / table.n_rows
-    for i, j in combinations(range(len(piled)), 2):
+    for i, j in combinations(range(len(tests)), 2):
         evidence = expected_both_off[i, j]
         if n_both_off[i, j] == 0 and evidence >= least_evidence:
-            text = f"{piled[i].test} or {piled[j].test}"
+            text = f"{tests[i]} or {tests[j]}"
             yield table.make_rule("exclusive", text, evidence)
-
-
-def _piled_columns(table: MiningTable) -> list[_PiledColumn]:
-    piled = []
-    for name in table.numeric_names:
-        numbers = table.numbers(name)
-        is_known = ~np.isnan(numbers)
-        values, counts = np.unique(numbers[is_known], return_counts=True)
-        if len(values) <= SPREAD_VALUES:
-            continue
-        if counts.max() < PILE_SHARE * table.n_rows:
-            continue
-        pile = values[counts.argmax()]
-        is_off = (numbers != pile) & is_known
-        test = write_equality(name, float(pile))
-        piled.append(_PiledColumn(test, is_off))
-    return piled
 
 
 #: A column of fewer values is a code, and any two codes of two values lie on a line.

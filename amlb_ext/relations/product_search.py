@@ -9,7 +9,6 @@ verified on every row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -86,7 +85,8 @@ def mine_products(
     numbers = screened.to_numpy(dtype=float)
     halves = np.array([half_unit_of(table.numbers(name)) for name in names])
     is_spread = np.array([n_values[name] >= LEAST_VALUES for name in names])
-    closest: dict[frozenset[str], _Found] = {}
+    # by the columns: a rule, and its room as a share of the result's standard deviation
+    closest: dict[frozenset[str], tuple[Rule, float]] = {}
     kinds: tuple[Kind, ...] = ("product", "quotient")
     for kind in kinds:
         for i, j, k in _candidates(numbers, halves, is_spread, kind):
@@ -102,17 +102,9 @@ def mine_products(
             )
             if found is None:
                 continue
-            if columns not in closest or found.room < closest[columns].room:
+            if columns not in closest or found[1] < closest[columns][1]:
                 closest[columns] = found
-    return [found.rule for found in closest.values()]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A rule that holds, and its room as a share of the result's standard deviation."""
-
-    rule: Rule
-    room: float
+    return [rule for rule, _ in closest.values()]
 
 
 def _candidates(
@@ -198,8 +190,8 @@ def _verify(
     kind: Kind,
     half: float,
     least_evidence: float,
-) -> _Found | None:
-    """Return the equality where it holds in every row and could have failed."""
+) -> tuple[Rule, float] | None:
+    """Return the equality where it holds in every row and could have failed, and its room."""
     first, second, result = names
     sign = "*" if kind == "product" else "/"
     text = f"{quote_name(result)} == {quote_name(first)} {sign} {quote_name(second)}"
@@ -228,4 +220,4 @@ def _verify(
     # what hardly any other result would break is held by its room, not by the columns
     if found is None or found.evidence < len(results) / 2:
         return None
-    return _Found(found, room)
+    return found, room

@@ -190,6 +190,9 @@ def _broken_when_permuted(key: np.ndarray, permuted: np.ndarray) -> float:
     return float(len(key) - n_kept)
 
 
+# Rules between frequent values.
+
+
 #: Values of one column that rules may name: frequent enough to be a thing of its own.
 VALUE_SHARE, VALUES_PER_COLUMN, VALUES_IN_ALL = 0.01, 30, 2000
 #: In a number that takes many values, only piles of this share.
@@ -219,27 +222,11 @@ class _FrequentValue:
         return write_equality(self.column, self.value)
 
 
-@dataclass(frozen=True)
-class ValueRules:
-    """Rules between frequent values.
-
-    Attributes
-    ----------
-    implies : list of Rule
-        One value implies another.
-    never : list of Rule
-        Two values never meet.
-    """
-
-    implies: list[Rule]
-    never: list[Rule]
-
-
 def mine_value_rules(
     table: MiningTable,
     least_evidence: float,
     settled: ColumnPairs,
-) -> ValueRules:
+) -> tuple[list[Rule], list[Rule]]:
     """Find implications between frequent values, and values that never meet.
 
     Parameters
@@ -248,6 +235,10 @@ def mine_value_rules(
     least_evidence : float
     settled : collection of (str, str)
         Sources and targets of dependencies, about which no value needs a rule of its own.
+
+    Returns
+    -------
+    implies, never : list of Rule
     """
     search = _Search(table, least_evidence)
     has_missing = table.rows.isna().any()
@@ -286,7 +277,7 @@ def mine_value_rules(
             text = f"not ({first.test} and {second.test})"
             rule = table.make_rule("never", text, expected_together[j])
             never.append(rule)
-    return ValueRules(implies, never)
+    return implies, never
 
 
 class _Search:

@@ -135,6 +135,9 @@ class ValueIndex:
         return np.where(to_left <= to_right, left, right)
 
 
+# How numbers are rounded.
+
+
 #: Up to so many decimals a number may lose what the scaling of a column and back takes.
 FEW_DECIMALS = 6
 #: A double has 15 digits that are its own; every sixteenth needs no more by chance.
@@ -295,6 +298,9 @@ def _round_digits(numbers: np.ndarray, digits: int) -> np.ndarray:
     # as text, because no power of ten below one is exact
     texts = [f"{number:.{digits - 1}e}" for number in numbers.tolist()]
     return np.array(texts, dtype=float)
+
+
+# How the real numbers of a column are written.
 
 
 #: A column takes few values where there are this many rows for each of them, and where the chance

@@ -87,6 +87,9 @@ def _describe_signs(text: str) -> str:
     return text
 
 
+# Mined relations as a file to edit.
+
+
 _HEADINGS = {
     "sum": "sums",
     "linear": "a multiple of another column, and a constant",

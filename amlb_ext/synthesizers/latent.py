@@ -329,6 +329,9 @@ def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     return (uniform[:, None] > inner_edges).sum(axis=1)
 
 
+# The corrections of what the decoder says.
+
+
 #: Rounds of matching mean probabilities to fitted shares; they settle in three or four.
 MATCHING_ROUNDS = 10
 

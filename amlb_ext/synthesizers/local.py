@@ -147,6 +147,9 @@ class ParentsByTargets:
         return np.atleast_1d(distances), np.atleast_1d(rows)
 
 
+# The synthesizer.
+
+
 #: A value is an atom from this many rows on, as a count and as a share of the rows.
 ATOM_ROWS, ATOM_SHARE = 2, 0.1
 #: Identical rows give no range: theirs reaches this many standard deviations of the jitter.

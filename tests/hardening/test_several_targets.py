@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.config import HardnessConfig, SearchConfig, build_config
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.hardening.fold import harden_fold, harden_group
@@ -251,14 +250,6 @@ def test_a_row_is_kept_only_if_every_label_passes(prepared):
 
 
 # ---------------------------------------------------------------- what is refused, what is said
-
-
-def test_learning_from_the_population_is_for_single_targets():
-    tasks, config = tasks_of(
-        frame(), "a", "b", synthesizer={"learn_from": "population"}
-    )
-    with pytest.raises(ConfigError, match="serves a single target"):
-        harden_group(tasks, 0, config)
 
 
 def test_no_failures_at_all_are_said_for_each_target():

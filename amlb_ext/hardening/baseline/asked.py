@@ -168,6 +168,9 @@ def _row_keys(Z: np.ndarray) -> list[bytes]:
     return [row.tobytes() for row in contiguous]
 
 
+# A stand-in for F.
+
+
 #: Trees of the forest.
 TREES = 100
 

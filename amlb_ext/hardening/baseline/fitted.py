@@ -373,6 +373,9 @@ def _as_numbers(values: pd.Series, column: Column, dtype: Any) -> pd.Series:
     return values.astype(dtype) if is_nullable or not lacks_room else values
 
 
+# F from a file, tried before any work.
+
+
 #: Rows that a model is tried on, and how many of them are those with most missing values.
 TRIAL_ROWS = 5
 _MISSING_ROWS = 2

@@ -236,6 +236,9 @@ def _is_plain_forest(model: BaseEstimator) -> bool:
     )
 
 
+# Rounds of boosting.
+
+
 #: Trees of one boosting model, over all of its classes.
 MOST_TREES = 3000
 #: Rounds that it has all the same.

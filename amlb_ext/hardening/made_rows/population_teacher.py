@@ -318,16 +318,18 @@ class ExpectedFailureSampler:
         if self.models.relations is None or not len(Z):
             return features, 0
         parent = self.find_nearest_parents(Z)
-        parent_y = self.real.y[parent]
-        corrected = self.models.relations.correct(
+        corrected = self.models.correct(
             features,
-            parent_y,
-            parent_features=self.real.features.iloc[parent].reset_index(drop=True),
-            parent_y=parent_y,
+            self.real.y[parent],
+            real=self.real,
+            parent=parent,
             repairs=False,
         )
         feasible = corrected.features[~corrected.is_broken]
         return feasible.reset_index(drop=True), int(corrected.is_broken.sum())
+
+
+# Rows that stand for the whole test fold.
 
 
 #: Neighbours that a row may move towards.

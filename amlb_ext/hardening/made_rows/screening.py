@@ -285,21 +285,11 @@ def judge_made_rows(
         Give a row that breaks a relation its parent's values back; otherwise it is marked.
     """
     n = len(Z)
-    features = models.encoder.inverse(Z)
-    put_back = np.full(n, "", dtype=object)
-    is_feasible = np.ones(n, dtype=bool)
-    if models.relations is not None:
-        corrected = models.relations.correct(
-            features,
-            y,
-            parent_features=real.features.iloc[parent].reset_index(drop=True),
-            parent_y=real.y[parent],
-            repairs=repairs,
-        )
-        features = corrected.features
-        y = corrected.y
-        put_back = corrected.put_back
-        is_feasible = ~corrected.is_broken
+    corrected = models.correct(
+        models.encoder.inverse(Z), y, real=real, parent=parent, repairs=repairs
+    )
+    features = corrected.features
+    y = corrected.y
     Z = models.encoder.transform(features)
     if models.relations is None:
         # decoded once more: a number that went through the scale may differ in its last bit
@@ -330,8 +320,8 @@ def judge_made_rows(
         parent=parent,
         row=np.full(n, -1, dtype=np.int64),
         substituted=np.full(n, "", dtype=object),
-        put_back=put_back,
-        is_feasible=is_feasible,
+        put_back=corrected.put_back,
+        is_feasible=~corrected.is_broken,
     )
 
 
@@ -357,6 +347,9 @@ def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.n
         passes = passes | as_plausible
     # of several targets each must pass
     return np.all(passes, axis=1)
+
+
+# Labels where the rows of a table are cells.
 
 
 #: A numeric column with more distinct values than this makes its rows no cells of a table.

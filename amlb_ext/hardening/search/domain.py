@@ -139,6 +139,9 @@ def target_slopes(
     return np.asarray(domain.omega * zeta[:, None])
 
 
+# What the search maximises.
+
+
 def fitness(
     f: np.ndarray,
     y: np.ndarray,

@@ -226,6 +226,9 @@ class QuickTakers:
         return np.array([model.predict(inputs) for model in self.models])
 
 
+# What is searched for.
+
+
 #: Agreement that real rows of the region must show before novelty counts: the certificate's.
 CONFIRMED_TAU = 0.8
 #: Standard errors by which two takers must differ.

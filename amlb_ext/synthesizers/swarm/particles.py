@@ -293,6 +293,9 @@ def check_generators(n_generators: int) -> None:
         )
 
 
+# CMA-ES, a rival.
+
+
 #: First standard deviation along each direction; corners lie about 1 from the centre.
 FIRST_SPREAD = 0.3
 

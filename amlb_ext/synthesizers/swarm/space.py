@@ -332,6 +332,9 @@ def _silu(h: np.ndarray) -> np.ndarray:
     return h / (1 + np.exp(-np.clip(h, -50, 50)))
 
 
+# The initial generators.
+
+
 #: Fewer rows than this in a cluster are joined by those nearest to its centre.
 LEAST_CLUSTER = 32
 #: Added to the latent covariance, so that it has a root.

@@ -201,7 +201,14 @@ class Split:
 
     def run_setting(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
-        rule = self._settle_rule(setting)
+        # rules read rows with an axis of targets, and here there is one
+        rule = settle_rule(
+            setting.config.hardness,
+            self.kind,
+            self.labels,
+            y=self.test.y[:, None],
+            f=self.test.f[:, None],
+        )
         bad = self.test.take_rows(_is_bad(rule, self.test))
         parts = {"test": self.test}
         if len(bad.y):
@@ -220,17 +227,6 @@ class Split:
             if name in parts:
                 outcome.scores[name] = self._score_part(parts, name)
         return outcome
-
-    def _settle_rule(self, setting: Setting) -> BadRule:
-        # rules read rows with an axis of targets, and here there is one
-        y, f = self.test.y[:, None], self.test.f[:, None]
-        return settle_rule(
-            setting.config.hardness,
-            self.kind,
-            self.labels,
-            y=y,
-            f=f,
-        )
 
     def _augment_rows(
         self, setting: Setting, rule: BadRule, bad: ScoredRows
