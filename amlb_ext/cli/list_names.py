@@ -7,7 +7,7 @@ from typing import Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
-from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.config import PRESETS
 
 
 @command(group="research", name="list")

@@ -11,9 +11,8 @@ import yaml
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
-from amlb_ext.core.estimators import check_is_listed, is_estimator
-from amlb_ext.core.kind import Kind
-from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.estimators import check_is_listed, is_estimator, make_importable
+from amlb_ext.core.unit import Kind
 from amlb_ext.core.yaml_reader import read_value, yaml_problem
 
 if TYPE_CHECKING:

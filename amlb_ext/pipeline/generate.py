@@ -17,8 +17,7 @@ from tqdm import tqdm
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
-from amlb_ext.core.files import write_text
-from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.files import lock_folder, write_text
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
@@ -38,8 +37,8 @@ from amlb_ext.hardening.identifiers import (
     split_column_lists,
 )
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
-from amlb_ext.models.seen_rows import refuse_seen_test_rows
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.folds import (
     HardenedTasks,

@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import lookup
-from amlb_ext.publish.journal import Journal
-from amlb_ext.publish.objects import TAG, suite_xml, task_xml
+from amlb_ext.publish.describe import TAG, suite_xml, task_xml
+from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.server import OVERLOADED, Refused, Server, Uncertain, find_text
 from amlb_ext.publish.unit import PublishUnit
 

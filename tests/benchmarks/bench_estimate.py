@@ -14,10 +14,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 
-from amlb_ext.estimate.osyn.bound import osyn_iterative
-from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Batch, tally_regions
-from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_iterative
+from amlb_ext.estimate.osyn.regions import Batch, Regions, tally_regions
 
 #: Labelled rows.
 K = 500

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from amlb_ext.stats.stratified_mean import stratified_interval
+from amlb_ext.stats.bounded_mean import stratified_interval
 from benchmarks.studies.files import load_uci
 from benchmarks.studies.osyn.case import MINORITY, Case
 from benchmarks.studies.osyn.choices import CLASSIFIERS, REGRESSORS, Choice

@@ -32,7 +32,7 @@ from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import parse_model
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contrast
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value

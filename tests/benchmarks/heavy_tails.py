@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from amlb_ext.stats.capped_errors import cap_from_baseline
+from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.claims import OVERALL, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows
 

@@ -13,9 +13,8 @@ import pandas as pd
 
 from amlb_ext.core.display import format_percent, markdown_table
 from amlb_ext.core.files import write_text
-from amlb_ext.difficulty.rows import collect_rows
-from amlb_ext.difficulty.tasks import collect_tasks
-from amlb_ext.difficulty.text import gain_text
+from amlb_ext.difficulty.publication import gain_text
+from amlb_ext.difficulty.tasks import collect_rows, collect_tasks
 from amlb_ext.suite import SuiteFiles
 
 #: What stands between them in the page is written here.

@@ -18,8 +18,7 @@ import pandas as pd
 from amlb_ext.cli import main as run_hardsynth
 from amlb_ext.core.display import text_table
 from amlb_ext.core.task import Kind
-from amlb_ext.publish.procedures import HOLDOUT, ORDERED
-from amlb_ext.publish.rows import choose_sizes
+from amlb_ext.publish.rows import HOLDOUT, ORDERED, choose_sizes
 from amlb_ext.suite import SuiteFiles
 
 #: AMLB tasks by their suffix, and what the table calls them.

@@ -45,7 +45,7 @@ from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.best_saving import best_saving
-from amlb_ext.stats.capped_errors import cap_from_baseline
+from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import markdown_table
-from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.estimators import make_importable
 from amlb_ext.core.rng import random_stream
 from amlb_ext.tasks import shapes
 

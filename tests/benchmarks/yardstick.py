@@ -14,7 +14,7 @@ the pool's other failures at some mean tau. Made rows have *lost the order* when
 pool's failures at a tau lower by more than .15, and are *sound* otherwise.
 
 The certificate knows the test fold's failures and, out of fold, those of the training rows
-(amlb_ext/stats/order_agreement.py). A rule is a least lower limit, and what may be lost against as
+(amlb_ext/stats/ranking.py). A rule is a least lower limit, and what may be lost against as
 many real failures as the test fold has. Printed for each: how often rows that lost the order pass
 (false rank) and how often sound rows do (rank), by part and by suite (every part passes; a suite is
 sound where all its parts are), and the AUC of the old checks beside the new ones.
@@ -32,11 +32,10 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from amlb_ext.core.config import PRESETS
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.presets import PRESETS
 from amlb_ext.core.rng import random_stream
-from amlb_ext.stats.order_agreement import order_agreement
-from amlb_ext.stats.ranking import kendall_tau, mean_z2
+from amlb_ext.stats.ranking import kendall_tau, mean_z2, order_agreement
 from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
 from benchmarks.studies.fidelity.draw import make_draw
 from benchmarks.studies.fidelity.made import (

@@ -1,8 +1,7 @@
 import pytest
 
-from amlb_ext.core.config import build_config, read_config
+from amlb_ext.core.config import PRESETS, build_config, read_config
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.presets import PRESETS
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -145,7 +145,7 @@ def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path,
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):
-    from amlb_ext.core.parallel import cluster
+    from amlb_ext.core import cluster
 
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(ClusterError, match="no Dask scheduler answers"):

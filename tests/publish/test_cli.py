@@ -12,8 +12,8 @@ from loopback_publish import KEY, Fault
 from small_suites import write_suite
 
 from amlb_ext.cli import main
-from amlb_ext.publish import address, server
-from amlb_ext.publish.address import api_key, host_name, server_url
+from amlb_ext.publish import server
+from amlb_ext.publish.server import api_key, host_name, server_url
 
 OTHER = "f" * 32
 
@@ -259,7 +259,7 @@ def test_a_killed_process_is_continued(suite, capsys, loopback, key):
 @pytest.fixture
 def production(loopback, monkeypatch):
     """A server of ours in the place of OpenML's own."""
-    monkeypatch.setitem(address.SERVERS, "production", loopback.url)
+    monkeypatch.setitem(server.SERVERS, "production", loopback.url)
     return loopback
 
 

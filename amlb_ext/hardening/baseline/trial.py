@@ -22,7 +22,7 @@ from amlb_ext.models.files import (
     is_predictions_file,
     load_fitted_model,
 )
-from amlb_ext.models.kind import check_kind
+from amlb_ext.models.native import check_kind
 from amlb_ext.models.predictions import read_predictions
 from amlb_ext.models.service import (
     check_service,

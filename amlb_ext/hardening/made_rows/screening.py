@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.hardening.hardness import hardness_by_target
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.suite.notes import Note

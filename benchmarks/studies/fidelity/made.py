@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from amlb_ext.core.config import build_config, merge_layers
-from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.config import PRESETS, build_config, merge_layers
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
 from amlb_ext.validity.calibration import calibrate

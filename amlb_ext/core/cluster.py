@@ -1,6 +1,6 @@
 """Units on the workers of a Dask scheduler.
 
-A worker hands each unit to a process of its own (:mod:`amlb_ext.core.parallel.process`), so that
+A worker hands each unit to a process of its own (:mod:`amlb_ext.core.processes`), so that
 limits hold, threads of one worker do not disturb each other, and a crash costs one unit. Dask
 itself gives the units of a lost worker to another.
 """
@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import ClusterError
-from amlb_ext.core.parallel.execution import Execution
-from amlb_ext.core.parallel.units import Unit, UnitOutcome, run_unit
+from amlb_ext.core.parallel import Execution, Unit, UnitOutcome, run_unit
 from amlb_ext.core.version import __version__
 
 #: Seconds to wait for a scheduler, and for its first worker.
