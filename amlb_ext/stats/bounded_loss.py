@@ -320,7 +320,7 @@ LOSSES: dict[str, BoundedLoss] = {
 #
 # One row in a thousand may hold most of a mean squared error. While that row is not among those
 # that were drawn, nothing in them says how far off the mean is: t intervals of 95 % then cover
-# down to 46 % (tests/benchmarks/coverage_tails.py). So errors beyond the k-th largest of F
+# down to 46 % (benchmarks/claims/coverage_tails.py). So errors beyond the k-th largest of F
 # count as if they were that large, for F, its re-fits and every candidate alike. What is
 # estimated is the mean of that capped loss: k rows of F reach the cap, so its size is well
 # known, and no single row outweighs the others. The cap rests on F alone, so no candidate can

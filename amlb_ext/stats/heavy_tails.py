@@ -18,7 +18,7 @@ and who pays for the large values asks for the plain one. So nothing is claimed 
 - where a plain loss is too large for a number.
 
 The plain figures then stand without an interval: the t interval of a mean that a few rows decide
-covers down to 46 % (``tests/benchmarks/coverage_tails.py``).
+covers down to 46 % (``benchmarks/claims/coverage_tails.py``).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def interval(planted, rows, seed):
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
 def test_the_interval_covers_the_best_saving(kind):
-    """Some 30 failures; the full table is that of tests/benchmarks/solvability.py."""
+    """Some 30 failures; the full table is that of benchmarks/claims/solvability.py."""
     covered = []
     for case in CASES:
         planted = Planted(case, kind)
