@@ -64,9 +64,7 @@ def run_draw(seed):
     """Return one row for each candidate and question: what was claimed, and what is true."""
     rng = np.random.default_rng(seed)
     turned, F, candidates, (X0, y0, X1, y1) = draw_models(rng)
-    result = compare(
-        F, candidates, X1, y1, train=(X0, y0), rule="band", seed=seed
-    )
+    result = compare(F, candidates, X1, y1, train=(X0, y0), rule="band", seed=seed)
 
     alpha = float(result.rule.rsplit("alpha ", 1)[1])
     learnt, _, _ = draw_rows(LEARN, turned, rng)

@@ -26,6 +26,7 @@ from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.row_losses import brier_loss
 from amlb_ext.hardening.weights import Region
+from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 from benchmarks.claims.compare_claims import draw_models, draw_rows, expected_loss
 
@@ -64,8 +65,10 @@ def run_draw(seed, rule):
     """Return one record for each candidate."""
     rng = np.random.default_rng(seed)
     turned, F, candidates, (_, _, X1, y1) = draw_models(rng)
-    rows = read_labelled_rows(X1, y1, model=F)
-    region, forests = find_kept_region(rows, predict_rows(F, rows, "F"), rule, seed)
+    adapter = ModelAdapter(F, "F")
+    rows = read_labelled_rows(X1, y1, models=[adapter])
+    said = predict_rows(adapter, rows)
+    region, forests = find_kept_region(rows, said, rule, seed)
     if not choose_weighting(region.weights).is_weighted:
         return []
     others, _, chance = draw_rows(TRUTH, turned, rng)

@@ -35,7 +35,11 @@ class Loopback:
         self.env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(
-                [str(Path(__file__).parents[1] / "helpers"), str(folder)]
+                [
+                    str(Path(__file__).parents[2]),
+                    str(Path(__file__).parents[1] / "helpers"),
+                    str(folder),
+                ]
             ),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": TTL,
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
