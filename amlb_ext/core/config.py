@@ -529,9 +529,6 @@ class SynthesizerConfig(Stage):
         le=1000,
         description="number of synthetic rows for each augmented row",
     )
-    max_rows: int = Field(
-        10_000, ge=0, description="largest number of synthetic rows in a fold"
-    )
     epochs: int = Field(
         150,
         ge=1,
@@ -540,12 +537,7 @@ class SynthesizerConfig(Stage):
     )
     params: dict[str, Any] = Field(
         default_factory=dict,
-        description="more parameters of the synthesizer, e.g. latent=64,batch=128 of vae",
-    )
-    device: Literal["auto", "cpu"] = Field(
-        "auto",
-        description="where the synthesizer learns; auto uses a GPU if there is one, which changes "
-        "results slightly",
+        description="more parameters of the synthesizer, e.g. latent=64,device=cpu of vae",
     )
 
     @model_validator(mode="before")
