@@ -634,7 +634,6 @@ _MODULES = (
         "publish",
         "tasks",
         "list_names",
-        "completion",
     ),
 )
 

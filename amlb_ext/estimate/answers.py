@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import html_view
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.estimate.advice import (
     advise,
@@ -636,17 +636,21 @@ class EstimateReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values; missing numbers are null."""
-        comparisons = []
-        for comparison in self.comparisons:
-            comparisons.append(
-                {
-                    "what": comparison.what,
-                    "against": comparison.against,
-                    "p": comparison.p,
-                }
-            )
-        estimates = [_without_nan(dataclasses.asdict(row)) for row in self.rows]
-        support = {name: _support_entry(entry) for name, entry in self.support.items()}
+        support = {
+            name: {
+                "share_inside": entry.share_inside,
+                "own": entry.labelled_share_inside,
+                "k": entry.k,
+                "refused": entry.refused,
+                "lacking": entry.lacking,
+                "reason": entry.reason,
+            }
+            for name, entry in self.support.items()
+        }
+        comparisons = [
+            {"what": one.what, "against": one.against, "p": one.p}
+            for one in self.comparisons
+        ]
         return {
             "model": self.model,
             "data": self.data,
@@ -660,31 +664,8 @@ class EstimateReport:
             "approximate": self.approximate or None,
             "comparisons": comparisons,
             "level_of_each_comparison": level_of_each(self.comparisons),
-            "estimates": estimates,
-            "support": support,
+            "estimates": to_json_values(self.rows),
+            "support": to_json_values(support),
             "osyn": None if self.osyn is None else self.osyn.to_json(),
             "notes": list(self.notes),
         }
-
-
-def _support_entry(support: Support) -> dict[str, Any]:
-    """Return a support check as JSON values."""
-    return _without_nan(
-        {
-            "share_inside": support.share_inside,
-            "own": support.labelled_share_inside,
-            "k": support.k,
-            "refused": support.refused,
-            "lacking": list(support.lacking),
-            "reason": support.reason,
-        }
-    )
-
-
-def _without_nan(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping with null for NaN and the infinities, which JSON lacks."""
-    values = {}
-    for key, value in entry.items():
-        is_missing = isinstance(value, float) and not math.isfinite(value)
-        values[key] = None if is_missing else value
-    return values

@@ -153,10 +153,7 @@ def _share_as_extreme(observed: np.ndarray, drawn: np.ndarray) -> float:
 
 
 def absent_classes(
-    codes: np.ndarray,
-    train: np.ndarray,
-    labels: Sequence[str],
-    shares: np.ndarray | None = None,
+    codes: np.ndarray, train: np.ndarray, labels: Sequence[str]
 ) -> Finding:
     """Check whether the labelled rows lack a class of the training rows, and not by chance.
 
@@ -167,8 +164,6 @@ def absent_classes(
     ----------
     codes, train : ndarray of shape (n,), (n_train,)
     labels : sequence of str
-    shares : ndarray of shape (C,), optional
-        Shares to use instead of those of the training rows.
 
     Examples
     --------
@@ -176,9 +171,8 @@ def absent_classes(
     'no labelled row of yes (20.0% of the training rows)'
     """
     counts = np.bincount(codes.astype(int), minlength=len(labels))
-    if shares is None:
-        train_counts = np.bincount(train.astype(int), minlength=len(labels))
-        shares = train_counts / max(len(train), 1)
+    train_counts = np.bincount(train.astype(int), minlength=len(labels))
+    shares = train_counts / max(len(train), 1)
     chance_of_none = (1 - shares) ** len(codes)
     is_absent = (counts == 0) & (chance_of_none < REFUTED)
     if not is_absent.any():

@@ -23,8 +23,8 @@ BAD = "#c2371e"
 PLAIN = "#5b6772"
 
 
-def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
-    """Return the picture as ``svg`` or ``png``.
+def draw_estimates(report: EstimateReport) -> bytes:
+    """Return the picture as SVG.
 
     A green line with a dot is the recommended estimate, a red dashed line one whose check failed,
     and an arrow a lower bound.
@@ -44,10 +44,9 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     else:
         _draw_intervals(figure.subplots(), rows, report)
     # A fixed salt and no date: the same report gives the same bytes.
-    metadata = {"Date": None} if form == "svg" else {}
     picture = io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "estimate"}):
-        figure.savefig(picture, format=form, dpi=140, metadata=metadata)
+        figure.savefig(picture, format="svg", metadata={"Date": None})
     return picture.getvalue()
 
 

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import lock_folder, write_file, write_text
+from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__

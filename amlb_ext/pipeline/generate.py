@@ -17,7 +17,8 @@ from tqdm import tqdm
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
-from amlb_ext.core.files import lock_folder, write_text
+from amlb_ext.core.files import write_text
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_order import OrderedTable, order_columns, read_order

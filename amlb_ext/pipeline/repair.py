@@ -20,13 +20,13 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import HardsynthError, SuiteError
 from amlb_ext.core.files import (
     TEMPORARY_SUFFIX,
-    lock_folder,
     move_file,
     remove_file,
     remove_temporary_files,
     sha256_file,
     write_text,
 )
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.job import write_job

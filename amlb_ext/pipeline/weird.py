@@ -14,12 +14,12 @@ import yaml
 
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
 from amlb_ext.core.files import (
-    lock_folder,
     remove_file,
     remove_temporary_files,
     write_file,
     write_text,
 )
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
 from amlb_ext.core.yaml_reader import Loader

@@ -20,7 +20,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import lock_open_file
+from amlb_ext.core.locks import lock_open_file
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.server import Refused, Server, find_text

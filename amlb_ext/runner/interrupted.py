@@ -18,7 +18,7 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.files import lock_open_file
+from amlb_ext.core.locks import lock_open_file
 from amlb_ext.runner.results import read_results
 from amlb_ext.runner.run_folder import ASKED, job_of_row, read_asked
 

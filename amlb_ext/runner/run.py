@@ -27,7 +27,7 @@ from amlb_ext.amlb.definition import (
 )
 from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
-from amlb_ext.core.files import lock_open_file
+from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.paths import is_suite_folder
 from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from amlb_ext.core.display import escape_controls, redact_text
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.files import lock_open_file
+from amlb_ext.core.locks import lock_open_file
 
 #: Takes a progress message.
 Say = Callable[[str], None]

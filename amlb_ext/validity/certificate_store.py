@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import lock_folder, sha256_file, write_text
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.core.progress import Bar, StageDisplay
 from amlb_ext.suite import Layout, SuiteFiles

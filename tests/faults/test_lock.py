@@ -12,13 +12,13 @@ from small_faults import CHEAP, cheap, contents, error_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import lock_folder
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.suite import Layout, verify_suite
 
 HOLD = """
 import sys, pathlib
 from amlb_ext.suite import Layout
-from amlb_ext.core.files import lock_folder
+from amlb_ext.core.locks import lock_folder
 layout = Layout(pathlib.Path(sys.argv[1]))
 with lock_folder(layout.lock, layout.root):
     print("held", flush=True)
