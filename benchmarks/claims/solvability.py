@@ -4,7 +4,7 @@
     python -m benchmarks.claims.solvability --capped --draws 300 --seed 75000
     python -m benchmarks.claims.solvability --fitted --draws 200 --seed 80000
 
-The first draws planted losses of twelve candidates and F (``tests/helpers/planted_saving.py``):
+The first draws planted losses of twelve candidates and F (``benchmarks/claims/planted_saving.py``):
 much to mend, little, nothing (F is the truth, the candidates are worse), twins (F is the truth,
 they are nearly so), and one good model among eleven bad; two and five classes, regression with
 normal noise and with t noise of 3 degrees. 80, 240 and 800 test rows hold some 10, 30 and 100 bad
@@ -26,8 +26,6 @@ before  coverage of the interval of 0.1.0: chosen on one half, judged on the oth
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -49,9 +47,7 @@ from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
-from planted_saving import CASES, KINDS, Planted
+from benchmarks.claims.planted_saving import CASES, KINDS, Planted
 
 TEST_ROWS = (80, 240, 800)
 TRAIN, FITTED_TEST, FRESH = 600, 400, 20_000

@@ -2,8 +2,7 @@ import os
 
 import pytest
 
-from amlb_ext.core import files
-from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.parallel import Execution, Unit, run_jobs, run_units
 from amlb_ext.core.rng import random_stream
 
@@ -32,20 +31,6 @@ def test_streams_differ_by_key_only():
     assert random_stream(1, "a", 0).random() != random_stream(1, "a", 1).random()
     # ("a", "b0") and ("ab", "0") must not collide
     assert random_stream(1, "a", "b0").random() != random_stream(1, "ab", "0").random()
-
-
-def test_a_failed_write_leaves_what_was_there(tmp_path):
-    path = tmp_path / "f.txt"
-    files.write_text(path, "old")
-
-    def broken(part):
-        part.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(SuiteError, match="No space left"):
-        files.write_file(path, broken)
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["f.txt"]
 
 
 def die(_):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from planted_saving import CASES, Planted
 
 from amlb_ext.stats.best_saving import best_saving, ratio_limits
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from benchmarks.claims.planted_saving import CASES, Planted
 
 
 def interval(planted, rows, seed):
