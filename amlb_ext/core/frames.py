@@ -473,7 +473,8 @@ def number_rows(asked: pd.DataFrame, *others: pd.DataFrame) -> tuple[np.ndarray,
     numbers = np.zeros(n_rows, dtype=np.int64)
     # Rows that equal a row of `asked` in every column so far.
     undecided = np.arange(n_rows)
-    for name in _sort_numeric_first(asked):
+    # Floats first: a continuous column separates all rows at once.
+    for name in sorted(asked, key=lambda name: asked[name].dtype.kind != "f"):
         columns = [table[name] for table in tables]
         codes = _encode_column(columns, undecided, ends)
         n_codes = int(codes.max(initial=0)) + 1
@@ -509,16 +510,6 @@ def repeats_earlier(numbers: np.ndarray) -> np.ndarray:
     first_of_each = np.unique(numbers, return_index=True)[1]
     is_repeated[first_of_each] = False
     return is_repeated
-
-
-def _sort_numeric_first(table: pd.DataFrame) -> list[str]:
-    """Return the columns, floats first: a continuous one separates all rows at once."""
-
-    def is_no_float(name: str) -> bool:
-        return not pd.api.types.is_float_dtype(table[name])
-
-    # sorted() keeps the order of equal keys, and False comes before True
-    return sorted(table.columns, key=is_no_float)
 
 
 def _encode_column(

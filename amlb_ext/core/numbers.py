@@ -86,17 +86,14 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
             return FloatColumn(floats)
     distinct = {_normalize_number(value) for value in present}
     integers = {value for value in distinct if isinstance(value, int)}
+    others = distinct - integers
     return FloatColumn(
         values=floats,
         before=len(distinct),
         after=int(floats.nunique()),
-        is_whole=all(_is_whole_float(value) for value in distinct - integers),
+        is_whole=all(isinstance(one, float) and one.is_integer() for one in others),
         is_rounded=any(int(float(value)) != value for value in integers),
     )
-
-
-def _is_whole_float(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 def holds_numbers(values: pd.Series) -> bool:

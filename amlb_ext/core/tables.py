@@ -245,7 +245,10 @@ def _make_target(
     if kind is None and known_labels is None:
         _check_missing_texts(values, name)
     text = _as_text(values)
-    labels = _order_labels(set(text.dropna()), known_labels or [])
+    # the known labels that occur in their own order, then the others
+    present = set(text.dropna())
+    labels = [label for label in known_labels or [] if label in present]
+    labels += natural_order(present.difference(labels))
     final_kind = Kind.BINARY if len(labels) == 2 else Kind.MULTICLASS
     if wanted in ("binary", "multiclass") and wanted != final_kind.value:
         notes.append(
@@ -272,12 +275,6 @@ def _choose_kind(
         "--kind multiclass makes them classes"
     )
     return "regression", [note]
-
-
-def _order_labels(present: set[str], known: Sequence[str]) -> list[str]:
-    """Return the labels that occur: the known ones in their order, then the others."""
-    labels = [label for label in known if label in present]
-    return labels + natural_order(present.difference(labels))
 
 
 def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[str]]:
