@@ -65,7 +65,7 @@ def _with_minus_sign(text: str) -> str:
     return text.replace("-", "−")
 
 
-def format_percent(value: Any, *, sign: bool = False) -> str:
+def format_percent(value: Any, unit: str = " %", *, sign: bool = False) -> str:
     """Return a share in percent; with ``sign`` a gain of 54 % is not read as 54 % of all.
 
     Examples
@@ -80,11 +80,11 @@ def format_percent(value: Any, *, sign: bool = False) -> str:
     size = abs(value)
     # What rounds to zero is written as "0 %", without decimals and without a sign.
     if size < 0.0005:
-        return "0 %"
+        return f"0{unit}"
     # One decimal below 10 %; 9.95 % is the first to round to "10.0".
     decimals = 0 if size >= 0.0995 else 1
     plus = "+" if sign else ""
-    return _with_minus_sign(f"{100 * value:{plus}.{decimals}f} %")
+    return _with_minus_sign(f"{100 * value:{plus}.{decimals}f}{unit}")
 
 
 def format_count(count: int, noun: str) -> str:
