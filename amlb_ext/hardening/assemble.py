@@ -18,8 +18,8 @@ import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline

@@ -54,7 +54,7 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.kind import Kind
+from amlb_ext.core.unit import Kind
 from amlb_ext.hardening.rules import BY_KIND, RULES
 from amlb_ext.suite.notes import Note
 

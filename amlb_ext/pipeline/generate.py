@@ -38,8 +38,8 @@ from amlb_ext.hardening.identifiers import (
     split_column_lists,
 )
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
-from amlb_ext.models.seen_rows import refuse_seen_test_rows
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.folds import (
     HardenedTasks,

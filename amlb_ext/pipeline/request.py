@@ -17,8 +17,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.paths import portable_spec
-from amlb_ext.core.places import check_no_links
+from amlb_ext.core.paths import check_no_links, portable_spec
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.fitted import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets

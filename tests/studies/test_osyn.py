@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from amlb_ext.estimate.osyn.bound import osyn_closed
-from amlb_ext.estimate.osyn.tallies import RegionTally
-from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed
+from amlb_ext.estimate.osyn.regions import RegionTally
 from benchmarks.studies.__main__ import STUDIES
 from benchmarks.studies.files import load_uci, write_stand_ins
 from benchmarks.studies.osyn import repeat

@@ -25,16 +25,15 @@ from amlb_ext.hardening.baseline.estimator import (
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import decide, find_cut
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.answers import Answers
+from amlb_ext.models.answers import Answers, Labels
+from amlb_ext.models.checks import check_answers
 from amlb_ext.models.files import (
     is_model_file,
     is_predictions_file,
     load_fitted_model,
 )
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.invariants import check_answers
-from amlb_ext.models.kind import check_kind
-from amlb_ext.models.labels import Labels
+from amlb_ext.models.native import check_kind
 from amlb_ext.models.predictions import read_predictions
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.models.service import (

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows

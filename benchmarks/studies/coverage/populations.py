@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
-from amlb_ext.stats.surrogate import expected_loss
+from amlb_ext.stats.prediction_powered import expected_loss
 from benchmarks.studies.five_gaussians import SHARES, draw_rows
 
 #: How far ``drifted`` and ``ppi_generated`` are off, in units of the features.

@@ -34,10 +34,9 @@ from pydantic import Field
 
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.stats import bounded_mean
+from amlb_ext.stats.bounded_mean import stratified_interval
 from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.prediction_powered import prediction_powered_error
-from amlb_ext.stats.stratified_mean import stratified_interval
-from amlb_ext.stats.surrogate import Surrogate
+from amlb_ext.stats.prediction_powered import Surrogate, prediction_powered_error
 from benchmarks.studies.coverage.populations import (
     Pool,
     Population,

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from amlb_ext.core.config import build_config, merge_layers
-from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.config import PRESETS, build_config, merge_layers
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows

@@ -11,10 +11,14 @@ import pandas as pd
 
 from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.regions import Regions
+from amlb_ext.estimate.osyn.bound import OsynSettings
+from amlb_ext.estimate.osyn.regions import (
+    Regions,
+    RegionTally,
+    drawn_batches,
+    tally_regions,
+)
 from amlb_ext.estimate.osyn.run import sweep_settings
-from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
-from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.five_gaussians import (
     COVARIANCES,

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.config import SplitConfig
+from amlb_ext.core.config import Layer, SplitConfig
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.presets import Layer
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
 from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
