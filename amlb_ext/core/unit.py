@@ -25,8 +25,10 @@ class Unit:
         The same in a formula: ``P(F fails | x)``.
     fold, folds : str
         A part of the units that is tested at once.
-    refits : str
+    refit, refits : str
         Further fits of F that show what "no difference" looks like.
+    groups : str
+        What units that depend on each other have in common.
     everything : str
         All units that are tested.
     more : str
@@ -39,7 +41,9 @@ class Unit:
     given: str
     fold: str
     folds: str
+    refit: str
     refits: str
+    groups: str
     everything: str
     more: str
 
@@ -61,7 +65,9 @@ ROW = Unit(
     given="x",
     fold="fold",
     folds="test folds",
+    refit="re-fit",
     refits="re-fits",
+    groups="groups",
     everything="the whole fold",
     more="run more folds or take a larger table",
 )
@@ -72,7 +78,9 @@ WINDOW = Unit(
     given="past",
     fold="origin",
     folds="test origins",
+    refit="twin",
     refits="twins",
+    groups="series",
     everything="all windows",
     more="take more series",
 )

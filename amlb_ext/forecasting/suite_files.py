@@ -24,7 +24,6 @@ from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import Panel
-from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_manifest import (
     ForecastTask,
@@ -34,6 +33,7 @@ from amlb_ext.forecasting.suite_manifest import (
     read_series_manifest,
 )
 from amlb_ext.suite.layout import Layout
+from amlb_ext.units.region import RegionWeights
 
 #: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
@@ -141,7 +141,7 @@ class ForecastTable:
             rule=entry.rule,
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=WindowWeights(
+            weighting=RegionWeights(
                 weights=weights,
                 reweighted=reweighted,
                 reason=entry.weighting,

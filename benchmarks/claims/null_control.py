@@ -40,7 +40,7 @@ from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.claims import REGION, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows, mean_contrast
+from amlb_ext.stats.contrasts import ComparedUnits, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
 from amlb_ext.validity.refits import refit_rows
@@ -187,7 +187,7 @@ def _judged(pooled, design, weight, refits):
     alone = mean_contrast(candidate, loss, weight, rows)
     answers = answer_questions(
         pd.DataFrame({"again": candidate}),
-        ComparedRows(loss_f=loss, weights=weight, clusters=rows, refits=twins),
+        ComparedUnits(loss_f=loss, weights=weight, clusters=rows, refits=twins),
         smallest=0.0,
     ).set_index("question")
     return {
