@@ -30,6 +30,10 @@ class Unit:
         All units that are tested.
     more : str
         What gives a user more of them.
+    made : str
+        Those that a program made, where real ones follow in the sentence.
+    oracle, judge : str
+        Who says whether their labels are right: at length, and in brief.
     """
 
     one: str
@@ -41,6 +45,9 @@ class Unit:
     refits: str
     everything: str
     more: str
+    made: str
+    oracle: str
+    judge: str
 
     def count(self, n: int) -> str:
         """Return a number of units in words.
@@ -63,6 +70,9 @@ ROW = Unit(
     refits="re-fits",
     everything="the whole fold",
     more="run more folds or take a larger table",
+    made="synthetic",
+    oracle="a freshly fitted oracle",
+    judge="a fresh oracle",
 )
 WINDOW = Unit(
     one="window",
@@ -74,4 +84,9 @@ WINDOW = Unit(
     refits="twins",
     everything="all windows",
     more="take more series",
+    made="made windows",
+    oracle="the median of the candidates",
+    judge="the median of the candidates",
 )
+#: By the name that a file has for them.
+UNITS = {unit.one: unit for unit in (ROW, WINDOW)}

@@ -11,7 +11,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION, NULL_FRAMEWORK
-from amlb_ext.validity.refits import NULL_SHARE
+from amlb_ext.validity.task_rows import NULL_SHARE
 
 #: How far the null's seed stands from F's.
 NULL_OFFSET = 1000

@@ -29,7 +29,7 @@ from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import FORMAT, Certificate
 from amlb_ext.validity.certify import Certified, CertifySettings, certify_jobs
-from amlb_ext.validity.refits import REFITS, check_baseline
+from amlb_ext.validity.task_rows import REFITS, check_baseline
 
 #: Key in the metadata of ``null.parquet``.
 _HOW = b"hardsynth"

@@ -16,17 +16,19 @@ from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import begin_stage, listening
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity.candidates import Size, named_candidates
-from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
+from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (
-    ScoredRows,
-    TaskEvaluation,
+    ScoredUnits,
+    measure_evaluation,
+    write_certificate,
+)
+from amlb_ext.validity.task_evaluation import (
     cap_errors,
+    describe_capped,
     evaluate_task,
 )
-from amlb_ext.validity.measures import finite_or_none
-from amlb_ext.validity.refits import REFITS, check_baseline
-from amlb_ext.validity.task_measures import is_usable_weight, measure_task
-from amlb_ext.validity.task_rows import TaskRows, read_task
+from amlb_ext.validity.task_measures import measure_files, measure_looks
+from amlb_ext.validity.task_rows import REFITS, TaskRows, check_baseline, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
 
 
@@ -194,7 +196,7 @@ def certify_with_null(
     if unlabelled is not None:
         far = read_unlabelled(unlabelled, rows, seed)
     begin_stage("fitting candidates and F again")
-    evaluation = evaluate_task(
+    evaluation, views = evaluate_task(
         rows,
         size=settings.size,
         refits=settings.refits,
@@ -203,53 +205,40 @@ def certify_with_null(
         far=far,
         workers=workers,
     )
-    full = evaluation.parts["full"]
     capped, capping = cap_errors(rows, evaluation)
     begin_stage("measuring")
-    measures, measure_notes = measure_task(rows, capped, seed, uncapped=evaluation)
+    measures, measure_notes = measure_evaluation(
+        evaluation,
+        seed,
+        of_files=measure_files(rows),
+        looks=measure_looks(rows, seed),
+        capped=capped,
+    )
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
         gain = measure_unlabelled_gain(
-            capped.names, capped.parts["full"].losses, capped.views, far
+            capped.names, capped.parts["full"].losses, views, far
         )
         measures += gain.measures
         notes += [*far.notes, *gain.notes]
         powered = gain.intervals
-    # the notes so far may explain what is missing; those that follow repeat what is measured
-    verdict, reason = decide_verdict(
+    certificate = write_certificate(
+        evaluation,
         measures,
-        notes,
-        len(full),
-        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
-    )
-    # worth a note even where another measure decides
-    unbeaten = nothing_to_mend(measures)
-    if unbeaten and unbeaten != reason:
-        notes.append(unbeaten)
-    if evaluation.capped_note:
-        notes.append(evaluation.capped_note)
-    notes += capping
-    certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,
-        verdict=verdict,
-        reason=reason,
-        measures=tuple(measures),
-        rows={part: len(scored) for part, scored in evaluation.parts.items()},
-        candidates=_candidate_losses(evaluation),
-        null=_null_losses(evaluation),
-        dropped=dict(sorted(evaluation.dropped.items())),
-        notes=tuple(dict.fromkeys(notes)),  # each once: folds may say the same
+        notes=[*notes, *describe_capped(rows, evaluation), *capping],
         size="own" if candidates else settings.size,
         refits=settings.refits,
         seed=seed,
+        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
         powered=powered,
     )
-    return Certified(certificate, _null_rows(full))
+    return Certified(certificate, _null_rows(evaluation.parts["full"]))
 
 
-def _null_rows(full: ScoredRows) -> pd.DataFrame:
+def _null_rows(full: ScoredUnits) -> pd.DataFrame:
     """Return the losses of the rows of all folds, in order.
 
     A re-fit that failed in any fold is left out.
@@ -266,44 +255,6 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
         if not np.isnan(loss).any():
             table[f"refit_{number}"] = loss
     return table
-
-
-def _weighted_parts(
-    evaluation: TaskEvaluation,
-) -> dict[str, tuple[ScoredRows, np.ndarray | None]]:
-    """Return the rows and weights of each mean loss: every part, and all rows by each weight."""
-    full = evaluation.parts["full"]
-    parts: dict[str, tuple[ScoredRows, np.ndarray | None]] = {}
-    for part, scored in evaluation.parts.items():
-        parts[part] = (scored, None)
-    parts["region"] = (full, full.weight)
-    if is_usable_weight(full.reducible):
-        parts["reducible"] = (full, full.reducible)
-    return parts
-
-
-def _candidate_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, float | None]]:
-    losses: dict[str, dict[str, float | None]] = {}
-    for column, name in enumerate(evaluation.names):
-        losses[name] = {}
-        for part, (scored, weights) in _weighted_parts(evaluation).items():
-            mean = np.average(scored.losses.candidates[:, column], weights=weights)
-            losses[name][part] = finite_or_none(mean)
-    return losses
-
-
-def _null_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, Any]]:
-    losses: dict[str, dict[str, Any]] = {}
-    for part, (scored, weights) in _weighted_parts(evaluation).items():
-        # weights of 1, not none: the last digits of the mean depend on the way it is summed
-        if weights is None:
-            weights = np.ones(len(scored))
-        twins = [np.average(twin, weights=weights) for twin in scored.twins.T]
-        losses[part] = {
-            "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
-            "twins": [finite_or_none(mean) for mean in twins],
-        }
-    return losses
 
 
 def certificates_to_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:

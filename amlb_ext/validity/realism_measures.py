@@ -23,8 +23,8 @@ from scipy.stats import wasserstein_distance
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GroupKFold
 
+from amlb_ext.core.unit import Unit
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.suite.copy_counts import CopyCounts
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
@@ -48,7 +48,6 @@ AUC_LIMIT = 0.75
 NEAR = 0.1
 #: Share of made rows that may repeat others: none do in suites of this version.
 MOST_COPIES = 0.02
-COPY_SOURCE = "exact comparison of features; limit ours"
 
 
 @dataclass(frozen=True)
@@ -96,10 +95,10 @@ def thin_table(
 
 
 def measure_realism(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
-    if why := why_not_compared(len(bad.X), len(made.X), least_made=MIN_ROWS):
+    if why := why_not_compared(len(bad.X), len(made.X), unit, least=MIN_ROWS):
         return [
             missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
             missing_measure("Wasserstein", why, "", None, "<="),
@@ -108,7 +107,7 @@ def measure_realism(
         ]
     # in this order: all draw from one stream
     return [
-        measure_two_sample(made, bad, rng),
+        measure_two_sample(made, bad, rng, unit),
         _measure_beside_halves(
             mean_wasserstein,
             made,
@@ -140,7 +139,7 @@ def measure_realism(
 
 
 def measure_two_sample(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> Measure:
     """Held-out AUC of a classifier that tells made from real bad rows; .5 is perfect.
 
@@ -161,8 +160,8 @@ def measure_two_sample(
     return make_measure(
         "two-sample test",
         area.point,
-        "how well a classifier tells synthetic from real bad rows it has not seen (.5: not at "
-        f"all); halves of the real ones: {np.mean(areas_of_halves):.2f}",
+        f"how well a classifier tells {unit.made} from real bad {unit.many} it has not seen (.5: "
+        f"not at all); halves of the real ones: {np.mean(areas_of_halves):.2f}",
         f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours",
         low=area.low,
         high=area.high,
@@ -358,20 +357,21 @@ def _gower_distances(
 
 
 def measure_closest_record(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> Measure:
-    """Return the ratio of distances to the closest record; :func:`measure_copies` has exact copies.
+    """Return the ratio of distances to the closest record; an exact copy has a measure of its own.
 
     The ratio is the median distance synthetic → closest real bad row over the median distance
     real bad → closest *other* real bad row: 1 is what a new real row would have, 0 a copy.
     """
     name, source = "closest record", "distance to closest record; limit ours"
-    if why := why_not_compared(len(bad.X), len(made.X)):
+    if why := why_not_compared(len(bad.X), len(made.X), unit):
         return missing_measure(name, why, source, NEAR, ">=")
     to_bad = closest_distances(made, bad)
     among_bad = closest_distances(bad, bad, apart=True)
     if float(np.median(among_bad)) < SAME:
-        return missing_measure(name, "real rows repeat each other", source, None, "")
+        why = f"real {unit.many} repeat each other"
+        return missing_measure(name, why, source, None, "")
 
     def ratio(some_made: ScaledTable, some_bad: ScaledTable) -> float:
         # the distances stand, so the jackknife takes those of the rows it kept
@@ -388,7 +388,8 @@ def measure_closest_record(
     return make_measure(
         name,
         ratio(made, bad),
-        "median distance to the closest real bad row over that between real bad rows",
+        f"median distance to the closest real bad {unit.one} over that between real bad "
+        f"{unit.many}",
         source,
         low=low,
         high=high,
@@ -397,43 +398,31 @@ def measure_closest_record(
     )
 
 
-def measure_copies(counts: CopyCounts) -> list[Measure]:
-    """Return the shares of copies, contradictions and repeats; none where nothing was made.
+def measure_share_of_copies(
+    name: str, count: int, total: int, what: str, most: float = MOST_COPIES
+) -> Measure:
+    """Return a share that is 0 where nothing repeats anything else.
 
-    All made rows are compared with all others, by their features as they are written. A copy
-    stands on both sides of a fold, or contradicts the row that it repeats; either way a score on
-    it says nothing of the model.
+    Parameters
+    ----------
+    name : str
+    count, total : int
+        Those that repeat something, and all that were looked at.
+    what : str
+        The words after both numbers.
+    most : float
+        Largest share that passes.
+
+    Examples
+    --------
+    >>> measure_share_of_copies("exact copies", 1, 20, "made rows equal a real one").text
+    '1 of 20 made rows equal a real one'
     """
-    measures = []
-    if counts.made:
-        made_rows = "made rows (of every part, and in the training file of _hard)"
-        kinds = (
-            (
-                "exact copies",
-                counts.copies,
-                "have the features of a real row on either side",
-            ),
-            (
-                "contradictions",
-                counts.contradictions,
-                "have the features of a real row and another target",
-            ),
-            ("repeated rows", counts.repeated, "have the features of another made row"),
-        )
-        for name, count, what in kinds:
-            text = f"{count} of {counts.made} {made_rows} {what}"
-            share = count / counts.made
-            measures.append(_copy_measure(name, share, text, MOST_COPIES))
-    if counts.hard_training:
-        text = (
-            f"{counts.on_both_sides} of {counts.hard_training} training rows of _hard equal a test "
-            "row"
-        )
-        share = counts.on_both_sides / counts.hard_training
-        # no share is small enough: a row that was trained on tests nothing
-        measures.append(_copy_measure("hard on both sides", share, text, 0.0))
-    return measures
-
-
-def _copy_measure(name: str, share: float, text: str, most: float) -> Measure:
-    return make_measure(name, share, text, COPY_SOURCE, threshold=most, sense="<=")
+    return make_measure(
+        name,
+        count / total,
+        f"{count} of {total} {what}",
+        "exact comparison of features; limit ours",
+        threshold=most,
+        sense="<=",
+    )

@@ -20,12 +20,12 @@ import numpy as np
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.core.unit import Unit
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import MIN_CANDIDATES, fit_zoo
 from amlb_ext.validity.measures import MIN_ROWS, Losses, too_few_text
-from amlb_ext.validity.refits import baseline_spec
-from amlb_ext.validity.task_rows import MADE, POPULATION, TaskRows
+from amlb_ext.validity.task_rows import MADE, POPULATION, TaskRows, baseline_spec
 
 #: Test folds that hold this share of the labelled rows need no training rows beside them.
 ENOUGH_TESTED = 2 / 3
@@ -63,13 +63,8 @@ class ReferenceRows:
 
     def join(self, other: ReferenceRows) -> ReferenceRows:
         """Return these rows and others, for the same candidates."""
-        losses = Losses(
-            np.concatenate([self.losses.candidates, other.losses.candidates]),
-            np.concatenate([self.losses.baseline, other.losses.baseline]),
-            np.concatenate([self.losses.clusters, other.losses.clusters]),
-        )
         return ReferenceRows(
-            losses=losses,
+            losses=Losses.join([self.losses, other.losses]),
             weights=np.concatenate([self.weights, other.weights]),
             y=np.concatenate([self.y, other.y]),
         )
@@ -104,11 +99,11 @@ class Reference:
     n_classes: int
     note: str = ""
 
-    def why_no_failures(self) -> str:
+    def why_no_failures(self, unit: Unit) -> str:
         """Return why nothing can be held to the failures; empty where it can."""
         n_rows = self.failures.losses.n_real_rows
         if n_rows < MIN_ROWS:
-            return too_few_text(n_rows, "rows on which F fails")
+            return too_few_text(n_rows, f"{unit.many} on which F fails", unit)
         if self.n_classes and len(np.unique(self.failures.y)) < 2:
             return (
                 f"all {n_rows} failures are of one class, on which the model that always names "

@@ -42,8 +42,7 @@ from amlb_ext.validity.measures import (
     make_measure,
     missing_measure,
 )
-from amlb_ext.validity.refits import baseline_spec
-from amlb_ext.validity.task_rows import TaskRows
+from amlb_ext.validity.task_rows import TaskRows, baseline_spec
 
 #: Unlabelled rows that the support check looks at, at most.
 SUPPORT_ROWS = 5000

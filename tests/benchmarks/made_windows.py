@@ -25,8 +25,12 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.display import text_table
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import make_forecaster
-from amlb_ext.forecasting.made_parts import MadeWindows
-from amlb_ext.forecasting.made_windows import COPIES, WindowScreen, make_windows
+from amlb_ext.forecasting.made_windows import (
+    COPIES,
+    MadeWindows,
+    WindowScreen,
+    make_windows,
+)
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import request_at

@@ -45,7 +45,7 @@ from amlb_ext.stats.claims import REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
-from amlb_ext.validity.refits import refit_rows
+from amlb_ext.validity.task_rows import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
 FAMILIES = {

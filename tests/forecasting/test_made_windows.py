@@ -19,13 +19,12 @@ from amlb_ext.forecasting.forecasters import (
 from amlb_ext.forecasting.made_windows import make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.stored_certificates import read_certificates
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.forecasting.suite_report import made_text, score_made_windows
 from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
-from amlb_ext.forecasting.window_certificate import certify_windows
+from amlb_ext.forecasting.window_certificate import certify_windows, read_certificates
 from amlb_ext.suite.sealed_json import sealed_text
 
 ROLES = replace(SIMULATED_ROLES, horizon=6)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
@@ -77,7 +78,7 @@ class Planted:
 
 
 def certified(verdict="rank", *measures):
-    return Certificate("t", "regression", verdict, "because.", tuple(measures))
+    return Certificate("t", "regression", verdict, "because.", tuple(measures), ROW)
 
 
 def row(found, framework, where="region"):

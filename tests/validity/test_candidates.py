@@ -15,7 +15,7 @@ from amlb_ext.validity.candidates import (
     named_candidates,
     names_like,
 )
-from amlb_ext.validity.refits import (
+from amlb_ext.validity.task_rows import (
     NULL_SHARE,
     baseline_spec,
     refit_baseline,

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from planted_suites import make_suite, region_table
 
+from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import certify_rows, read_task
 from amlb_ext.validity.candidates import named_candidates
@@ -198,10 +199,10 @@ def test_a_candidate_that_fails_on_a_part_leaves_all_parts():
 
 
 def test_few_failures_or_failures_of_one_class_are_no_reference():
-    assert build(reference_rows(np.ones((20, 5)))).why_no_failures() == ""
-    few = build(reference_rows(np.ones((9, 5)))).why_no_failures()
+    assert build(reference_rows(np.ones((20, 5)))).why_no_failures(ROW) == ""
+    few = build(reference_rows(np.ones((9, 5)))).why_no_failures(ROW)
     assert few.startswith("not enough rows: 9 distinct real rows on which F fails")
-    alike = build(reference_rows(np.ones((20, 5)), np.zeros(20))).why_no_failures()
+    alike = build(reference_rows(np.ones((20, 5)), np.zeros(20))).why_no_failures(ROW)
     assert alike.startswith("all 20 failures are of one class")
 
 
@@ -220,7 +221,8 @@ def order_of(made, weights=None, **how):
         reference = replace(reference, weights=weights)
     losses = Losses(made, np.zeros(len(made)), np.zeros(len(made)))
     how = {"as_many": 100, **how}
-    return measure_order(losses, reference, "ga", np.random.default_rng(0), **how)
+    rng = np.random.default_rng(0)
+    return measure_order(losses, reference, "ga", rng, ROW, **how)
 
 
 def test_made_rows_pass_with_the_order_of_the_reference_alone():
@@ -247,7 +249,7 @@ def test_rows_made_for_the_region_are_held_to_weighted_rows(suite, tmp_path):
         weighted = replace(reference, weights=np.repeat(heavy, 300))
         rng = np.random.default_rng(0)
         order = measure_order(
-            made, weighted, "population", rng, as_many=100, are_failures=False
+            made, weighted, "population", rng, ROW, as_many=100, are_failures=False
         )
         passed.append(order.passed)
     assert passed == [True, False]

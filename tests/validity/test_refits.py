@@ -6,10 +6,11 @@ import pytest
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.validity.ranking_measures import measure_null
-from amlb_ext.validity.refits import refit_baseline, refit_rows
+from amlb_ext.validity.task_rows import refit_baseline, refit_rows
 
 
 def fitted(kind, rng, model="ridge", params=None):
@@ -37,6 +38,7 @@ def null_of(twins, loss_f, folds=1, weights=None, came_fitted=False):
         fold=rows % folds,
         weights=np.ones(len(rows)) if weights is None else weights,
         where="region",
+        unit=ROW,
         came_fitted=came_fitted,
     )
 
