@@ -24,10 +24,11 @@ from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
+from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite, ForecastTable
 from amlb_ext.forecasting.window_certificate import read_certificates
 from amlb_ext.runner.results import find_predictions, read_predictions
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.suite.layout import amlb_name
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
@@ -129,7 +130,9 @@ def report_forecasts(
     reports = {}
     certificates = read_certificates(suite)
     for table in suite.tables:
-        own = [certificates[t.name] for t in table.tasks if t.name in certificates]
+        # of the made windows or, where there are none, of all
+        certified = {amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)}
+        own = [certificates[name] for name in certified & certificates.keys()]
         report = _report_table(
             table,
             runs,
