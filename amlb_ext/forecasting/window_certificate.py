@@ -51,7 +51,7 @@ from amlb_ext.validity.measures import (
     Measure,
     make_measure,
 )
-from amlb_ext.validity.reference import Reference, ReferenceRows
+from amlb_ext.validity.reference import Reference
 
 #: Of the certificate, where a table's has ``classification`` or ``regression``; and the key of the
 #: random streams.
@@ -230,18 +230,13 @@ def evaluate_windows(
         losses = np.column_stack([twin.mase for twin in twins])
         parts["full"] = replace(parts["full"], twins=losses)
     tested_bad = tests.losses.take(failing.is_bad)
-    failures = parts["bad"].losses
     reference = Reference(
         columns=np.arange(len(candidates)),
-        failures=ReferenceRows(
-            losses=failures, weights=np.ones(len(failures)), y=failures.baseline
-        ),
-        region=ReferenceRows(
-            losses=tests.losses, weights=weights, y=tests.losses.baseline
-        ),
+        failures=parts["bad"].losses,
+        region=tests.losses,
+        region_weights=weights,
         tested_failures=tested_bad.n_real_rows,
         tested_rows=tests.losses.n_real_rows,
-        n_classes=0,
     )
     return Evaluation(
         name=KIND,

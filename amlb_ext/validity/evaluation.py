@@ -262,22 +262,23 @@ def _order_measures(evaluation: Evaluation, seed: int) -> list[Measure]:
         made = evaluation.parts.get(part)
         if made is None:
             continue
-        # made for the region as a whole, not from failures
-        are_failures = part != POPULATION
-        why_not = reference.why_no_failures(unit) if are_failures else ""
+        real, as_many = reference.failures, reference.tested_failures
+        why_not, weights = reference.why_no_failures(unit), None
+        if part == POPULATION:
+            # made for the region as a whole, not from failures
+            real, as_many = reference.region, reference.tested_rows
+            why_not, weights = "", reference.region_weights
         if np.isnan(made.losses.baseline).any():
             why_not = f"F is a file of predictions: its loss on {part} rows is unknown"
         order = ranking_measures.measure_order(
             made.losses.with_candidates(reference.columns),
-            reference.failures if are_failures else reference.region,
+            real,
             part,
             random_stream(seed, evaluation.name, "order", part),
             unit,
-            as_many=(
-                reference.tested_failures if are_failures else reference.tested_rows
-            ),
+            as_many=as_many,
             why_not=why_not,
-            are_failures=are_failures,
+            weights=weights,
         )
         out.append(order)
     return out

@@ -29,7 +29,6 @@ from amlb_ext.validity.measures import (
     too_few_text,
     why_not_compared,
 )
-from amlb_ext.validity.reference import ReferenceRows
 
 #: Tau of two rankings below which they answer two questions.
 LEAST_AGREEMENT = 0.5
@@ -215,14 +214,14 @@ def measure_fidelity(
 
 def measure_order(
     made: Losses,
-    reference: ReferenceRows,
+    real: Losses,
     what: str,
     rng: np.random.Generator,
     unit: Unit,
     *,
     as_many: int,
     why_not: str = "",
-    are_failures: bool = True,
+    weights: np.ndarray | None = None,
 ) -> Measure:
     """Does a made part order candidates as well as the real rows of the test folds do?
 
@@ -233,9 +232,8 @@ def measure_order(
 
     Parameters
     ----------
-    made : Losses
-        Of the part, for the candidates of the reference.
-    reference : ReferenceRows
+    made, real : Losses
+        Of the part and of the reference, for the same candidates.
     what : str
         The part's name.
     rng : Generator
@@ -244,22 +242,19 @@ def measure_order(
         Real rows of the reference that the test folds hold: what made rows would replace.
     why_not : str
         Why the reference cannot be used; empty where it can.
-    are_failures : bool
-        Whether the reference are rows on which F fails, all alike, not all rows weighted by
-        ``P(bad | x)``.
+    weights : ndarray of shape (n,), optional
+        ``P(bad | x)`` of the reference; without it that are rows on which F fails, all alike.
     """
     name, source = f"{what}: order", "docs/validity.md, 15; the lower limit decides"
     if not why_not and len(made) < MIN_MADE_ROWS:
         why_not = f"not enough {unit.many}: {len(made)} {what} {unit.many}"
     if why_not:
         return missing_measure(name, why_not, source, ORDER_FLOOR, ">=")
-    losses = reference.losses
-    weights = None if are_failures else reference.weights
     # the made rows are the benchmark as it stands: only the reference is a sample
     agreement = order_agreement(
         made.gaps.mean(axis=0),
-        losses.gaps,
-        clusters=losses.clusters,
+        real.gaps,
+        clusters=real.clusters,
         weights=weights,
         as_many=as_many,
         rng=rng,
@@ -267,10 +262,12 @@ def measure_order(
     if math.isnan(agreement.relative):
         why = f"the real {unit.many} tell no two candidates apart"
         return missing_measure(name, why, source, ORDER_FLOOR, ">=")
-    which = "on which F fails" if are_failures else f"weighted by P(bad | {unit.given})"
+    which = "on which F fails"
+    if weights is not None:
+        which = f"weighted by P(bad | {unit.given})"
     least = max(ORDER_FLOOR, agreement.reached - ORDER_LOSS)
     text = (
-        f"agreement of the order of candidates with that on {losses.n_real_rows} real {unit.many} "
+        f"agreement of the order of candidates with that on {real.n_real_rows} real {unit.many} "
         f"{which}, as a share of what these reach with themselves ({agreement.itself:.2f}); tau "
         f"{agreement.tau:.2f}. As many real {unit.many} as the {unit.folds} hold, {as_many}, reach "
         f"{agreement.reached:.2f}: the lower limit (one-sided 95 %) may be {ORDER_LOSS} below "

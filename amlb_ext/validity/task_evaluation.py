@@ -46,12 +46,11 @@ from amlb_ext.validity.candidates import (
 from amlb_ext.validity.evaluation import Evaluation, ScoredUnits
 from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.reference import (
-    PartLosses,
+    BAD,
+    PART,
     Reference,
-    ReferenceRows,
-    TrainingRows,
-    build_reference,
     choose_training_rows,
+    join_training_rows,
     score_training_part,
 )
 from amlb_ext.validity.task_rows import (
@@ -61,7 +60,12 @@ from amlb_ext.validity.task_rows import (
     baseline_spec,
     refit_baseline,
 )
-from amlb_ext.validity.unlabelled import FoldView, Unlabelled, view_fold
+from amlb_ext.validity.unlabelled import (
+    FoldView,
+    Unlabelled,
+    expected_contrast,
+    view_fold,
+)
 
 
 def evaluate_task(
@@ -126,19 +130,11 @@ def evaluate_task(
     chosen, chosen_note = None, ""
     if len(specs) >= MIN_CANDIDATES:
         chosen, chosen_note = choose_training_rows(rows)
-    folds = sorted(rows.folds)  # the order in which losses of folds are pooled
-    jobs: list[tuple[Any, ...]] = []
-    for fold in folds:
-        # a job carries the rows of its own fold alone
-        rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
-        jobs.append((score_fold, rows_of_fold, fold, request))
-    if chosen is not None:
-        # beside the folds, so that no process waits for the last of them
-        jobs += _reference_jobs(rows, chosen, request)
     # jobs end in any order, and an order that changed with it would change the pooled losses
+    jobs = _plan_jobs(rows, chosen, request)
     by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
     results = [by_job[number] for number in range(len(jobs))]
-    scores = results[: len(folds)]
+    scores: list[_FoldScores] = results[: len(rows.folds)]
 
     dropped: dict[str, str] = {}
     notes = []
@@ -157,18 +153,18 @@ def evaluate_task(
     columns = [list(specs).index(name) for name in names]
     stacked = _stack_parts(scores)
     pooled = _pool_parts(rows, stacked, columns)
-    if len(names) < MIN_CANDIDATES:
-        chosen, chosen_note = None, ""
-    reference = _join_reference(
-        pooled,
-        stacked,
-        chosen=chosen,
-        scored=results[len(folds) :] if chosen is not None else [],
-        specs=specs,
-        names=names,
-        n_classes=len(rows.labels),
-        note=chosen_note,
-    )
+    reference = _reference_of_tests(rows, stacked, pooled, names)
+    if len(names) >= MIN_CANDIDATES:
+        reference = replace(reference, note=chosen_note)
+        if chosen is not None:
+            reference = _add_training_rows(
+                reference,
+                chosen,
+                results[len(rows.folds) :],
+                request=request,
+                names=names,
+                y_of_tests=stacked["bad"].y if "bad" in stacked else np.empty(0),
+            )
     if reference.note:
         notes.append(reference.note)
     fewer_rows: list[str] = []
@@ -212,6 +208,37 @@ def _boosting_notes(rows: TaskRows, zoo: Mapping[str, ModelSpec]) -> list[str]:
     ]
 
 
+def _plan_jobs(
+    rows: TaskRows, chosen: pd.DataFrame | None, request: _FoldRequest
+) -> list[tuple[Any, ...]]:
+    """Return the jobs of an evaluation: one a fold, and one a part of the training rows asked."""
+    jobs: list[tuple[Any, ...]] = []
+    folds = sorted(rows.folds)  # the order in which losses of folds are pooled
+    for fold in folds:
+        # a job carries the rows of its own fold alone
+        rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
+        jobs.append((score_fold, rows_of_fold, fold, request))
+    if chosen is None:
+        return jobs
+    # beside the folds, so that no process waits for the last of them
+    first_fold = replace(rows, folds={folds[0]: rows.folds[folds[0]]})
+    specs = {name: request.specs[name] for name in _asked_candidates(request.specs)}
+    for part in chosen[PART].unique():
+        jobs.append(
+            (
+                score_training_part,
+                first_fold,
+                chosen,
+                int(part),
+                specs,
+                request.whole,
+                request.most_rows,
+                request.seed,
+            )
+        )
+    return jobs
+
+
 def _run_job(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a job of :func:`evaluate_task`, which has two kinds of them."""
     return function(*arguments)
@@ -223,67 +250,54 @@ def _asked_candidates(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.endswith(ALL_ROWS)]
 
 
-def _reference_jobs(
-    rows: TaskRows, chosen: TrainingRows, request: _FoldRequest
-) -> list[tuple[Any, ...]]:
-    """Return the jobs that score the training rows on which F fails out of fold."""
-    asked = _asked_candidates(request.specs)
-    specs = {name: request.specs[name] for name in asked}
-    rows_of_fold = replace(rows, folds={chosen.fold: rows.folds[chosen.fold]})
-    jobs = []
-    for part in chosen.parts:
-        jobs.append(
-            (
-                score_training_part,
-                rows_of_fold,
-                chosen,
-                part,
-                specs,
-                request.whole,
-                request.most_rows,
-                request.seed,
-            )
-        )
-    return jobs
-
-
-def _join_reference(
-    pooled: Mapping[str, ScoredUnits],
+def _reference_of_tests(
+    rows: TaskRows,
     stacked: Mapping[str, _PartScores],
-    *,
-    chosen: TrainingRows | None,
-    scored: Sequence[PartLosses],
-    specs: Mapping[str, ModelSpec],
+    pooled: Mapping[str, ScoredUnits],
     names: Sequence[str],
-    n_classes: int,
-    note: str,
 ) -> Reference:
-    """Join the training rows on which F fails out of fold to the test rows."""
-    asked = _asked_candidates(names)
-    # a candidate that failed on some fold was asked about training rows all the same
-    all_asked = _asked_candidates(specs)
-    columns = [all_asked.index(name) for name in asked]
-    scored = [replace(part, candidates=part.candidates[:, columns]) for part in scored]
-    rows_of = {}
-    for part in ("full", "bad"):
-        if part in pooled:
-            rows_of[part] = ReferenceRows(
-                losses=pooled[part].losses,
-                weights=pooled[part].weight,
-                y=stacked[part].y,
-            )
-    test = rows_of["full"]
-    failures = rows_of.get("bad", test.take(np.zeros(0, dtype=int)))
-    return build_reference(
-        test,
-        failures,
-        chosen=chosen,
-        scored=scored,
-        names=names,
-        asked=np.array([names.index(name) for name in asked], dtype=int),
-        n_classes=n_classes,
-        note=note,
+    """Return what made rows are held to, of the test folds alone."""
+    asked = np.array([names.index(name) for name in _asked_candidates(names)], int)
+    full = pooled["full"]
+    region = full.losses.with_candidates(asked)
+    failures = region.take(np.zeros(0, dtype=int))
+    are_one_class = bool(rows.labels)
+    if "bad" in pooled:
+        failures = pooled["bad"].losses.with_candidates(asked)
+        are_one_class = are_one_class and len(np.unique(stacked["bad"].y)) < 2
+    return Reference(
+        columns=asked,
+        failures=failures,
+        are_one_class=are_one_class,
+        region=region,
+        region_weights=full.weight,
+        tested_failures=failures.n_real_rows,
+        tested_rows=region.n_real_rows,
     )
+
+
+def _add_training_rows(
+    reference: Reference,
+    chosen: pd.DataFrame,
+    scored: Sequence[tuple[np.ndarray, np.ndarray]],
+    *,
+    request: _FoldRequest,
+    names: Sequence[str],
+    y_of_tests: np.ndarray,
+) -> Reference:
+    """Return a reference of test rows with the training rows that were scored, part by part."""
+    losses = np.concatenate([losses_of_part for losses_of_part, _ in scored])
+    y = np.concatenate([y_of_part for _, y_of_part in scored])
+    # a candidate that failed on some fold was asked about training rows all the same
+    all_asked = _asked_candidates(request.specs)
+    asked = _asked_candidates(names)
+    columns = [all_asked.index(name) for name in asked]
+    joined = join_training_rows(reference, chosen, losses[:, columns], asked)
+    if len(joined.failures) == len(reference.failures):
+        return joined
+    bad = chosen[BAD].to_numpy(dtype=bool)
+    n_seen = len(np.unique(np.r_[y_of_tests, y[bad]]))
+    return replace(joined, are_one_class=reference.are_one_class and n_seen < 2)
 
 
 def cap_errors(rows: TaskRows, evaluation: Evaluation) -> tuple[Evaluation, list[str]]:
@@ -456,16 +470,24 @@ class _FoldScores:
 
 def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
-    train, parts = rows.folds[fold]
-    models = _FoldScorer(rows, fold, train, request)
+    _, parts = rows.folds[fold]
+    models = _FoldModels(rows, fold, request)
     views = []
     far = request.far
     # in this order: asking for the baseline fits F
     if far is not None and not far.support.refused and models.baseline is not None:
-        view = view_fold(
-            rows, fold, train=train, test=parts["full"], far=far, models=models
+        views.append(
+            view_fold(
+                rows,
+                fold,
+                parts["full"],
+                far,
+                encoder=models.encoder,
+                y=models.y,
+                baseline=models.baseline,
+                expected_contrasts=models.expected_contrasts,
+            )
         )
-        views.append(view)
     scored = {}
     for part, test in parts.items():
         # a fold may have no row of a part, and models refuse to predict none
@@ -479,30 +501,25 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     )
 
 
-class _FoldScorer:
+class _FoldModels:
     """The models of one fold: candidates, judges, F and its twins."""
 
-    def __init__(
-        self, rows: TaskRows, fold: int, train: Rows, request: _FoldRequest
-    ) -> None:
+    def __init__(self, rows: TaskRows, fold: int, request: _FoldRequest) -> None:
         self.rows = rows
         self.fold = fold
         self.request = request
+        train, _ = rows.folds[fold]
         self.encoder = Encoder(rows.columns).fit(train.features)
         self.target = TargetEncoder(rows.kind, rows.labels, train.target)
         self.Z = self.encoder.transform(train.features)
         self.y = self.target.transform(train.target)
-        self.judge_names: list[str] = []
         self._fit_candidates_and_judges()
-
-        self.f_spec = baseline_spec(rows.settings, rows.kind)
-        self.refits = request.refits
-        self.has_stored_refits = request.has_stored_refits
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
-        if self.f_spec is not None and not self.has_stored_refits:
+        unfitted = self._unfitted_baseline()
+        if unfitted is not None and not request.has_stored_refits:
             self.twins, self.refit_problem = refit_baseline(
-                self._unfitted_baseline(self.f_spec),
+                unfitted,
                 self.Z,
                 self.y,
                 refits=request.refits,
@@ -531,80 +548,75 @@ class _FoldScorer:
             most=request.most_rows,
             whole=request.whole,
         )
+        self.judge_names: list[str] = []
         for name in judges:
             judge = f"judge:{name}" if f"judge:{name}" in self.models else name
             if judge in self.models:
                 self.judge_names.append(judge)
 
-    def _unfitted_baseline(self, spec: ModelSpec) -> EstimatorBaseline:
+    def _unfitted_baseline(self) -> EstimatorBaseline | None:
+        """Return F before its fit; None where it is a file."""
+        spec = baseline_spec(self.rows.settings, self.rows.kind)
+        if spec is None:
+            return None
         return EstimatorBaseline(
             spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
         )
 
-    @property
-    def judges(self) -> list[EstimatorBaseline]:
-        """The models whose mean prediction is T."""
-        return [self.models[name] for name in self.judge_names]
-
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:
         """F, fitted again at the first use; None where it is a file."""
-        if self.f_spec is None:
+        unfitted = self._unfitted_baseline()
+        if unfitted is None:
             return None
         # the seed of the generation: the same F comes again
         rows = self.rows
         seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
-        return self._unfitted_baseline(self.f_spec).fit(self.Z, self.y, seed)
+        return unfitted.fit(self.Z, self.y, seed)
+
+    def expected_contrasts(self, Z: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the judges expect each model to lose beyond F, given the features."""
+        assert self.baseline is not None  # read_unlabelled refuses an F that is a file
+        f = self.baseline.predict(Z)
+        t = np.mean([self.models[name].predict(Z) for name in self.judge_names], axis=0)
+        contrasts = {}
+        for name, model in self.models.items():
+            contrasts[name] = expected_contrast(model.predict(Z), f, t)
+        return contrasts
 
     def score(self, test: Rows) -> _PartScores:
         """Return losses and provenance of one part, row for row."""
+        request, about = self.request, test.provenance
         Z = self.encoder.transform(test.features)
         y = self.target.transform(test.target)
-        provenance = test.provenance
-        unknown = np.full(len(y), np.nan)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
         # a candidate that failed here keeps its column, or columns of folds would not match
-        candidate_losses = []
-        for name in self.request.specs:
-            loss = unknown
+        candidate_losses = np.full((len(y), len(request.specs)), np.nan)
+        for column, name in enumerate(request.specs):
             if name in predicted:
-                loss = row_losses.row_loss(y, predicted[name])
-            candidate_losses.append(loss)
-        twins = self._twin_losses(Z, y, provenance)
-        loss_f = _floats(provenance, "loss")
-        # without the stored re-fits, F and its twins must be of one kind: fitted here
-        if not self.has_stored_refits and self.baseline is not None:
+                candidate_losses[:, column] = row_losses.row_loss(y, predicted[name])
+        loss_f = about["loss"].to_numpy(dtype=float)
+        # a twin that could not be fitted keeps its column, too
+        twins = np.full((len(y), request.refits), np.nan)
+        if request.has_stored_refits:
+            names = [f"{REFIT_PREFIX}{number}" for number in range(request.refits)]
+            twins = about[names].to_numpy(dtype=float)
+        elif self.baseline is not None:
+            # F and its twins must be of one kind: fitted here
             loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
-        # a judge may be a candidate too: no model is asked twice
-        judgements = [predicted[name] for name in self.judge_names]
-        oracle = np.mean(judgements, axis=0)
+            for column, twin in enumerate(self.twins):
+                twins[:, column] = row_losses.row_loss(y, twin.predict(Z))
         return _PartScores(
-            candidate_losses=np.column_stack(candidate_losses),
+            candidate_losses=candidate_losses,
             loss_f=loss_f,
-            twins=np.column_stack(twins) if twins else np.empty((len(y), 0)),
-            oracle=oracle,
+            twins=twins,
+            # a judge may be a candidate too: no model is asked twice
+            oracle=np.mean([predicted[name] for name in self.judge_names], axis=0),
             y=y,
-            clusters=provenance["parent_row"].to_numpy(),
+            clusters=about["parent_row"].to_numpy(),
             fold=np.full(len(y), self.fold),
-            weight=_floats(provenance, "weight"),
-            reducible=_floats(provenance, "reducible"),
-            bad=(provenance["origin"] == "bad").to_numpy(),
-            recorded=provenance["label_agrees"].to_numpy(dtype=bool),
+            weight=about["weight"].to_numpy(dtype=float),
+            reducible=about["reducible"].to_numpy(dtype=float),
+            bad=(about["origin"] == "bad").to_numpy(),
+            recorded=about["label_agrees"].to_numpy(dtype=bool),
         )
-
-    def _twin_losses(
-        self, Z: np.ndarray, y: np.ndarray, provenance: pd.DataFrame
-    ) -> list[np.ndarray]:
-        """Return the losses of each re-fit, NaN for those that could not be fitted."""
-        if self.has_stored_refits:
-            return [
-                _floats(provenance, f"{REFIT_PREFIX}{number}")
-                for number in range(self.refits)
-            ]
-        losses = [row_losses.row_loss(y, twin.predict(Z)) for twin in self.twins]
-        n_missing = self.refits - len(losses)
-        return losses + [np.full(len(y), np.nan)] * n_missing
-
-
-def _floats(provenance: pd.DataFrame, column: str) -> np.ndarray:
-    return provenance[column].to_numpy(dtype=float)

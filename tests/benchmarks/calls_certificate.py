@@ -27,7 +27,7 @@ def make_suite(
 
     from amlb_ext.cli import main as run_command
     from amlb_ext.suite import SuiteFiles
-    from amlb_ext.validity.certificate_store import read_certificates
+    from amlb_ext.validity.certify import read_certificates
 
     is_regression = pd.api.types.is_numeric_dtype(table[target])
     family = "Regressor" if is_regression else "Classifier"

@@ -40,7 +40,7 @@ def suite(tmp_path):
 
 def test_it_prints_what_is_stored_and_names_what_is_not(suite, capsys, monkeypatch):
     monkeypatch.setattr(
-        "amlb_ext.validity.certificate_store.certify_jobs",
+        "amlb_ext.validity.certify.certify_jobs",
         lambda *a: pytest.fail("something was measured"),
     )
     assert main(["show", str(suite)]) == 0

@@ -5,6 +5,7 @@ import pandas as pd
 
 from amlb_ext.core.config import build_config
 from amlb_ext.pipeline import Request, generate_suite
+from amlb_ext.validity.certify import CertifySettings, certify_task
 
 COMMON = {
     "baseline": {"model": "ridge"},
@@ -40,3 +41,9 @@ def make_suite(folder, table, **more):
     )
     assert generate_suite(request).written
     return out
+
+
+def certify_rows(rows, unlabelled=None, **settings):
+    """Certify a task in memory."""
+    how = CertifySettings(**settings)
+    return certify_task(rows, how, unlabelled=unlabelled).certificate

@@ -12,7 +12,7 @@ from amlb_ext.runner import read_jobs
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 from amlb_ext.validity.measures import make_measure
 
 N = 600

@@ -22,7 +22,7 @@ from amlb_ext.report.predictions import read_task_predictions
 from amlb_ext.runner import read_jobs, read_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 
 #: The package has a function of the module's name.
 compare_module = importlib.import_module("amlb_ext.comparison.compare")

@@ -6,20 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import (
     Certificate,
-    certify_rows,
     decide_verdict,
     read_task,
 )
 from amlb_ext.validity.certificate import FORMAT
-from amlb_ext.validity.certificate_store import certify_suite, read_null
-from amlb_ext.validity.certify import CertifySettings, certify_with_null
+from amlb_ext.validity.certify import (
+    CertifySettings,
+    certify_suite,
+    certify_task,
+    read_null,
+)
 from amlb_ext.validity.task_measures import measure_copies
 from amlb_ext.validity.task_rows import REFITS
 
@@ -58,7 +61,7 @@ def rows(suite):
 
 @pytest.fixture(scope="module")
 def certified(rows):
-    return certify_with_null(rows, CertifySettings())
+    return certify_task(rows, CertifySettings())
 
 
 @pytest.fixture(scope="module")
