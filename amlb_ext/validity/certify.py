@@ -131,7 +131,10 @@ def certify_suite(
         how, keys = {}, {}
         certificates: dict[str, Certificate] = {}
         for task in wanted:
-            how[task] = _how_made(settings, files.get(task))
+            how[task] = dict(vars(settings))
+            if task in files:
+                # its content, not its place: the table may be moved or sent along
+                how[task]["unlabelled"] = sha256_file(files[task])
             keys[task] = _certificate_key(suite, task, how[task])
             stored = _read_stored(suite, task, keys[task]) if reuse else None
             if stored is not None:
@@ -360,20 +363,6 @@ def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
         raise SuiteError(
             f"{path} is damaged", "hardsynth certify DIR writes it again"
         ) from None
-
-
-def _how_made(settings: CertifySettings, unlabelled: Path | None) -> dict[str, Any]:
-    """Return how a certificate is made, as it is stored with it; see :func:`stored_how`."""
-    how: dict[str, Any] = {
-        "size": settings.size,
-        "refits": settings.refits,
-        "seed": settings.seed,
-        "candidates": list(settings.candidates),
-    }
-    if unlabelled is not None:
-        # its content, not its place: the table may be moved or sent along
-        how["unlabelled"] = sha256_file(unlabelled)
-    return how
 
 
 def _certificate_key(suite: SuiteFiles, task: str, how: Mapping[str, object]) -> str:

@@ -99,43 +99,34 @@ def measure_realism(
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
     if why := why_not_compared(len(bad.X), len(made.X), unit, least=MIN_ROWS):
-        return [
-            missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
-            missing_measure("Wasserstein", why, "", None, "<="),
-            missing_measure("total variation", why, "", None, "<="),
-            missing_measure("correlation error", why, "", None, "<="),
+        two_sample = missing_measure("two-sample test", why, "", AUC_LIMIT, "<=")
+        others = [
+            missing_measure(name, why, "", None, "<=") for _, name, *_ in _BESIDE_HALVES
         ]
+        return [two_sample, *others]
     # in this order: all draw from one stream
-    return [
-        measure_two_sample(made, bad, rng, unit),
-        _measure_beside_halves(
-            mean_wasserstein,
-            made,
-            bad,
-            rng,
-            name="Wasserstein",
-            text="mean distance per numeric column (target included), in training ranges",
-            source="earth mover's distance per column; paper, Table A1",
-        ),
-        _measure_beside_halves(
-            mean_total_variation,
-            made,
-            bad,
-            rng,
-            name="total variation",
-            text="mean difference of shares per category (classes included)",
-            source="half the L1 distance",
-        ),
-        _measure_beside_halves(
-            mean_correlation_gap,
-            made,
-            bad,
-            rng,
-            name="correlation error",
-            text="mean difference of correlations between numeric columns",
-            source="",
-        ),
-    ]
+    out = [measure_two_sample(made, bad, rng, unit)]
+    for statistic, name, text, source in _BESIDE_HALVES:
+        value = statistic(made, bad)
+        if math.isnan(value):
+            why = "does not apply: no such columns"
+            out.append(missing_measure(name, why, source, None, ""))
+            continue
+        halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
+        low, high = jackknife_interval(statistic, made, bad, rng)
+        measure = make_measure(
+            name,
+            value,
+            f"{text}; limit: random halves of the real bad {unit.many}",
+            source,
+            low=low,
+            high=high,
+            # halves of few rows may lack what is compared, and then there is no limit
+            threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
+            sense="<=",
+        )
+        out.append(measure)
+    return out
 
 
 def measure_two_sample(
@@ -254,36 +245,6 @@ def mean_correlation_gap(a: ScaledTable, b: ScaledTable) -> float:
     # each pair once, and no column with itself
     pairs = np.triu_indices(int(varies.sum()), 1)
     return float(np.abs(a_correlations - b_correlations)[pairs].mean())
-
-
-def _measure_beside_halves(
-    statistic: Statistic,
-    made: ScaledTable,
-    bad: ScaledTable,
-    rng: np.random.Generator,
-    *,
-    name: str,
-    text: str,
-    source: str,
-) -> Measure:
-    """Measure made against bad rows; the limit is what random halves of the bad rows reach."""
-    value = statistic(made, bad)
-    if math.isnan(value):
-        why = "does not apply: no such columns"
-        return missing_measure(name, why, source, None, "")
-    halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
-    low, high = jackknife_interval(statistic, made, bad, rng)
-    return make_measure(
-        name,
-        value,
-        text + "; limit: random halves of the real bad rows",
-        (source + "; split-half limit ours").lstrip("; "),
-        low=low,
-        high=high,
-        # halves of few rows may lack what is compared, and then there is no limit
-        threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
-        sense="<=",
-    )
 
 
 def jackknife_interval(
@@ -426,3 +387,26 @@ def measure_share_of_copies(
         threshold=most,
         sense="<=",
     )
+
+
+#: Measures whose limit is what random halves of the bad rows reach: name, text and source.
+_BESIDE_HALVES: tuple[tuple[Statistic, str, str, str], ...] = (
+    (
+        mean_wasserstein,
+        "Wasserstein",
+        "mean distance per numeric column (target included), in training ranges",
+        "earth mover's distance per column; paper, Table A1; split-half limit ours",
+    ),
+    (
+        mean_total_variation,
+        "total variation",
+        "mean difference of shares per category (classes included)",
+        "half the L1 distance; split-half limit ours",
+    ),
+    (
+        mean_correlation_gap,
+        "correlation error",
+        "mean difference of correlations between numeric columns",
+        "split-half limit ours",
+    ),
+)

@@ -14,8 +14,8 @@ Z, y : (n, d), (n,) encoded training rows of the fold and their targets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -91,20 +91,6 @@ class TaskRows:
     summaries: tuple[Mapping[str, Any], ...] = ()
     hard: Mapping[int, Part] = field(default_factory=dict)
 
-    def tampered(self, part: str, change: Callable[[Rows], Rows]) -> TaskRows:
-        """Return the task with ``change(rows)`` in place of a part: for planted cases.
-
-        What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
-        """
-        folds = {}
-        for fold, (train, parts) in self.folds.items():
-            changed = {}
-            for name, rows in parts.items():
-                altered = change(rows) if name == part else rows
-                changed[name] = _without_refits(altered)
-            folds[fold] = (train, changed)
-        return replace(self, folds=folds)
-
     def holds_refits(self, refits: int) -> bool:
         """Whether the files hold the losses of so many re-fits of F for every row scored.
 
@@ -136,12 +122,6 @@ class TaskRows:
                 train=train, test=parts["full"], made=made, hard=self.hard.get(fold)
             )
         return counts
-
-
-def _without_refits(rows: Rows) -> Rows:
-    columns = rows.provenance.columns
-    kept = [name for name in columns if not str(name).startswith(REFIT_PREFIX)]
-    return replace(rows, provenance=rows.provenance[kept])
 
 
 def read_task(suite: SuiteFiles, task: str) -> TaskRows:

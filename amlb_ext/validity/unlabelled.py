@@ -124,26 +124,19 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
             f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out"
         )
         features = features[~is_copy].reset_index(drop=True)
-    rng = random_stream(seed, rows.name, "support")
-    support = _check_features(rows, features, rng)
-    return Unlabelled(features, support, tuple(notes))
-
-
-def _check_features(
-    rows: TaskRows, features: pd.DataFrame, rng: np.random.Generator
-) -> Support:
-    """Say whether unlabelled rows lie where the task's real test rows do."""
     # on one scale for all folds, that of the real test rows
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     encoder = Encoder(rows.columns, known="table").fit(tests)
     sample = np.arange(len(features))
     if len(sample) > SUPPORT_ROWS:
+        rng = random_stream(seed, rows.name, "support")
         sample = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
-
-    def points(table: pd.DataFrame) -> np.ndarray:
-        return fill_missing(encoder.metric(encoder.transform(table)))
-
-    return check_support(points(tests), points(features.iloc[sample]))
+    labelled_points, points = (
+        fill_missing(encoder.metric(encoder.transform(table)))
+        for table in (tests, features.iloc[sample])
+    )
+    support = check_support(labelled_points, points)
+    return Unlabelled(features, support, tuple(notes))
 
 
 def fit_region(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import certify_rows, make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import ROW
@@ -138,7 +138,7 @@ def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
     def nothing(part):
         return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
 
-    without = certify_rows(rows.tampered("full", nothing), candidates=("ridge",))
+    without = certify_rows(tampered(rows, "full", nothing), candidates=("ridge",))
     assert without["effective size, v"].value is None
     assert "reducible" not in without.null
 
@@ -153,7 +153,7 @@ def test_random_labels_are_caught(rows, few):
             part.features, pd.Series(target, name=part.target.name), part.provenance
         )
 
-    spoiled = certify_rows(rows.tampered("synthetic", flip), candidates=FEW)
+    spoiled = certify_rows(tampered(rows, "synthetic", flip), candidates=FEW)
     assert (
         spoiled["label support"].passed is False
         or spoiled["label agreement"].passed is False
@@ -183,7 +183,7 @@ def test_copies_are_caught(rows):
         target = chosen.pop("_y").rename(part.target.name)
         return Rows(chosen, target, part.provenance)
 
-    spoiled = certify_rows(rows.tampered("synthetic", copy), candidates=FEW)
+    spoiled = certify_rows(tampered(rows, "synthetic", copy), candidates=FEW)
     # all made rows are looked at: the synthetic ones are copies, the augmented ones are not
     made = {
         n: sum(len(parts[n]) for _, parts in rows.folds.values())
@@ -270,7 +270,7 @@ def test_own_candidates(few):
 def test_predictions_as_f_have_no_null(rows):
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
     # rows that somebody altered lose the losses of the re-fits, as those of predictions lack them
-    without_refits = rows.tampered("full", lambda part: part)
+    without_refits = tampered(rows, "full", lambda part: part)
     found = certify_rows(replace(without_refits, settings=settings), candidates=FEW)
     assert "null on region" not in {m.name for m in found.measures}
     assert any("file" in note for note in found.notes)
@@ -282,7 +282,7 @@ def test_few_bad_rows_pass_nothing(rows):
     def take_three(part):
         return part.take(np.arange(len(part)) < 3)
 
-    found = certify_rows(rows.tampered("bad", take_three), candidates=FEW)
+    found = certify_rows(tampered(rows, "bad", take_three), candidates=FEW)
     assert found["synthetic: z2"].value is None
     for name in ("target check", "label support"):
         assert found[name].value is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import certify_rows, make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
@@ -116,7 +116,7 @@ def test_training_rows_judged_forward_in_time_do_not_join(rows, certificate):
 def test_a_file_of_predictions_has_no_order_of_made_rows(rows):
     unknown = with_training(rows, lambda about: about[["source_row"]])
     for part in ("ga", "synthetic"):
-        unknown = unknown.tampered(part, without_loss)
+        unknown = tampered(unknown, part, without_loss)
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
     found = certify_rows(replace(unknown, settings=settings), candidates=FEW)
     assert found["ga: order"].value is None
