@@ -21,7 +21,6 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import Forecaster
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.window_judge import (
     LABEL_SLACK,
@@ -200,7 +199,8 @@ def choose_sources(failing: FailingWindows, seed: int) -> SourceWindows | str:
         rng = random_stream(seed, "forecasting", "source windows")
         chosen = np.sort(rng.choice(chosen, MOST_SOURCES, replace=False))
     items = windows.items[chosen]
-    pasts = [past_until(failing.panel, int(item), windows.cutoff) for item in items]
+    # copies: whoever holds a view of a series could look behind its end
+    pasts = [failing.panel.past(int(k), windows.cutoff).copy() for k in items]
     return SourceWindows(
         origin=windows,
         items=items,
@@ -209,11 +209,6 @@ def choose_sources(failing: FailingWindows, seed: int) -> SourceWindows | str:
         future=windows.future[chosen].copy(),
         note=note,
     )
-
-
-def past_until(panel: Panel, item: int, cutoff: int) -> np.ndarray:
-    """Return a copy of a past: whoever holds a view of a series could look behind its end."""
-    return panel.past(item, cutoff).copy()
 
 
 def _make_moved(

@@ -55,9 +55,6 @@ class WindowSet:
     future: np.ndarray
     series: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.pasts)
-
 
 @dataclass(frozen=True, kw_only=True)
 class CutWindows:

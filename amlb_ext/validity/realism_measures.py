@@ -297,24 +297,17 @@ def closest_distances(
         for column, is_category in enumerate(a.is_category):
             a_values = a.X[block, [column]]  # (block, 1) against (1, n_b): all pairs
             b_values = b.X[None, :, column]
-            total += _gower_distances(a_values, b_values, is_category=is_category)
+            gap = np.abs(a_values - b_values)
+            if is_category:
+                gap = (a_values != b_values).astype(float)
+            # a pair that both lack is no distance
+            is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
+            total += np.where(np.isnan(gap), is_lacking_on_one_side, gap)
         if apart:
             is_same_row = a.clusters[block, None] == b.clusters[None]
             total[is_same_row] = np.inf
         closest[block] = total.min(axis=1) / len(a.is_category)
     return closest
-
-
-def _gower_distances(
-    a_values: np.ndarray, b_values: np.ndarray, *, is_category: bool
-) -> np.ndarray:
-    """Return distances from 0 to 1 in one column; a pair that both lack is no distance."""
-    if is_category:
-        gap = (a_values != b_values).astype(float)
-    else:
-        gap = np.abs(a_values - b_values)
-    is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
-    return np.where(np.isnan(gap), is_lacking_on_one_side, gap)
 
 
 def measure_closest_record(

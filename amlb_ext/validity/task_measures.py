@@ -124,10 +124,29 @@ def measure_looks(rows: TaskRows, seed: int) -> list[Measure]:
     bad = [parts["bad"] for parts in tests if len(parts.get("bad", ()))]
     if not made or not bad:
         return []
-    scaler = _TableScaler(rows)
+    real = [parts["full"] for parts in tests]
+    encoder = Encoder(rows.columns, known="table")
+    encoder.fit(pd.concat([test.features for test in real]))
+    scale = TargetEncoder(
+        rows.kind, rows.labels, pd.concat([test.target for test in real])
+    )
+    # the encoder puts categories first; the target is the last column
+    is_category = np.arange(len(encoder.names_) + 1) < encoder.n_categorical_
+    is_category[-1] = rows.kind.is_classification
+
+    def as_table(parts: Sequence[Rows]) -> ScaledTable:
+        """Return rows of several folds as numbers on one scale, that of all real test rows."""
+        blocks, clusters = [], []
+        for part in parts:
+            y = scale.transform(part.target)
+            blocks.append(np.column_stack([encoder.transform(part.features), y]))
+            clusters.append(part.provenance["parent_row"].to_numpy())
+        X = np.concatenate(blocks)
+        return ScaledTable(X, np.concatenate(clusters), is_category)
+
     rng = random_stream(seed, rows.name, "realism")
-    made_table = realism_measures.thin_table(scaler.build_table(made), rng)
-    bad_table = scaler.build_table(bad)
+    made_table = realism_measures.thin_table(as_table(made), rng)
+    bad_table = as_table(bad)
     # a row may be bad in several folds, and would be its own nearest neighbour
     _, first_of_each = np.unique(bad_table.clusters, return_index=True)
     bad_table = bad_table.take(first_of_each)
@@ -135,29 +154,3 @@ def measure_looks(rows: TaskRows, seed: int) -> list[Measure]:
         *realism_measures.measure_realism(made_table, bad_table, rng, ROW),
         realism_measures.measure_closest_record(made_table, bad_table, rng, ROW),
     ]
-
-
-class _TableScaler:
-    """Real and made rows as numbers on one scale, that of all real test rows of the task."""
-
-    def __init__(self, rows: TaskRows) -> None:
-        tests = [parts["full"] for _, parts in rows.folds.values()]
-        features = pd.concat([test.features for test in tests])
-        target = pd.concat([test.target for test in tests])
-        self.encoder = Encoder(rows.columns, known="table").fit(features)
-        self.target = TargetEncoder(rows.kind, rows.labels, target)
-        # the encoder puts categories first; the target is the last column
-        n_features = len(self.encoder.names_)
-        self.is_category = np.arange(n_features + 1) < self.encoder.n_categorical_
-        self.is_category[-1] = rows.kind.is_classification
-
-    def build_table(self, tests: Sequence[Rows]) -> ScaledTable:
-        """Return the rows of several folds as one table, with the real row each came from."""
-        blocks, clusters = [], []
-        for test in tests:
-            Z = self.encoder.transform(test.features)
-            y = self.target.transform(test.target)
-            blocks.append(np.column_stack([Z, y]))
-            clusters.append(test.provenance["parent_row"].to_numpy())
-        X = np.concatenate(blocks)
-        return ScaledTable(X, np.concatenate(clusters), self.is_category)

@@ -148,8 +148,12 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
             train_file, test_file = suite.pair(name, index)
             if fold not in folds:  # all parts share the fold's training rows
                 features, target = coding.decode(coding.read_csv(train_file))
-                provenance = _train_provenance(suite, task, fold, len(features))
-                folds[fold] = (Rows(features, target, provenance), {})
+                about = pd.DataFrame(index=range(len(features)))
+                # where training rows come from may not be known, or not of all
+                if suite.layout.train_provenance(task, fold).is_file():
+                    known = suite.train_provenance(task, fold)
+                    about = known if len(known) == len(features) else about
+                folds[fold] = (Rows(features, target, about), {})
             _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
             parts[part] = Rows(features, target, suite.provenance(name, index))
@@ -175,18 +179,6 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
         summaries=tuple(summaries),
         hard=hard,
     )
-
-
-def _train_provenance(
-    suite: SuiteFiles, task: str, fold: int, n_rows: int
-) -> pd.DataFrame:
-    """Return where the training rows of a fold come from; no columns where that is not known."""
-    path = suite.layout.train_provenance(task, fold)
-    if path.is_file():
-        provenance = suite.train_provenance(task, fold)
-        if len(provenance) == n_rows:
-            return provenance
-    return pd.DataFrame(index=range(n_rows))
 
 
 def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
