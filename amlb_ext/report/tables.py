@@ -37,15 +37,22 @@ def ranking_sentence(task: TaskReport) -> str:
     """
     parts = [part for part in PARTS if (task.scores["part"] == part).any()]
     by_certificate: set[str] = set()
-    if task.certificate is not None and task.certificate.ranked_parts:
-        by_certificate = {"evaluation", *task.certificate.ranked_parts}
+    no_region = ""
+    if task.certificate is not None:
+        no_region = task.certificate.no_region
+        if task.certificate.ranked_parts:
+            by_certificate = {"evaluation", *task.certificate.ranked_parts}
     ranks = [part for part in parts if part in (*UNSELECTED, *by_certificate)]
     others = [part for part in parts if part not in ranks]
+    if no_region and "region" in ranks:
+        ranks.remove("region")
     sentence = f"Models may be ranked on {', '.join(ranks)}"
     if by_certificate & set(ranks):
         sentence += " (made rows since the certificate says so)"
     if others:
         sentence += f"; not on {', '.join(others)}, which F's errors chose"
+    if no_region:
+        sentence += f"; not by region: {no_region}"
     return f"{sentence}."
 
 

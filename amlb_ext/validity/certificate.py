@@ -290,7 +290,11 @@ def decide_verdict(
     orders = _orders(measures)
     # rows made for the region do not stand for realised failures
     from_failures = not orders or any(_part_of(order) != POPULATION for order in orders)
-    decide = f"Decide on {unit.everything}, and read the region for where and how much."
+    decide = f"Decide on {unit.everything}."
+    if "region" in by_name and by_name["region"].passed:
+        decide = (
+            f"Decide on {unit.everything}, and read the region for where and how much."
+        )
     for verdict, name, sentence in _RULES:
         measure = by_name.get(name)
         words: dict[str, Any] = {"unit": unit, "decide": decide}

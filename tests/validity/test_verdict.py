@@ -230,7 +230,11 @@ def doubted_labels():
         # labels are not said to hold by a check that nothing can fail
         (sound(GA, *doubted_labels()), ["no limit"], ["labels hold"]),
         # what is not shown is not foreseen, and is no reason to rank
-        (sound(GA, at_least("region", 0.52, 0.6)), ["not shown"], ["is foreseen"]),
+        (
+            sound(GA, at_least("region", 0.52, 0.6)),
+            ["not shown", "not by region: features are not shown to foresee"],
+            ["is foreseen", "on full, region"],
+        ),
         # the report allows what the certificate does, and nothing else
         (sound(GA), ["on full, region, ga, evaluation (", "not on bad, synth"], []),
         (
@@ -243,8 +247,14 @@ def doubted_labels():
         ),
         (
             sound(order("ga", 0.1, 0.0)),
-            ["on full, region; not on bad, ga"],
+            ["on full, region; not on bad, ga", "read the region"],
             ["on ga rows"],
+        ),
+        # where no region is shown nobody is sent there
+        (
+            sound(missing("region"), order("ga", 0.1, 0.0)),
+            ["Decide on the whole fold.", "on full; not on bad", "not by region: not"],
+            ["read the region"],
         ),
     ],
 )
