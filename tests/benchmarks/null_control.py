@@ -36,6 +36,7 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
@@ -208,6 +209,7 @@ def _judged(pooled, design, weight, refits):
         fold=kept["fold"].to_numpy(),
         weights=weight,
         where="",
+        unit=ROW,
     )
     if check.value is None:
         return None
