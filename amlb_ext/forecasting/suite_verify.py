@@ -15,7 +15,7 @@ from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.fev_files import fev_data_path, fev_definition_path
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.made_files import PROVENANCE, read_provenance
-from amlb_ext.forecasting.made_parts import GA
+from amlb_ext.forecasting.made_windows import GA
 from amlb_ext.forecasting.suite_definitions import amlb_definitions, definitions
 from amlb_ext.forecasting.suite_files import (
     ITEM,

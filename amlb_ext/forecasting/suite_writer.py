@@ -26,7 +26,7 @@ from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
 from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_parts import GA, MadeWindows
+from amlb_ext.forecasting.made_windows import GA, MadeWindows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
