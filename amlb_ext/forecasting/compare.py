@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,15 +25,17 @@ from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
+    describe_zeros,
     find_failing_windows,
 )
 from amlb_ext.forecasting.forecasters import (
     Forecaster,
+    describe_known,
     forecasts_from_table,
     make_forecaster,
 )
 from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.forecasting.panel import Gaps, PanelRoles, read_panel
 from amlb_ext.forecasting.region import FEWEST_SERIES
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, roll_forecaster
@@ -70,6 +73,8 @@ def compare_forecasts(
     horizon: Count,
     season: Count | None = None,
     frequency: str | None = None,
+    known: Sequence[str] = (),
+    gaps: Gaps = "refuse",
     rule: str = "mase",
     alpha: float | None = None,
     loss: Loss = "mase",
@@ -107,6 +112,11 @@ def compare_forecasts(
         m; what is usual for the frequency when omitted.
     frequency : str, optional
         As pandas spells it, old or new; seen from the times when omitted.
+    known : sequence of str
+        Columns that are known beforehand, for the forecasters that take them: numbers.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of missing steps and values: refused, 0, the value before, or the series begins
+        behind its last gap.
     rule, alpha : str, float, optional
         The rule that calls a window of F bad, and its threshold: ``mase``, ``sql``, ``quantile``
         (alpha is the worst share) or ``reducible``. Without alpha the threshold is that of the
@@ -168,10 +178,14 @@ def compare_forecasts(
         horizon=horizon,
         season=season,
         frequency=frequency,
+        known=tuple(known),
+        gaps=gaps,
     )
     panel = read_panel(table, roles)
     forecaster = as_forecaster(baseline, "F", roles)
     others = {str(n): as_forecaster(c, str(n), roles) for n, c in candidates.items()}
+    notes = (*panel.notes, *describe_known(panel, {"F": forecaster, **others}))
+    panel = replace(panel, notes=notes)
     planned = plan_origins(
         panel,
         test=origins,
@@ -269,7 +283,7 @@ def answer_comparison(
         level=level,
         refits=len(twins),
         seed=seed,
-        notes=_notes(failing, n_series, len(twins)),
+        notes=_notes(failing, rolled, n_series, len(twins)),
         failing=failing,
         forecasts=dict(rolled),
     )
@@ -386,7 +400,12 @@ def _answer_over_time(
     return table.astype(dict.fromkeys(NUMBERS, float)), reason
 
 
-def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, ...]:
+def _notes(
+    failing: FailingWindows,
+    rolled: Mapping[str, RolledForecasts],
+    n_series: int,
+    n_twins: int,
+) -> tuple[str, ...]:
     panel, origins = failing.panel, failing.origins
     cutoffs = [panel.time_text(cutoff) for cutoff in origins.test]
     first = cutoffs[0] if len(cutoffs) == 1 else f"{cutoffs[0]} to {cutoffs[-1]}"
@@ -398,6 +417,7 @@ def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, .
         *panel.notes,
         *describe_left_out(failing.left_out),
         *describe_heavy_windows(failing),
+        *describe_zeros(failing, rolled),
     ]
     if n_twins:
         notes.append(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +27,7 @@ from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.forecasting.lag_models import LagModel
 from amlb_ext.forecasting.local_methods import METHODS
-from amlb_ext.forecasting.panel import read_times
+from amlb_ext.forecasting.panel import Panel, read_numbers, read_times
 
 #: Quantile levels that are forecast, as AMLB's own definition asks for them.
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -53,6 +55,13 @@ class ForecastRequest:
     levels : tuple of float
         Quantiles to forecast.
     seed : int
+    frequency : str
+        Of the times, as pandas 1.5 spells it; empty where nobody says.
+    known : tuple of str
+        Columns that are known beforehand.
+    known_values : tuple of ndarray
+        Their values over each past and the H steps behind it, ``(n + H, len(known))``; empty
+        where there is no such column.
     """
 
     names: tuple[str, ...]
@@ -61,6 +70,9 @@ class ForecastRequest:
     season: int
     levels: tuple[float, ...] = LEVELS
     seed: int = 0
+    frequency: str = ""
+    known: tuple[str, ...] = ()
+    known_values: tuple[np.ndarray, ...] = ()
 
     @property
     def horizon(self) -> int:
@@ -92,6 +104,11 @@ class Forecaster(ABC):
 
     name: str
 
+    @property
+    def takes_known(self) -> bool:
+        """Whether it looks at what is known beforehand (``known_values`` of a request)."""
+        return False
+
     @abstractmethod
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Return the forecasts of all series of a request, in its order."""
@@ -105,9 +122,11 @@ class Forecaster(ABC):
 
         def ask(pasts: Sequence[np.ndarray]) -> Forecasts:
             names = tuple(f"made window {number}" for number in range(len(pasts)))
-            return checked_forecasts(
-                self, replace(request, names=names, pasts=tuple(pasts))
+            # of a made past nothing else is known
+            made = replace(
+                request, names=names, pasts=tuple(pasts), known=(), known_values=()
             )
+            return checked_forecasts(self, made)
 
         return ask
 
@@ -224,34 +243,42 @@ class ImportedForecaster(Forecaster):
     Notes
     -----
     ``predict(H)`` returns ``(H,)`` means. ``predict_quantiles(H, levels)``, where the object has
-    it, returns ``(H, Q)``.
+    it, returns ``(H, Q)``. Where ``fit`` has a parameter ``known``, all three are given it: the
+    columns known beforehand, ``(n, k)`` over the past and ``(H, k)`` behind it.
     """
 
     name: str
     make: Callable[[], Any]
     forgets: int = 0
 
+    @property
+    def takes_known(self) -> bool:
+        """Whether ``fit`` has a parameter ``known``."""
+        # of a class or of an object, which is copied
+        example = self.make.args[0] if isinstance(self.make, partial) else self.make
+        return "known" in inspect.signature(example.fit).parameters
+
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""
         means, quantiles = [], []
         fewest = _SEASONS_KEPT * request.season
-        for name, past in zip(request.names, request.pasts, strict=True):
+        for position, past in enumerate(request.pasts):
             forgotten = min(self.forgets, max(len(past) - fewest, 0))
+            known = None
+            if self.takes_known and request.known:
+                known = request.known_values[position][forgotten:]
             try:
-                model = self.make()
                 # a copy: a model that changes its input must not change the series
-                model.fit(past[forgotten:].copy())
-                means.append(np.asarray(model.predict(request.horizon), dtype=float))
-                if hasattr(model, "predict_quantiles"):
-                    levels = np.array(request.levels)
-                    values = model.predict_quantiles(request.horizon, levels)
-                    quantiles.append(np.asarray(values, dtype=float))
+                mean, by_level = self._predict(past[forgotten:].copy(), known, request)
             except Exception as error:
                 raise ModelError(
-                    f"{self.name} fails on series {name!r} of {len(past)} values: "
-                    f"{type(error).__name__}: {error}",
+                    f"{self.name} fails on series {request.names[position]!r} of {len(past)} "
+                    f"values: {type(error).__name__}: {error}",
                     "it needs fit(past) and predict(horizon), past a one-dimensional array",
                 ) from error
+            means.append(mean)
+            if by_level is not None:
+                quantiles.append(by_level)
         shapes = {mean.shape for mean in means}
         if shapes != {(request.horizon,)}:
             raise ModelError(
@@ -262,6 +289,21 @@ class ImportedForecaster(Forecaster):
         return Forecasts(
             mean=np.array(means), quantiles=np.array(quantiles) if quantiles else None
         )
+
+    def _predict(
+        self, past: np.ndarray, known: np.ndarray | None, request: ForecastRequest
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return means ``(H,)`` and quantiles ``(H, Q)`` behind one past."""
+        model = self.make()
+        behind = {} if known is None else {"known": known[len(past) :]}
+        before = {} if known is None else {"known": known[: len(past)]}
+        model.fit(past, **before)
+        mean = np.asarray(model.predict(request.horizon, **behind), dtype=float)
+        if not hasattr(model, "predict_quantiles"):
+            return mean, None
+        levels = np.array(request.levels)
+        by_level = model.predict_quantiles(request.horizon, levels, **behind)
+        return mean, np.asarray(by_level, dtype=float)
 
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the method without the oldest season, without the oldest two, ..."""
@@ -277,6 +319,13 @@ class FileForecaster(Forecaster):
     name : str
     table : DataFrame
         Indexed by series and time; ``mean``, and a column for each quantile level, e.g. ``0.1``.
+
+    Notes
+    -----
+    Programs write ids and times in their own ways. Where no series has its name in the file, ids
+    that are whole numbers are compared as such (``1``, ``1.0`` and ``001`` are one); where no time
+    of a calendar of months, quarters or years is there, one that lies in the same month, quarter
+    or year is taken. Neither is done where two rows would become one.
     """
 
     name: str
@@ -284,15 +333,27 @@ class FileForecaster(Forecaster):
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Look the forecasts up."""
-        index = pd.MultiIndex.from_product([request.names, request.times])
-        places = self.table.index.get_indexer(index)
+        names, times = self.table.index.levels
+        index = self.table.index
+        wanted_names: pd.Index = pd.Index(request.names, dtype=object)
+        wanted_times: pd.Index = request.times
+        if not wanted_names.isin(names).any():
+            index, wanted_names = _match(index, 0, wanted_names, _whole_number)
+        length = _PERIODS.get(request.frequency.partition("-")[0])
+        if length and not wanted_times.isin(times).any():
+            index, wanted_times = _match(
+                index, 1, wanted_times, lambda labels: labels.to_period(length)
+            )
+        asked = pd.MultiIndex.from_product([wanted_names, wanted_times])
+        places = index.get_indexer(asked)
         missing = np.flatnonzero(places < 0)
         if len(missing):
-            series, time = index[missing[0]]
+            series, step = divmod(int(missing[0]), request.horizon)
             raise ModelError(
-                f"{self.name} has no forecast of series {series!r} at {time}, and lacks "
-                f"{len(missing)} of {len(index)} forecasts that are asked for",
-                "add them; F needs forecasts of earlier origins, too, to learn where it fails",
+                f"{self.name} has no forecast of series {request.names[series]!r} at "
+                f"{request.times[step]}, and lacks {len(missing)} of {len(asked)} forecasts that "
+                "are asked for",
+                self._why_missing(index, wanted_names, wanted_times),
             )
         found = self.table.iloc[places]
         shape = (len(request.names), request.horizon)
@@ -303,9 +364,70 @@ class FileForecaster(Forecaster):
         quantiles = found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
         return Forecasts(mean=mean, quantiles=quantiles)
 
+    def _why_missing(
+        self, index: pd.MultiIndex, names: pd.Index, times: pd.Index
+    ) -> str:
+        """Return what to do about forecasts that are not there: names, times, or rows."""
+        series, stamps = self.table.index.levels
+        if not names.isin(index.levels[0]).any():
+            return f"its series have other names, e.g. {series[0]!r}: write those of the table"
+        if not times.isin(index.levels[1]).any():
+            return (
+                f"none of its times is asked for: they are {stamps[0]} to {stamps[-1]}; write "
+                "those of the table"
+            )
+        return "add them; F needs forecasts of earlier origins, too, to learn where it fails"
+
     def learn(self, request: ForecastRequest) -> None:
         """Return None: a file knows nothing of made pasts."""
         return
+
+
+#: The period in which a step lies, by the frequency without its anchor: each holds one step.
+_PERIODS = {
+    **dict.fromkeys(("M", "MS", "BM", "BMS"), "M"),
+    **dict.fromkeys(("Q", "QS", "BQ", "BQS"), "Q"),
+    **dict.fromkeys(("A", "AS", "BA", "BAS"), "Y"),
+}
+_WHOLE_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?")
+
+
+def _whole_number(labels: pd.Index) -> pd.Index:
+    """Return texts with whole numbers in one spelling: ``1``, ``1.0`` and ``001`` become ``1``."""
+    return labels.str.strip().str.replace(_WHOLE_NUMBER, _as_whole, regex=True)
+
+
+def _as_whole(found: re.Match[str]) -> str:
+    is_all = found.start() == 0 and found.end() == len(found.string)
+    return found[1] + found[2] if is_all else found[0]
+
+
+def _match(
+    index: pd.MultiIndex,
+    level: int,
+    wanted: pd.Index,
+    respell: Callable[[Any], pd.Index],
+) -> tuple[pd.MultiIndex, pd.Index]:
+    """Return index and labels in another spelling of one level; unchanged where rows fall together.
+
+    Parameters
+    ----------
+    index : MultiIndex
+        Of a file's forecasts.
+    level : int
+    wanted : Index
+        Labels that are asked for.
+    respell : callable
+        Returns labels in the other spelling.
+    """
+    respelled = respell(index.levels[level])
+    asked = respell(wanted)
+    labels = [index.get_level_values(number) for number in (0, 1)]
+    labels[level] = respelled.take(index.codes[level])
+    other = pd.MultiIndex.from_arrays(labels)
+    if other.has_duplicates or asked.has_duplicates:
+        return index, wanted
+    return other, asked
 
 
 def forecasts_from_table(
@@ -324,7 +446,10 @@ def forecasts_from_table(
     Raises
     ------
     ModelError
-        A column is missing, or a series and time occurs twice.
+        A column is missing, a forecast is no number, a row has no series, or a series and time
+        occurs twice.
+    DataError
+        A time cannot be read.
     """
     frame = frame.rename(columns=str)
     means = [column for column in _MEAN_COLUMNS if column in frame.columns]
@@ -339,6 +464,21 @@ def forecasts_from_table(
             f"the forecasts {name} have no column 'mean'",
             "name the column of point forecasts 'mean' or 'prediction'",
         )
+    table = frame.rename(columns={means[0]: "mean"}).drop(columns=[series, time])
+    levels = [column for column in map(str, LEVELS) if column in table.columns]
+    numbers = {
+        column: read_numbers(
+            table[column], f"the forecast in {column!r}", f"forecasts {name}"
+        )
+        for column in ("mean", *levels)
+    }
+    if frame[series].isna().any():
+        row = int(np.flatnonzero(frame[series].isna())[0]) + 1
+        raise ModelError(
+            f"the forecasts {name} have no series in row {row}",
+            "fill the column; pandas reads a series that is called NA as missing, unless "
+            "keep_default_na=False",
+        )
     times, _ = read_times(frame[time], f"forecasts {name}")
     index = pd.MultiIndex.from_arrays([frame[series].astype(str), times])
     if index.has_duplicates:
@@ -347,8 +487,7 @@ def forecasts_from_table(
             f"the forecasts {name} have series {twice[0]!r} at {twice[1]} twice",
             "keep one forecast for each series and time; origins must not overlap",
         )
-    table = frame.rename(columns={means[0]: "mean"}).drop(columns=[series, time])
-    return FileForecaster(name, table.set_index(index))
+    return FileForecaster(name, pd.DataFrame(numbers, index=index))
 
 
 def make_forecaster(word: str, name: str | None = None) -> Forecaster:
@@ -403,6 +542,17 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
     if not isinstance(make, type):
         make = partial(copy.deepcopy, make)
     return ImportedForecaster(name or attribute, make)
+
+
+def describe_known(panel: Panel, forecasters: Mapping[str, Forecaster]) -> list[str]:
+    """Return who sees the columns known beforehand; nothing where there are none."""
+    if not panel.known:
+        return []
+    blind = [name for name, one in forecasters.items() if not one.takes_known]
+    columns = ", ".join(panel.known)
+    verb = "does" if len(blind) == 1 else "do"
+    without = f"; {', '.join(blind)} {verb} not look at them" if blind else ""
+    return [f"known beforehand: {columns}{without}"]
 
 
 def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forecasts:

@@ -57,6 +57,8 @@ class CsvFormat:
         they have a decimal point is read so.
     texts : frozenset of str
         Columns to keep as the file writes them.
+    names : frozenset of str
+        Columns of ``texts`` in which only an empty field is missing: ``NA`` is a name, too.
     max_unpacked : float
         Most GiB that come out of a packed file of any format; ``--max-unpacked``.
     """
@@ -64,6 +66,7 @@ class CsvFormat:
     separator: str | None = None
     decimal: str = "."
     texts: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     max_unpacked: float = 20.0
 
     @property
@@ -194,11 +197,16 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
             "decimal": csv_format.decimal,
             "dtype": {name: str for name in header if name in csv_format.texts},
         }
+        if csv_format.names:
+            how["na_values"] = {
+                name: [""] if name in csv_format.names else _CSV["na_values"]
+                for name in header
+            }
         # pandas only warns of fields beyond the header, and drops them
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, low_memory=False, **how)
-        frame = _mark_missing_texts(frame)
+        frame = _mark_missing_texts(frame, csv_format.names)
         frame, number_notes = _restore_exact_numbers(frame, path, how)
         if csv_format.decimal == ",":
             frame = _read_other_numbers(frame, csv_format.texts)
@@ -228,12 +236,12 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
     return Table(path.name, frame, notes=(*notes, *plain_notes))
 
 
-def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
+def _mark_missing_texts(frame: pd.DataFrame, names: frozenset[str]) -> pd.DataFrame:
     """Mark empty fields as missing where pandas left them texts.
 
     It does so in a column of whole numbers up to 2**64 that also has gaps.
     """
-    for name in frame.columns:
+    for name in frame.columns.difference(list(names), sort=False):
         if pd.api.types.is_numeric_dtype(frame[name]):
             continue
         is_missing = frame[name].isin(NA_TEXTS)

@@ -7,7 +7,7 @@ import pytest
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frequency import old_spelling, parse_frequency
-from amlb_ext.forecasting.long_table import read_long_table
+from amlb_ext.forecasting.long_table import read_series_table
 from amlb_ext.forecasting.origins import cut_windows, plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
 
@@ -187,7 +187,9 @@ def test_a_parquet_file_is_read_by_its_roles_alone(tmp_path):
     )
     path = tmp_path / "long.parquet"
     frame.to_parquet(path, index=False)
-    read = read_long_table(path, roles, SourceConfig(), only_roles=True)
+    table = read_series_table(path, roles, SourceConfig())
+    read = table.frame
+    assert "1 further column is left out (other)" in table.notes[0]
     assert set(read.columns) == {"id", "time", "y"}
     # texts that recur in every row are in memory once
     assert isinstance(read["id"].dtype, pd.CategoricalDtype)
@@ -196,5 +198,5 @@ def test_a_parquet_file_is_read_by_its_roles_alone(tmp_path):
     assert short.calendar.equals(whole.calendar)
     assert all(map(np.array_equal, short.values, whole.values))
     missing = PanelRoles(series="id", time="time", target="z", horizon=6)
-    everything = read_long_table(path, missing, SourceConfig(), only_roles=True)
+    everything = read_series_table(path, missing, SourceConfig()).frame
     assert "other" in everything
