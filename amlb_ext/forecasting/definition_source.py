@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.configuration import resolve_directories, search_definition
-from amlb_ext.amlb.definition import read_definition
+from amlb_ext.amlb.definition import is_series_task, read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.forecasting.fev_source import fev_tasks, read_fev_definition
@@ -62,12 +61,12 @@ def find_series_tasks(
     except DefinitionError:  # whoever reads definitions of tables says what is wrong
         return None
     names = [name for name in entries if not only or name.lower() == only.lower()]
-    is_all_series = all(map(_is_series, entries.values()))
+    is_all_series = all(map(is_series_task, entries.values()))
     if not names and entries and is_all_series:
         raise SourceError(
             f"{path.name} has no task {only!r}", suggest_nearest(only, entries)
         )
-    if not names or not all(_is_series(entries[name]) for name in names):
+    if not names or not all(is_series_task(entries[name]) for name in names):
         return None
     tasks = []
     for name in names:
@@ -92,11 +91,6 @@ def _definition_path(base: str, options: SourceConfig) -> Path | None:
     except SourceError:
         return None
     return path if path is not None and path.is_file() else None
-
-
-def _is_series(entry: Mapping[str, Any]) -> bool:
-    dataset = entry.get("dataset")
-    return isinstance(dataset, dict) and dataset.get("type") == "timeseries"
 
 
 def _choose(tasks: list[SeriesTask], only: str, definition: str) -> list[SeriesTask]:

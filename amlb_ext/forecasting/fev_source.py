@@ -130,8 +130,7 @@ def _open_entry(
     cutoff, notes = _read_cutoff(entry, origins, step or roles.horizon)
     place = Place(name, path.parent, resolve_directories(options), options)
     file = place.resolve_file(entry["dataset_path"])
-    frame = read_fev_series(file, roles)
-    roles, more = _without_texts(frame, roles, required=known)
+    frame, roles, more = _read_with_known(file, roles, required=known)
     return SeriesTable(
         frame=frame[[roles.series, roles.time, roles.target, *roles.known]],
         roles=roles,
@@ -146,21 +145,29 @@ def _named_columns(entry: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     return [str(name) for key in keys for name in entry.get(key) or ()]
 
 
-def _without_texts(
-    frame: pd.DataFrame, roles: PanelRoles, *, required: Collection[str]
-) -> tuple[PanelRoles, list[str]]:
-    """Return roles without columns of texts that only the definition names, and a note on them."""
-    texts = []
-    for name in roles.known:
-        is_number = pd.api.types.is_numeric_dtype(frame[name])
-        if not is_number and name not in required:
-            texts.append(name)
-    if not texts:
-        return roles, []
-    known = tuple(name for name in roles.known if name not in texts)
-    return replace(roles, known=known), [
-        f"{', '.join(texts)} left out: what is known beforehand must be numbers"
-    ]
+def _read_with_known(
+    file: Path, roles: PanelRoles, *, required: Collection[str]
+) -> tuple[pd.DataFrame, PanelRoles, list[str]]:
+    """Return series with those columns known beforehand that are numbers, and a note on others.
+
+    A column that the user names in ``required`` must be one; of those that the definition names
+    some may be texts, or columns that another file has.
+    """
+    optional = [name for name in roles.known if name not in required]
+    absent = set(optional).difference(_read_schema(file).names) if optional else set()
+    wanted = replace(
+        roles, known=tuple(name for name in roles.known if name not in absent)
+    )
+    frame = read_fev_series(file, wanted)
+    left_out = sorted(absent)
+    for name in optional:
+        if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
+            left_out.append(name)
+    if not left_out:
+        return frame, roles, []
+    known = tuple(name for name in roles.known if name not in left_out)
+    note = f"{', '.join(left_out[:5])} left out: not columns of numbers in {file.name}"
+    return frame, replace(roles, known=known), [note]
 
 
 def _optional_number(entry: Mapping[str, Any], key: str, where: str) -> int | None:
@@ -237,26 +244,22 @@ def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
         The file is no Parquet, lacks a column, or has lists of unequal length.
     """
     columns = [roles.series, roles.time, roles.target, *roles.known]
+    schema = _read_schema(path)
+    missing = [name for name in columns if name not in schema.names]
+    if missing:
+        raise SourceError(
+            f"{path.name} has no column {missing[0]!r}",
+            suggest_nearest(missing[0], schema.names),
+        )
+    check_expansion(path, columns)
     try:
-        schema = pq.read_schema(path)
-        missing = [name for name in columns if name not in schema.names]
-        if missing:
-            raise SourceError(
-                f"{path.name} has no column {missing[0]!r}",
-                suggest_nearest(missing[0], schema.names),
-            )
-        check_expansion(path, columns)
         table = pq.read_table(path, columns=columns)
     except (OSError, ValueError) as error:
-        problem = str(error).strip().splitlines()[0]
-        raise SourceError(
-            f"{path.name} is no Parquet file: {problem}",
-            "give the Parquet file of the series as dataset_path",
-        ) from None
+        raise _no_parquet(path, error) from None
     if not _is_list(table.schema.field(roles.time).type):
         return table.to_pandas()
     lengths = _list_lengths(table[roles.time])
-    columns = {
+    flat = {
         roles.series: np.repeat(table[roles.series].to_numpy(), lengths),
         roles.time: _flatten(table[roles.time]).to_pandas(),
     }
@@ -269,7 +272,7 @@ def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
                     "give both as lists, or one row for each series and time",
                 )
             # a static column has one value for each series
-            columns[name] = np.repeat(column.to_numpy(), lengths)
+            flat[name] = np.repeat(column.to_numpy(), lengths)
             continue
         others = _list_lengths(column)
         unequal = np.flatnonzero(lengths != others)
@@ -280,8 +283,23 @@ def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
                 f"{others[row]} values of {name!r}",
                 "give a value for each time",
             )
-        columns[name] = _flatten(column).to_numpy(zero_copy_only=False)
-    return pd.DataFrame(columns)
+        flat[name] = _flatten(column).to_numpy(zero_copy_only=False)
+    return pd.DataFrame(flat)
+
+
+def _read_schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (OSError, ValueError) as error:
+        raise _no_parquet(path, error) from None
+
+
+def _no_parquet(path: Path, error: Exception) -> SourceError:
+    problem = str(error).strip().splitlines()[0]
+    return SourceError(
+        f"{path.name} is no Parquet file: {problem}",
+        "give the Parquet file of the series as dataset_path",
+    )
 
 
 def _flatten(lists: pa.ChunkedArray) -> pa.Array:

@@ -254,9 +254,7 @@ class ImportedForecaster(Forecaster):
     @property
     def takes_known(self) -> bool:
         """Whether ``fit`` has a parameter ``known``."""
-        # of a class or of an object, which is copied
-        example = self.make.args[0] if isinstance(self.make, partial) else self.make
-        return "known" in inspect.signature(example.fit).parameters
+        return "known" in inspect.signature(self.make().fit).parameters
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""

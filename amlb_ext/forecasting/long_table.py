@@ -41,7 +41,7 @@ def read_series_table(
     check_table_file(path)
     columns = (roles.series, roles.time, roles.target, *roles.known)
     frame = read_parquet(path, columns, dictionaries=[roles.series, roles.time]).frame
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(frame.columns) == len(columns):
         notes = tuple(unused_columns(pq.read_schema(path).names, roles))
     return SeriesTable(frame=frame, roles=roles, origins=origins, notes=notes)

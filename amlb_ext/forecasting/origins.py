@@ -157,7 +157,8 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
     horizon, season = panel.horizon, panel.season
     if len(panel) == 0:
         raise DataError(
-            "no series is left", "every series holds missing values; fill them"
+            "no series is left: every one holds missing values",
+            "--gaps zero or --gaps last fills them, --gaps trim keeps what stands behind",
         )
     first = panel.starts + season  # m + 1 values are seen
     last = panel.ends - horizon

@@ -411,6 +411,8 @@ def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
     """Return why a job without a row has none, as far as the run's folder tells."""
     if not is_tried and run.asked:
         return "not asked for"
+    if is_tried and run.is_running:
+        return f"not scored yet: the run in {run.path.name} is going on"
     if not is_tried:
         return "no result, and no sign that it started"
     if job in log.started:

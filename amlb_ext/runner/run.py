@@ -21,6 +21,7 @@ from amlb_ext.amlb.configuration import (
 from amlb_ext.amlb.definition import (
     Job,
     is_enabled,
+    is_series_task,
     list_jobs,
     read_tasks,
     sanitize_name,
@@ -38,6 +39,7 @@ from amlb_ext.runner.run_folder import (
     RunOutcome,
     find_unscored_jobs,
     join_outcomes,
+    make_run_dir,
     write_asked,
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
@@ -217,6 +219,8 @@ class _Run:
         The choice of tasks; all when empty.
     folds : tuple of int
         The choice of folds; all when empty.
+    has_series : bool
+        Whether a task is one of series.
     """
 
     argument: str
@@ -224,6 +228,7 @@ class _Run:
     expected: tuple[Job, ...]
     tasks: tuple[str, ...]
     folds: tuple[int, ...]
+    has_series: bool = False
 
 
 def _prepare_setting(
@@ -299,6 +304,7 @@ def _plan_run(
         expected=expected,
         tasks=tuple(tasks),
         folds=tuple(folds),
+        has_series=any(map(is_series_task, read_tasks(path, setting.limits))),
     )
 
 
@@ -463,6 +469,11 @@ def _run_in_folder(
     if run.folds:
         command += ["-f", *map(str, run.folds)]
     command += [*setting.extra, *readiness.arguments]
+    # AMLB writes the splits of series by the task's name alone, so that two runs would write one
+    # file, and one would read what the other has begun to write
+    splits = run_dir / "input"
+    if run.has_series and not option_value(setting.extra, "-i", "--indir"):
+        command += ["-i", str(splits)]
     amlb_exit = 1
     if not readiness.failure:
         amlb_exit = run_amlb(
@@ -474,6 +485,7 @@ def _run_in_folder(
             # an AMLB that outlives us still holds the run
             held=(held,),
         )
+    shutil.rmtree(splits, ignore_errors=True)
     seconds = time.monotonic() - start
 
     # AMLB's exit status is 0 even when jobs failed, so its rows are held against the jobs.
@@ -543,22 +555,7 @@ def _make_run_dir(
         mode,
     ]
     name = ".".join(words).lower()
-    start = time.time()
-    # Names end in the second; of several runs in one second the later ones take later names.
-    for seconds_later in range(3600):
-        local_time = time.localtime(start + seconds_later)
-        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
-        run_dir = out / f"{name}.{stamp}"
-        try:
-            run_dir.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RunError(
-                f"cannot write into {out}: {error.strerror}", "choose another -o"
-            ) from None
-        return run_dir
-    raise RunError(f"{out} is full of runs of the same second", "choose another -o")
+    return make_run_dir(out, name)
 
 
 def _read_rows(run_dir: Path) -> pd.DataFrame:

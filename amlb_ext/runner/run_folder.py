@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.amlb.definition import Job
+from amlb_ext.core.errors import RunError
+from amlb_ext.core.locks import is_locked
 from amlb_ext.runner.subprocesses import nonempty_lines
 
 #: Where neither the row nor the log says why a job has no score.
@@ -469,6 +472,8 @@ class RunFolder:
         What the run was asked for; empty where no record of it was kept.
     log : str
         All that AMLB printed.
+    is_running : bool
+        Whether the run is going on.
     """
 
     path: Path
@@ -478,6 +483,40 @@ class RunFolder:
     stamp: str = ""
     asked: tuple[Job, ...] = ()
     log: str = ""
+    is_running: bool = False
+
+
+def make_run_dir(out: Path, name: str) -> Path:
+    """Make a folder for a run that no other run has, called as AMLB calls them.
+
+    Parameters
+    ----------
+    out : Path
+        What AMLB is given as ``-o``.
+    name : str
+        Without the time at its end.
+
+    Raises
+    ------
+    RunError
+        The folder cannot be written into.
+    """
+    start = time.time()
+    # Names end in the second; of several runs in one second the later ones take later names.
+    for seconds_later in range(3600):
+        local_time = time.localtime(start + seconds_later)
+        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
+        run_dir = out / f"{name}.{stamp}"
+        try:
+            run_dir.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunError(
+                f"cannot write into {out}: {error.strerror}", "choose another folder"
+            ) from None
+        return run_dir
+    raise RunError(f"{out} is full of runs of the same second", "choose another folder")
 
 
 def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) -> None:
@@ -525,7 +564,13 @@ def read_run_folder(path: Path) -> RunFolder | None:
         stamp=stamp,
         asked=tuple(jobs),
         log="\n".join(_read_logs(path)),
+        is_running=is_running(path),
     )
+
+
+def is_running(run_dir: Path) -> bool:
+    """Whether a run is going on: it, or AMLB as its child, holds its record."""
+    return is_locked(run_dir / ASKED)
 
 
 def read_asked(path: Path) -> dict[str, Any]:
