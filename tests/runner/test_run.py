@@ -158,7 +158,7 @@ def test_outdir_that_cannot_be_made(
     fake: Checkout, userdir: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="choose another -o"):
+    with pytest.raises(RunError, match="cannot write into"):
         run_benchmark(
             "Fw", userdir=userdir, outdir=tmp_path / "file" / "out", amlb=fake
         )
