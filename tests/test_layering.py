@@ -61,7 +61,7 @@ HEAVY = {
     "distributed": {"core/parallel/cluster"},
     "dask": set(),
     "loky": {"core/parallel/execution", "core/parallel/process"},
-    "psutil": {"core/parallel/process", "runner/amlb_process"},
+    "psutil": {"core/parallel/process", "runner/processes"},
     "ctgan": set(),
     "xgboost": {"models/native"},
     "amlb": set(),

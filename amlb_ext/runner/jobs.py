@@ -19,6 +19,7 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.original_results import OriginalResults, adopt_results
+from amlb_ext.runner.processes import shareable
 from amlb_ext.runner.results import (
     CONSTRAINT,
     TEXT,
@@ -32,7 +33,6 @@ from amlb_ext.runner.run_folder import (
     read_run_folder,
     unknown_framework,
 )
-from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import MAIN_SUFFIXES
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,87 +32,27 @@ from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
 from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.paths import is_suite_folder
-from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
-from amlb_ext.runner.interrupted import digest_of, find_stopped_runs, mark_ended
+from amlb_ext.runner.processes import run_amlb, say_on_stderr
 from amlb_ext.runner.results import read_results
 from amlb_ext.runner.run_folder import (
     ASKED,
     RunOutcome,
     find_unscored_jobs,
+    is_running,
+    job_of_row,
     join_outcomes,
     make_run_dir,
+    read_asked,
     write_asked,
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
-from amlb_ext.runner.subprocesses import say_on_stderr
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
 #: The setting that names AMLB's files of frameworks.
 _FRAMEWORK_FILES = "frameworks.definition_file"
-
-
-def run_benchmark(
-    framework: str,
-    benchmark: str = "hardsynth",
-    constraint: str | None = None,
-    *,
-    userdir: str | Path,
-    outdir: str | Path = "results",
-    tasks: Sequence[str] = (),
-    folds: Sequence[int] = (),
-    amlb: str | Path | Checkout | None = None,
-    python: str | Path | None = None,
-    extra: Sequence[str] = (),
-    quiet: bool = False,
-) -> RunOutcome:
-    """Run AMLB on a suite and check that every job has a score.
-
-    Parameters
-    ----------
-    framework : str
-        AMLB's name of it, or a name in the suite's ``frameworks.yaml``.
-    benchmark : str
-        Name of a definition, its file, or ``openml/s/ID`` or ``openml/t/ID``.
-    constraint : str, optional
-        AMLB's default is ``test``.
-    userdir : path
-        The suite.
-    outdir : path
-        Each run gets a folder of its own in it.
-    tasks, folds : sequence
-        The choice of jobs; all when empty.
-    amlb, python : path, optional
-        See :func:`amlb_ext.runner.checkout.ensure_checkout`; ``amlb`` may be its result.
-    extra : sequence of str
-        More arguments of ``runbenchmark.py``, passed as they are.
-    quiet : bool
-        Do not repeat AMLB's output on stderr.
-
-    Returns
-    -------
-    RunOutcome
-
-    Raises
-    ------
-    RunError
-        AMLB cannot be had, or framework, benchmark, constraint or task is unknown; nothing was
-        written then. Failing jobs do not raise, they are in the outcome.
-    """
-    setting = _prepare_setting(
-        framework,
-        constraint,
-        userdir=userdir,
-        outdir=outdir,
-        amlb=amlb,
-        python=python,
-        extra=extra,
-        quiet=quiet,
-    )
-    run = _plan_run(benchmark, setting, tasks=tasks, folds=folds)
-    return _carry_out(run, setting)
 
 
 def run_benchmarks(
@@ -136,30 +78,63 @@ def run_benchmarks(
     Parameters
     ----------
     framework : str
+        AMLB's name of it, or a name in the suite's ``frameworks.yaml``.
     benchmarks : sequence of str
-        As ``benchmark`` of :func:`run_benchmark`, in the order in which they are run.
-    constraint, userdir, outdir, tasks, folds, amlb, python, extra, quiet
-        As in :func:`run_benchmark`. A chosen task may stand in any of the definitions.
+        Names of definitions, their files, or ``openml/s/ID`` or ``openml/t/ID``, in the order in
+        which they are run.
+    constraint : str, optional
+        AMLB's default is ``test``.
+    userdir : path
+        The suite.
+    outdir : path
+        Each run gets a folder of its own in it.
+    tasks, folds : sequence
+        The choice of jobs; all when empty. A task may stand in any of the definitions.
+    amlb, python : path, optional
+        See :func:`amlb_ext.runner.checkout.ensure_checkout`; ``amlb`` may be its result.
+    extra : sequence of str
+        More arguments of ``runbenchmark.py``, passed as they are.
+    quiet : bool
+        Do not repeat AMLB's output on stderr.
 
     Returns
     -------
     tuple of RunOutcome
         In the order of the runs; none for a definition of which nothing is left to run, nor for
-        those after a framework could not be set up.
+        those after a framework could not be set up. Failing jobs do not raise, they are in the
+        outcome.
 
     Raises
     ------
     RunError
-        As :func:`run_benchmark`, for every definition before the first one runs.
+        AMLB cannot be had, or framework, benchmark, constraint or task is unknown; nothing was
+        written then.
     """
-    setting = _prepare_setting(
-        framework,
-        constraint,
-        userdir=userdir,
-        outdir=outdir,
-        amlb=amlb,
-        python=python,
-        extra=extra,
+    if any(word.split("=")[0] == "--resume" for word in extra):
+        raise RunError(
+            "--resume needs the name of AMLB's session, which hardsynth gives each run",
+            "leave it out: the same command goes on where it was stopped",
+        )
+    user = Path(userdir).expanduser().absolute()
+    config = read_user_config(user)
+    if isinstance(amlb, Checkout):
+        checkout = amlb
+    else:
+        checkout = ensure_checkout(amlb, python, quiet=quiet)
+    # The user may name other files of frameworks than the suite's configuration does.
+    if not any(_FRAMEWORK_FILES in word for word in extra):
+        check_framework(framework, user, checkout.root, config)
+    constraint = constraint or DEFAULT_CONSTRAINT
+    setting = _Setting(
+        framework=framework,
+        constraint=constraint,
+        mode=option_value(extra, "-m", "--mode") or "local",
+        user=user,
+        out=Path(outdir).expanduser().absolute(),
+        config=config,
+        limits=read_constraint(constraint, user, checkout.root, config),
+        checkout=checkout,
+        extra=tuple(extra),
         quiet=quiet,
     )
     runs = _plan_runs(benchmarks, setting, tasks=tasks, folds=folds)
@@ -229,47 +204,6 @@ class _Run:
     tasks: tuple[str, ...]
     folds: tuple[int, ...]
     has_series: bool = False
-
-
-def _prepare_setting(
-    framework: str,
-    constraint: str | None,
-    *,
-    userdir: str | Path,
-    outdir: str | Path,
-    amlb: str | Path | Checkout | None,
-    python: str | Path | None,
-    extra: Sequence[str],
-    quiet: bool,
-) -> _Setting:
-    """Find AMLB and check the names of framework and constraint; nothing is written yet."""
-    if any(word.split("=")[0] == "--resume" for word in extra):
-        raise RunError(
-            "--resume needs the name of AMLB's session, which hardsynth gives each run",
-            "leave it out: the same command goes on where it was stopped",
-        )
-    user = Path(userdir).expanduser().absolute()
-    config = read_user_config(user)
-    if isinstance(amlb, Checkout):
-        checkout = amlb
-    else:
-        checkout = ensure_checkout(amlb, python, quiet=quiet)
-    # The user may name other files of frameworks than the suite's configuration does.
-    if not any(_FRAMEWORK_FILES in word for word in extra):
-        check_framework(framework, user, checkout.root, config)
-    constraint = constraint or DEFAULT_CONSTRAINT
-    return _Setting(
-        framework=framework,
-        constraint=constraint,
-        mode=option_value(extra, "-m", "--mode") or "local",
-        user=user,
-        out=Path(outdir).expanduser().absolute(),
-        config=config,
-        limits=read_constraint(constraint, user, checkout.root, config),
-        checkout=checkout,
-        extra=tuple(extra),
-        quiet=quiet,
-    )
 
 
 def _plan_run(
@@ -427,13 +361,9 @@ def _run_once(run: _Run, setting: _Setting, asked: Mapping[str, Any]) -> RunOutc
     """Run AMLB once, in a folder of its own."""
     # A folder of its own, with a record of what was asked for, before anything can fail.
     remove_stale(setting.user)
-    run_dir = _make_run_dir(
-        setting.out,
-        framework=setting.framework,
-        benchmark=run.name,
-        constraint=setting.constraint,
-        mode=setting.mode,
-    )
+    framework, _, _ = setting.framework.partition(":")  # flaml:2023Q2 without its tag
+    words = [sanitize_name(framework), run.name, sanitize_name(setting.constraint)]
+    run_dir = make_run_dir(setting.out, ".".join([*words, setting.mode]).lower())
     write_asked(run_dir, asked, run.expected)
     with lock_open_file(run_dir / ASKED, lambda: None) as held:
         return _run_in_folder(run, setting, run_dir, held)
@@ -543,21 +473,6 @@ def remove_stale(userdir: Path) -> list[Path]:
     return removed
 
 
-def _make_run_dir(
-    out: Path, *, framework: str, benchmark: str, constraint: str, mode: str
-) -> Path:
-    """Make the folder that AMLB would make, so that this run is told from all others."""
-    framework_name, _, _ = framework.partition(":")  # flaml:2023Q2 without its tag
-    words = [
-        sanitize_name(framework_name),
-        benchmark,
-        sanitize_name(constraint),
-        mode,
-    ]
-    name = ".".join(words).lower()
-    return make_run_dir(out, name)
-
-
 def _read_rows(run_dir: Path) -> pd.DataFrame:
     """Return the results of a run, without rows where AMLB wrote none."""
     try:
@@ -565,3 +480,90 @@ def _read_rows(run_dir: Path) -> pd.DataFrame:
     except RunError:
         columns = ("task", "fold", "result", "info")
         return pd.DataFrame({name: [] for name in columns})
+
+
+# Runs that were stopped before their end: the same command finds them and goes on with them.
+#
+# A run keeps beside its results what it was asked for (``asked.json``) and holds a lock on that
+# file while it, or AMLB as its child, lives. A run that came to its end says so in the file. One
+# that does not, and whose lock is free, was stopped: what it scored counts.
+
+#: Entries of the record that differ between a run and the one that goes on with it.
+_OWN = ("jobs", "ended")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoppedRuns:
+    """Runs of one command that were stopped.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        The oldest first.
+    rows : DataFrame
+        The jobs that they scored, see :func:`amlb_ext.runner.results.read_results`.
+    """
+
+    folders: tuple[Path, ...]
+    rows: pd.DataFrame
+
+    @property
+    def scored(self) -> set[Job]:
+        """The jobs that need not be run again."""
+        return {job_of_row(row) for row in self.rows.to_dict("records")}
+
+
+def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
+    """Return the runs in a folder that were asked for the same and were stopped.
+
+    Parameters
+    ----------
+    out : Path
+        AMLB's output folder.
+    asked : mapping
+        The record of the run that begins.
+
+    Raises
+    ------
+    RunError
+        One of them is still running.
+    """
+    folders, rows = [], []
+    for path in sorted(out.glob(f"*/{ASKED}")):
+        record = read_asked(path)
+        if record.get("ended", True) or _key(record) != _key(asked):
+            continue
+        if is_running(path.parent):
+            raise RunError(
+                f"the same run is going on in {path.parent}",
+                "wait until it has ended, or stop it, or choose another folder for the results",
+            )
+        folders.append(path.parent)
+        try:
+            found = read_results(path.parent)
+        except RunError:
+            continue
+        rows.append(found[found["result"].notna()])
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return StoppedRuns(folders=tuple(folders), rows=table)
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in record.items() if name not in _OWN}
+    return json.dumps(told, sort_keys=True)
+
+
+def mark_ended(folders: Iterable[Path]) -> None:
+    """Note that runs need not be gone on with: the same command then runs everything anew."""
+    for folder in folders:
+        record = {**read_asked(folder / ASKED), "ended": True}
+        (folder / ASKED).write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+def digest_of(*files: Path) -> str:
+    """Return a digest of those files that are there: results of another suite do not count."""
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -22,7 +22,7 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.locks import is_locked
-from amlb_ext.runner.subprocesses import nonempty_lines
+from amlb_ext.runner.processes import nonempty_lines
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"

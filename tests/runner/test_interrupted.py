@@ -10,20 +10,20 @@ from pathlib import Path
 
 import psutil
 import pytest
+from amlb_runs import run_benchmark
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, predictions_path, read_results
-from amlb_ext.runner.run import run_benchmark
 from amlb_ext.runner.run_folder import is_running
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.run import run_benchmarks
 root, user, out = map(Path, sys.argv[1:])
-run_benchmark("Fw", "three", userdir=user, outdir=out, quiet=True,
+run_benchmarks("Fw", ["three"], userdir=user, outdir=out, quiet=True,
               amlb=Checkout(root, Path(sys.executable), "2.1.7"))
 """
 

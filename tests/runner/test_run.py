@@ -10,12 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import remove_stale, run_benchmark, run_benchmarks
+from amlb_ext.runner.run import remove_stale, run_benchmarks
 from amlb_ext.runner.run_folder import find_unscored_jobs
 
 

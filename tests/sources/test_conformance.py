@@ -11,7 +11,7 @@ from foundry_container import write_container
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.core.task import Kind
-from amlb_ext.sources import load_sources, open_specs, tabarena
+from amlb_ext.sources import load_sources, open_specs
 from amlb_ext.sources.forms import FORMS
 
 
