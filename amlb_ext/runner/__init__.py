@@ -10,7 +10,7 @@ joined to provenance and written (``read_results``, ``read_predictions``, ``find
 ``join_predictions``) · ``jobs`` which jobs of a suite have been run, what came of each, and the
 commands that run some of them again (``read_jobs``, ``rerun_commands``) · ``install`` a suite in a
 user's own AMLB configuration, not imported here · ``score`` the suite's own integrations scored
-without AMLB (``score_suite``) · ``agreement`` whether the F that was run is the F of the suite.
+without AMLB (``compare_scores``) · ``agreement`` whether the F that was run is the F of the suite.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
@@ -23,7 +23,7 @@ from amlb_ext.runner.results import (
 )
 from amlb_ext.runner.run import run_benchmarks
 from amlb_ext.runner.run_folder import RunOutcome, UnscoredJob
-from amlb_ext.runner.score import compare_scores, score_suite, summarise_scores
+from amlb_ext.runner.score import compare_scores, summarise_scores
 
 __all__ = [
     "Checkout",
@@ -38,6 +38,5 @@ __all__ = [
     "read_results",
     "rerun_commands",
     "run_benchmarks",
-    "score_suite",
     "summarise_scores",
 ]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from amlb_ext.runner.run_folder import (
     make_run_dir,
     read_asked,
     write_asked,
+    write_record,
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
 from amlb_ext.suite.layout import Layout
@@ -309,6 +310,10 @@ def _definition_path(benchmark: str, setting: _Setting) -> Path:
 
 def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
     """Run AMLB on what stopped runs of the same command have not scored."""
+    digest = hashlib.sha256()
+    for file in (Path(run.argument), Layout(setting.user).manifest):
+        if file.is_file():
+            digest.update(file.read_bytes())
     asked = {
         "framework": setting.framework,
         "benchmark": run.name,
@@ -317,7 +322,8 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         "tasks": list(run.tasks),
         "folds": list(run.folds),
         "extra": list(setting.extra),
-        "digest": digest_of(Path(run.argument), Layout(setting.user).manifest),
+        # results of another suite do not count
+        "digest": digest.hexdigest(),
     }
     stopped = find_stopped_runs(setting.out, asked)
     scored = stopped.scored & set(run.expected)
@@ -335,7 +341,9 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         if outcomes[-1].setup_failure:
             break
     else:
-        mark_ended((*stopped.folders, *(outcome.run_dir for outcome in outcomes)))
+        # none of them need be gone on with: the same command runs everything anew
+        for folder in (*stopped.folders, *(outcome.run_dir for outcome in outcomes)):
+            write_record(folder, {**read_asked(folder / ASKED), "ended": True})
     if not scored:
         return outcomes[0]
     return join_outcomes(outcomes, stopped.rows, stopped.folders, run.expected)
@@ -419,7 +427,10 @@ def _run_in_folder(
     seconds = time.monotonic() - start
 
     # AMLB's exit status is 0 even when jobs failed, so its rows are held against the jobs.
-    rows = _read_rows(run_dir)
+    try:
+        rows = read_results(run_dir)
+    except RunError:  # AMLB wrote none
+        rows = pd.DataFrame({name: [] for name in ("task", "fold", "result", "info")})
     missing, failed = find_unscored_jobs(
         rows,
         run.expected,
@@ -471,15 +482,6 @@ def remove_stale(userdir: Path) -> list[Path]:
                 derived.unlink()
                 removed.append(derived)
     return removed
-
-
-def _read_rows(run_dir: Path) -> pd.DataFrame:
-    """Return the results of a run, without rows where AMLB wrote none."""
-    try:
-        return read_results(run_dir)
-    except RunError:
-        columns = ("task", "fold", "result", "info")
-        return pd.DataFrame({name: [] for name in columns})
 
 
 # Runs that were stopped before their end: the same command finds them and goes on with them.
@@ -551,19 +553,3 @@ def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
 def _key(record: Mapping[str, Any]) -> str:
     told = {name: value for name, value in record.items() if name not in _OWN}
     return json.dumps(told, sort_keys=True)
-
-
-def mark_ended(folders: Iterable[Path]) -> None:
-    """Note that runs need not be gone on with: the same command then runs everything anew."""
-    for folder in folders:
-        record = {**read_asked(folder / ASKED), "ended": True}
-        (folder / ASKED).write_text(json.dumps(record, indent=1), encoding="utf-8")
-
-
-def digest_of(*files: Path) -> str:
-    """Return a digest of those files that are there: results of another suite do not count."""
-    digest = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            digest.update(file.read_bytes())
-    return digest.hexdigest()

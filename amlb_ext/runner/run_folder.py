@@ -113,7 +113,7 @@ class RunOutcome:
                 f"full output: {self.log}; the same command again, or with '-- -s force' "
                 "at its end, sets it up afresh"
             )
-        elif any(map(_is_of_environment, unscored_by_reason)):
+        elif any(map(_OF_ENVIRONMENT.match, unscored_by_reason)):
             lines.append(
                 "if its packages do not fit together, the same command with '-- -s force' at its "
                 "end sets the framework up afresh"
@@ -161,10 +161,6 @@ def join_outcomes(
 _OF_ENVIRONMENT = re.compile(
     r"(\w+\.)*(ImportError|ModuleNotFoundError|AttributeError)\b"
 )
-
-
-def _is_of_environment(reason: str) -> bool:
-    return bool(_OF_ENVIRONMENT.match(reason))
 
 
 def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
@@ -534,7 +530,12 @@ def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) ->
         "jobs": [[job.task, job.fold] for job in jobs],
         "ended": False,
     }
-    (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
+    write_record(run_dir, entry)
+
+
+def write_record(run_dir: Path, record: Mapping[str, Any]) -> None:
+    """Write the record of a run."""
+    (run_dir / ASKED).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def output_folder(path: Path) -> Path:

@@ -473,7 +473,12 @@ def read_known_frameworks(version: str) -> dict[str, KnownFramework]:
     folder = asset_path("resources", "amlb_setup")
     path = folder / f"v{version}.yaml"
     if not path.is_file():
-        path = max(folder.glob("*.yaml"), key=_release)
+        # by numbers, so that 2.1.10 comes after 2.1.9
+        releases = {}
+        for file in folder.glob("*.yaml"):
+            numbers = file.stem.removeprefix("v").split(".")
+            releases[tuple(map(int, numbers))] = file
+        path = releases[max(releases)]
     text = path.read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.safe_load(text)
     known = {}
@@ -515,8 +520,3 @@ def look_up(framework: Framework, version: str) -> KnownFramework:
     if framework.version != "stable":
         return table["default"]
     return table.get(name, table["default"])
-
-
-def _release(path: Path) -> tuple[int, ...]:
-    """Return the numbers of a table's release, so that 2.1.10 comes after 2.1.9."""
-    return tuple(int(number) for number in path.stem.removeprefix("v").split("."))

@@ -22,7 +22,8 @@ They stand on
 ``features``          rows of another table in the form of a task
 ``reading``           how a table was read, for people
 ``read_table``        file to table, with ``arff`` and ``typed_files``
-``download``          address to file, and which addresses may be asked
+``urls``              which addresses may be asked
+``download``          address to file
 ``dataset_files``     the files that AMLB's definitions name, archives unpacked
 ``definition_check``  a definition held against AMLB's rules
 ``openml_client``     how the OpenML client is held

@@ -142,10 +142,6 @@ def _read_with_loader(loader: str, target: str) -> Table:
     )
 
 
-def _make_diabetes() -> Table:
-    return Table("diabetes", _diabetes_frame())
-
-
 def _diabetes_frame() -> pd.DataFrame:
     """Return the ten raw measurements and the progression, with sex as a category."""
     from sklearn import datasets
@@ -237,7 +233,7 @@ def _read_from_wheel(name: str, drop: tuple[str, ...] = ()) -> Table:
 
 #: How each task of ``bundles`` is read.
 _READERS: dict[str, Callable[[], Table]] = {
-    "diabetes": _make_diabetes,
+    "diabetes": lambda: Table("diabetes", _diabetes_frame()),
     "breast_cancer": partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
     "wine": partial(_read_with_loader, "load_wine", "cultivar"),
     "digits": partial(_read_with_loader, "load_digits", "digit"),

@@ -43,8 +43,8 @@ from amlb_ext.core.packed import (
 )
 from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.sources.base import cache_folder
-from amlb_ext.sources.download import is_url
 from amlb_ext.sources.read_table import READERS
+from amlb_ext.sources.urls import is_url
 
 #: Most files below a folder that is searched for tables.
 MAX_FILES = 20_000
@@ -346,7 +346,12 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
     limits = limits or UnpackLimits()
     try:
         _write_tables(path, part, limits.within(free_bytes))
-        _rename_into_place(part, destination)
+        try:
+            os.replace(part, destination)
+        except OSError:
+            # A folder in the way was unpacked by another process, from the same archive.
+            if not destination.is_dir():
+                raise
     except (RuntimeError, NotImplementedError) as error:
         # What zipfile raises for a password, and for a method of packing that it does not know.
         raise SourceError(
@@ -382,15 +387,6 @@ def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
     if not written:
         endings = ", ".join(READERS)
         raise SourceError(f"{path.name} holds no table", f"tables end in {endings}")
-
-
-def _rename_into_place(part: Path, destination: Path) -> None:
-    try:
-        os.replace(part, destination)
-    except OSError:
-        # A folder in the way was unpacked by another process, from the same archive.
-        if not destination.is_dir():
-            raise
 
 
 def _open_zip_tables(

@@ -20,7 +20,7 @@ from amlb_ext.amlb.series_rules import check_series_table, check_series_task
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.sources.dataset_files import Place, find_files
-from amlb_ext.sources.download import is_url
+from amlb_ext.sources.urls import is_url
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,11 +173,6 @@ def _refuse_empty(path: Path) -> None:
         )
 
 
-def _read_tsv(path: Path, csv_format: CsvFormat) -> Table:
-    separator = csv_format.separator or "\t"
-    return _read_csv(path, replace(csv_format, separator=separator))
-
-
 def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
     notes: tuple[str, ...] = ()
     try:
@@ -260,7 +255,9 @@ def _restore_exact_numbers(
     """
     positions = []
     for position, dtype in enumerate(frame.dtypes):
-        if _is_number_dtype(dtype):
+        # to pandas, booleans are numbers too
+        is_boolean = pd.api.types.is_bool_dtype(dtype)
+        if pd.api.types.is_numeric_dtype(dtype) and not is_boolean:
             positions.append(position)
     if not positions or not may_hold_odd_numbers(path):
         return frame, ()
@@ -308,7 +305,10 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
         )
         distinct = values.dropna().unique()
-        if not is_text or not all(map(_is_number_alone, distinct)):
+        is_alone = [
+            isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) for cell in distinct
+        ]
+        if not is_text or not all(is_alone):
             continue
         numbers = read_written_numbers(distinct, ",").numbers
         if distinct.size and None not in numbers.values():
@@ -316,10 +316,6 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             objects = replace_as_objects(values, values.notna(), exact)
             frame[name] = narrow_to_float64(objects)
     return frame
-
-
-def _is_number_alone(cell: Any) -> bool:
-    return isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) is not None
 
 
 @dataclass
@@ -347,12 +343,6 @@ class _OddNumbers:
                 self.exact_by_row[row] = parse_number(text)
         has_zeros = texts.str.match(r"\s*[+-]?0\d")
         self.leading_zeros += texts[has_zeros].tolist()
-
-
-def _is_number_dtype(dtype: Any) -> bool:
-    """Whether a column is of numbers; to pandas, booleans are numbers too."""
-    is_boolean = pd.api.types.is_bool_dtype(dtype)
-    return pd.api.types.is_numeric_dtype(dtype) and not is_boolean
 
 
 def _refuse_web_page(path: Path) -> None:
@@ -397,7 +387,9 @@ READERS: dict[str, Callable[[Path, CsvFormat], Table]] = {
     ".csv": _read_csv,
     ".parquet": lambda path, how: read_parquet(path, limits=how.limits),
     ".arff": lambda path, _: read_arff(path),
-    ".tsv": _read_tsv,
+    ".tsv": lambda path, how: _read_csv(
+        path, replace(how, separator=how.separator or "\t")
+    ),
     ".xlsx": lambda path, how: read_excel(path, how.limits),
     ".feather": lambda path, how: read_arrow(path, how.limits),
     ".arrow": lambda path, how: read_arrow(path, how.limits),
