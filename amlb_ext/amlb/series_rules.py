@@ -22,7 +22,8 @@ from amlb_ext.core.frequency import parse_frequency
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 #: Spellings of frequencies that pandas 1.5 lacks.
 _NEW_FREQUENCIES = re.compile(r"\d*(?:ME|BME|QE|BQE|YE|BYE)(?:-\w+)?")
-_NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
+#: What a task of series must say.
+NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
 #: Names the columns that are meant to be known beforehand; AMLB does not look at it.
 KNOWN_COLUMNS = "known_dynamic_columns"
 #: Series that differ in their first values are not one.
@@ -63,7 +64,7 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
     problems = []
     if name.lower() == "nan":
         problems.append("the name 'nan' is read as missing in results.csv")
-    for key in _NEEDED:
+    for key in NEEDED:
         if dataset.get(key) is None:
             problems.append(f"'{key}' is missing: AMLB fails")
     if _NEW_FREQUENCIES.fullmatch(str(dataset.get("freq"))):
@@ -78,7 +79,7 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
         )
     path = str(dataset["path"])
     problems += _check_path(path)
-    has_needed = all(dataset.get(key) is not None for key in _NEEDED)
+    has_needed = all(dataset.get(key) is not None for key in NEEDED)
     if has_needed and Path(path).is_absolute() and Path(path).is_file():
         problems += check_series_table(pd.read_csv(path), dataset, folds=folds)
     return problems

@@ -123,7 +123,7 @@ def _verify_definition(
     if not quiet:
         if found.unseen:
             print(f"not looked at, without CSV files: {', '.join(found.unseen)}")
-        if not found.problems:
+        if found.checked and not found.problems:
             count = len(found.checked)
             tasks = "1 task" if count == 1 else f"{count} tasks"
             print(f"{shlex.quote(definition)}: AMLB's rules hold for {tasks}")

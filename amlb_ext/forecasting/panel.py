@@ -578,34 +578,38 @@ class _SeriesParts:
         rows = np.arange(self._bounds[code], self._bounds[code + 1])
         reason = self._fault(rows, roles)
         if roles.gaps != "refuse" and not reason:
-            is_seen = ~np.isnan(self._target[rows])
-            rows = self._without_ends(rows, is_seen, roles.gaps)
+            rows = self._without_ends(rows, roles.gaps)
             reason = "" if len(rows) else "all values are missing"
         name = str(self._table.names[code])
         if reason:
             self.left_out.append(LeftOut(series=name, reason=reason))
             return
         places = self._positions[rows] - self._positions[rows[0]]
-        values = np.full(places[-1] + 1, np.nan)
-        values[places] = self._target[rows]
-        is_missing = np.isnan(values)
-        # where each step takes its value from: the row at it, or the last one before it
-        source = np.searchsorted(places, np.arange(len(values)), side="right") - 1
-        if is_missing.any():
-            last = np.maximum.accumulate(
-                np.where(is_missing, 0, np.arange(len(values)))
-            )
-            values = (
-                np.where(is_missing, 0.0, values)
-                if roles.gaps == "zero"
-                else values[last]
-            )
-        self._filled.append(int(is_missing.sum()))
+        values = self._target[rows]
+        # where each step takes what is known from: its row, or the last one before it
+        source = np.arange(len(rows))
+        if places[-1] >= len(rows) or np.isnan(values).any():
+            steps = np.arange(places[-1] + 1)
+            source = np.searchsorted(places, steps, side="right") - 1
+            values = self._filled_values(values, places, roles.gaps)
         self.names.append(name)
         self.values.append(values)
         self.starts.append(int(self._positions[rows[0]]))
         if roles.known:
             self.known.append(self._known[rows][source])
+
+    def _filled_values(
+        self, target: np.ndarray, places: np.ndarray, gaps: Gaps
+    ) -> np.ndarray:
+        """Return a value for each step from the first to the last place."""
+        values = np.full(places[-1] + 1, np.nan)
+        values[places] = target
+        is_missing = np.isnan(values)
+        self._filled.append(int(is_missing.sum()))
+        if gaps == "zero":
+            return np.where(is_missing, 0.0, values)
+        seen = np.where(is_missing, 0, np.arange(len(values)))
+        return values[np.maximum.accumulate(seen)]
 
     def _fault(self, rows: np.ndarray, roles: PanelRoles) -> str:
         """Return why a series cannot take part; empty where it can."""
@@ -625,10 +629,9 @@ class _SeriesParts:
             return f"{roles.known[column]!r}, known beforehand, is missing in row {row}"
         return ""
 
-    def _without_ends(
-        self, rows: np.ndarray, is_seen: np.ndarray, gaps: Gaps
-    ) -> np.ndarray:
+    def _without_ends(self, rows: np.ndarray, gaps: Gaps) -> np.ndarray:
         """Return the rows from the first to the last that has a value, or from the last gap on."""
+        is_seen = ~np.isnan(self._target[rows])
         seen = np.flatnonzero(is_seen)
         if not len(seen):
             return seen
@@ -649,12 +652,12 @@ class _SeriesParts:
                 f"{int((trimmed > 0).sum())} series begin behind their last gap: "
                 f"{trimmed.sum():,} of {total:,} values are not used"
             ]
-        if gaps in ("zero", "last") and filled.any():
+        if len(filled):
             total = sum(map(len, self.values))
             what = "0" if gaps == "zero" else "the value before it"
             share = format_percent(float(filled.sum() / total))
             return [
-                f"{filled.sum():,} missing steps of {int((filled > 0).sum())} series have {what} "
+                f"{filled.sum():,} missing steps of {len(filled)} series have {what} "
                 f"in their place ({share} of all values); they are scored like measured ones"
             ]
         return []

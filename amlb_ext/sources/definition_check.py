@@ -16,7 +16,7 @@ import pandas as pd
 from amlb_ext.amlb.configuration import resolve_directories, search_definition
 from amlb_ext.amlb.definition import is_series_task, read_definition
 from amlb_ext.amlb.loader_rules import check_pair, infer_target, read_fields
-from amlb_ext.amlb.series_rules import check_series_table, check_series_task
+from amlb_ext.amlb.series_rules import NEEDED, check_series_table, check_series_task
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.sources.dataset_files import Place, find_files
@@ -96,10 +96,13 @@ def _check_series(name: str, task: Mapping[str, Any], place: Place) -> list[str]
             return [f"'{key}' is missing: AMLB fails"]
     problems = check_series_task(name, task)
     named = str(dataset["path"])
-    if problems or (Path(named).is_absolute() and not is_url(named)):
+    # a file that AMLB finds was looked at
+    is_local = Path(named).is_absolute() and not is_url(named)
+    if is_local or any(dataset.get(key) is None for key in NEEDED):
         return problems
     table = pd.read_csv(place.resolve_file(named))
-    return check_series_table(table, dataset, folds=int(task.get("folds") or 1))
+    folds = int(task.get("folds") or 1)
+    return problems + check_series_table(table, dataset, folds=folds)
 
 
 def _check_tables(name: str, task: Mapping[str, Any], place: Place) -> list[str] | None:
