@@ -11,9 +11,13 @@ from amlb_ext.amlb.definition import is_series_task, read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.forecasting.fev_source import fev_tasks, read_fev_definition
-from amlb_ext.forecasting.long_table import read_series_table
 from amlb_ext.forecasting.panel import Gaps, PanelRoles
-from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask, whole_number
+from amlb_ext.forecasting.series_tasks import (
+    SeriesTable,
+    SeriesTask,
+    read_series_table,
+    whole_number,
+)
 from amlb_ext.sources.dataset_files import Place
 
 _NEEDED = ("path", "target", "freq", "forecast_horizon_in_steps", "seasonality")

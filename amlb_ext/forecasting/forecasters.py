@@ -588,21 +588,3 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
             "AMLB gives no score then; return numbers only",
         )
     return answer
-
-
-def read_forecasters(
-    words: Sequence[str], tables: Mapping[str, pd.DataFrame], *, series: str, time: str
-) -> list[Forecaster]:
-    """Return forecasters by name, path, or the table of their forecasts."""
-    forecasters: list[Forecaster] = []
-    for word in words:
-        name, sign, what = word.partition("=")
-        name, what = (name, what) if sign else (Path(word).stem, word)
-        if word in tables:
-            table = tables[word]
-            forecasters.append(
-                forecasts_from_table(table, name, series=series, time=time)
-            )
-        else:
-            forecasters.append(make_forecaster(what, name if sign else None))
-    return forecasters

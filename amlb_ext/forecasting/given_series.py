@@ -20,9 +20,13 @@ from amlb_ext.forecasting.forecasters import (
     forecasts_from_table,
     make_forecaster,
 )
-from amlb_ext.forecasting.long_table import read_long_table, read_series_table
 from amlb_ext.forecasting.panel import Gaps, PanelRoles
-from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
+from amlb_ext.forecasting.series_tasks import (
+    SeriesTable,
+    SeriesTask,
+    read_long_table,
+    read_series_table,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
@@ -21,12 +21,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError, suggest_nearest
+from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind, Origin, Task
 from amlb_ext.sources.arff import read_arff
-from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
@@ -35,7 +35,7 @@ from amlb_ext.tasks import TASKS, WeirdTask, draw_fold, find_task
 from amlb_ext.tasks.record import TARGET
 
 
-class BundledSource(Source):
+class BundledSource(Collection):
     """Tasks that come with the installation.
 
     Examples
@@ -48,26 +48,17 @@ class BundledSource(Source):
     name = "bundled"
     forms = FORMS["bundled"]
 
-    def accepts(self, spec: str, options: SourceConfig) -> bool:
-        """Whether the spec is ``bundled`` or starts with ``bundled/``."""
-        return spec == "bundled" or spec.startswith("bundled/")
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all bundled tasks."""
+        return list(BUNDLES)
 
-    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
-        """Yield the named task, or all that this installation has."""
-        wanted = spec.partition("/")[2]
-        if wanted and wanted not in BUNDLES:
-            raise SourceError(
-                f"no bundled task {wanted!r}", suggest_nearest(wanted, BUNDLES)
-            )
-        for name, bundle in BUNDLES.items():
-            if name == wanted or (not wanted and bundle.is_installed):
-                yield TaskRef(
-                    name, f"bundled/{name}", partial(load_bundled, name, options)
-                )
+    def is_offered(self, name: str) -> bool:
+        """Whether this installation has the task's data."""
+        return BUNDLES[name].is_installed
 
-    def suggestions(self, options: SourceConfig) -> list[str]:
-        """Return ``bundled/NAME`` for every task."""
-        return ["bundled", *(f"bundled/{name}" for name in BUNDLES)]
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Read a bundled task; see :func:`load_bundled`."""
+        return load_bundled(name, options)
 
 
 def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
@@ -261,7 +252,7 @@ _READERS: dict[str, Callable[[], Table]] = {
 FOLDS = 2
 
 
-class WeirdSource(Source):
+class WeirdSource(Collection):
     """Tasks that need more than a forest on the raw columns.
 
     Examples
@@ -273,21 +264,21 @@ class WeirdSource(Source):
     name = "weird"
     forms = FORMS["weird"]
 
-    def accepts(self, spec: str, options: SourceConfig) -> bool:
-        """Whether the spec is ``weird`` or starts with ``weird/``."""
-        return spec == "weird" or spec.startswith("weird/")
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all six."""
+        return list(TASKS)
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the named task, or all six."""
         wanted = spec.partition("/")[2]
-        tasks = [find_task(wanted)] if wanted else list(TASKS.values())
-        for task in tasks:
-            task_spec = f"weird/{task.name}"
-            yield TaskRef(task.name, task_spec, partial(load_weird, task, options))
+        if wanted:
+            # which knows what a task that is not drawn needs
+            find_task(wanted)
+        yield from super().refs(spec, options)
 
-    def suggestions(self, options: SourceConfig) -> list[str]:
-        """Return ``weird/NAME`` for every task."""
-        return ["weird", *(f"weird/{name}" for name in TASKS)]
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Draw a weird task; see :func:`load_weird`."""
+        return load_weird(TASKS[name], options)
 
 
 def load_weird(task: WeirdTask, options: SourceConfig | None = None) -> Task:

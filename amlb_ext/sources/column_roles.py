@@ -44,8 +44,9 @@ def csv_format(options: SourceConfig) -> CsvFormat:
 
     Examples
     --------
-    >>> csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
-    CsvFormat(separator='\\t', decimal='.', texts=frozenset({'zip'}), max_unpacked=20.0)
+    >>> how = csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
+    >>> how.separator, how.texts
+    ('\\t', frozenset({'zip'}))
     """
     separator = options.sep
     if separator is not None:

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -27,11 +27,11 @@ import numpy as np
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import NetworkError, SourceError, suggest_nearest
+from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.task import ColumnType, Fold, Origin, Task
 from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
-from amlb_ext.sources.base import Source, TaskRef, cache_folder
+from amlb_ext.sources.base import Collection, Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, check_folds
@@ -274,8 +274,13 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
     arff = folder / "dataset.arff"
     if arff.exists():
         table = read_arff(arff)
-        notes = _note_changed_file(arff, dataset)
-        return replace(table, notes=(*table.notes, *notes))
+        # Some data sets have no checksum, or something else in its place.
+        stated = str(dataset.md5_checksum or "").lower()
+        has_changed = hashlib.md5(arff.read_bytes()).hexdigest() != stated
+        if not has_changed or not re.fullmatch(r"[0-9a-f]{32}", stated):
+            return table
+        note = "the cached data file differs from the md5 checksum that OpenML states"
+        return replace(table, notes=(*table.notes, note))
     parquet_files = sorted(folder.glob("*.pq"))
     if not parquet_files:
         raise SourceError(f"{spec}: the OpenML client kept no data file", "try again")
@@ -299,17 +304,6 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
         categories=categories,
         notes=(*table.notes, note),
     )
-
-
-def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
-    # Some data sets have none, or something else in its place.
-    stated = str(dataset.md5_checksum or "").lower()
-    if not re.fullmatch(r"[0-9a-f]{32}", stated):
-        return ()
-    digest = hashlib.md5(path.read_bytes()).hexdigest()
-    if digest == stated:
-        return ()
-    return ("the cached data file differs from the md5 checksum that OpenML states",)
 
 
 def _to_task(
@@ -434,7 +428,7 @@ def tabarena_task_ids() -> dict[str, int]:
     return {row["name"]: int(row["task_id"]) for row in csv.DictReader(lines)}
 
 
-class TabArenaSource(Source):
+class TabArenaSource(Collection):
     """Tasks of TabArena v0.1, from OpenML or its client's cache.
 
     Examples
@@ -447,24 +441,11 @@ class TabArenaSource(Source):
     name = "tabarena"
     forms = FORMS["tabarena"]
 
-    def accepts(self, spec: str, options: SourceConfig) -> bool:
-        """Whether the spec is ``tabarena`` or starts with ``tabarena/``."""
-        return spec == "tabarena" or spec.startswith("tabarena/")
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all 51."""
+        return list(tabarena_task_ids())
 
-    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
-        """Yield the named task, or all 51."""
-        task_ids = tabarena_task_ids()
-        wanted = spec.partition("/")[2]
-        if wanted and wanted not in task_ids:
-            raise SourceError(
-                f"TabArena v0.1 has no task {wanted!r}",
-                suggest_nearest(wanted, task_ids),
-            )
-        for name in [wanted] if wanted else task_ids:
-            task_spec = f"tabarena/{name}"
-            load = partial(load_task, task_ids[name], options, spec=task_spec)
-            yield TaskRef(name, task_spec, load)
-
-    def suggestions(self, options: SourceConfig) -> list[str]:
-        """Return ``tabarena/NAME`` for every task."""
-        return ["tabarena", *(f"tabarena/{name}" for name in tabarena_task_ids())]
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Read the task of OpenML that a name stands for."""
+        task_id = tabarena_task_ids()[name]
+        return load_task(task_id, options, spec=f"tabarena/{name}")
