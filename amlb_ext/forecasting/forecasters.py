@@ -320,10 +320,10 @@ class FileForecaster(Forecaster):
 
     Notes
     -----
-    Programs write ids and times in their own ways. Where no series has its name in the file, ids
-    that are whole numbers are compared as such (``1``, ``1.0`` and ``001`` are one); where no time
-    of a calendar of months, quarters or years is there, one that lies in the same month, quarter
-    or year is taken. Neither is done where two rows would become one.
+    Programs write ids and times in their own ways. Where the file lacks a series by its name, ids
+    that are whole numbers are compared as such (``1``, ``1.0`` and ``001`` are one); where it lacks
+    a time of months, quarters or years, one that lies in the same month, quarter or year is taken.
+    Neither is done where two rows would become one.
     """
 
     name: str
@@ -335,10 +335,10 @@ class FileForecaster(Forecaster):
         index = self.table.index
         wanted_names: pd.Index = pd.Index(request.names, dtype=object)
         wanted_times: pd.Index = request.times
-        if not wanted_names.isin(names).any():
+        if not wanted_names.isin(names).all():
             index, wanted_names = _match(index, 0, wanted_names, _whole_number)
         length = _PERIODS.get(request.frequency.partition("-")[0])
-        if length and not wanted_times.isin(times).any():
+        if length and not wanted_times.isin(times).all():
             index, wanted_times = _match(
                 index, 1, wanted_times, lambda labels: labels.to_period(length)
             )
