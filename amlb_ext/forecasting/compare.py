@@ -28,12 +28,8 @@ from amlb_ext.forecasting.failing_windows import (
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import (
-    Forecaster,
-    describe_known,
-    forecasts_from_table,
-    make_forecaster,
-)
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known, make_forecaster
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Gaps, PanelRoles, read_panel
 from amlb_ext.forecasting.region import FEWEST_SERIES

@@ -20,12 +20,9 @@ from amlb_ext.forecasting.failing_windows import (
     describe_zeros,
     find_failing_windows,
 )
+from amlb_ext.forecasting.forecast_files import FileForecaster
 from amlb_ext.forecasting.forecaster_zoo import ZooSize
-from amlb_ext.forecasting.forecasters import (
-    FileForecaster,
-    Forecaster,
-    describe_known,
-)
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known
 from amlb_ext.forecasting.hardness import check_rule
 from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.made_windows import COPIES, make_windows

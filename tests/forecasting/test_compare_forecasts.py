@@ -15,7 +15,8 @@ from amlb_ext.forecasting.failing_windows import (
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.hardness import settle_window_rule
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel

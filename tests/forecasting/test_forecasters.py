@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
 from amlb_ext.forecasting.forecasters import (
     GLOBAL_NAMES,
     LEVELS,
@@ -14,7 +15,6 @@ from amlb_ext.forecasting.forecasters import (
     ImportedForecaster,
     _first_half,
     checked_forecasts,
-    forecasts_from_table,
     make_forecaster,
 )
 from amlb_ext.forecasting.local_methods import METHODS, theta
