@@ -41,7 +41,7 @@ HEAVY = {
     "openml": {"sources/openml", "publish"},
     "arff": {"sources/arff", "publish/arff"},
     "ruamel": {"runner/install"},
-    "deap": {"hardening/search/deap_engine", "synthesizers/swarm/cma_search"},
+    "deap": {"hardening/search/deap_engine", "synthesizers/swarm/particles"},
     "skops": {"models/skops_files"},
     "matplotlib": {
         "report/still",

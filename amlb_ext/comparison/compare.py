@@ -25,8 +25,8 @@ from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.ordered_split import OLDEST
 from amlb_ext.hardening.rules import failing_text
+from amlb_ext.hardening.split import OLDEST
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.alignment import Align, check_align
 from amlb_ext.models.columns import columns_of_model

@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from amlb_ext.stats.stratified_mean import stratified_interval
 from benchmarks.studies.files import load_uci
-from benchmarks.studies.osyn.case import MINORITY, Case
-from benchmarks.studies.osyn.choices import CLASSIFIERS, REGRESSORS, Choice
+from benchmarks.studies.osyn.case import CLASSIFIERS, MINORITY, REGRESSORS, Case, Choice
 
 CASES = (("bank", False), ("adult", False), ("adult", True))
 SLOW = {"SVM", "SVR"}

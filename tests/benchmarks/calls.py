@@ -79,7 +79,7 @@ def count(
     from amlb_ext.core.config import build_config
     from amlb_ext.core.progress import listening
     from amlb_ext.hardening.split import split_task
-    from amlb_ext.pipeline.job import harden_calibrated
+    from amlb_ext.pipeline.folds import harden_calibrated
     from amlb_ext.sources import open_specs
 
     is_regression = pd.api.types.is_numeric_dtype(table[target])

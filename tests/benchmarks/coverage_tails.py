@@ -38,8 +38,7 @@ from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contra
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.refits import refit_baseline
-from benchmarks.studies.fidelity.protocol import read_protocol
-from benchmarks.studies.fidelity.tables import load_table
+from benchmarks.studies.fidelity.protocol import load_table, read_protocol
 
 SIZES = (300, 1000)
 SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000

@@ -28,8 +28,7 @@ from amlb_ext.stats.bounded_mean import (
     t_interval,
 )
 from benchmarks.studies.files import load_uci
-from benchmarks.studies.osyn.case import Case
-from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.case import Case, Choice
 
 SIZES = (50, 100, 200, 500, 1000, 2000)
 

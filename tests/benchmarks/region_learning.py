@@ -39,8 +39,7 @@ from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.validity import composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
-from benchmarks.studies.fidelity.protocol import read_protocol
-from benchmarks.studies.fidelity.tables import load_table
+from benchmarks.studies.fidelity.protocol import load_table, read_protocol
 
 PROTOCOL = Path("benchmarks/studies/composition.yaml")
 MOST_TRAINING_ROWS = 40_000

@@ -111,13 +111,14 @@ class Stages:
 
 def watched() -> Stages:
     """Watch the stages of the pipeline."""
+    from amlb_ext.hardening import fold
     from amlb_ext.hardening.baseline import replacements
     from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
     from amlb_ext.hardening.encode import Encoder, TargetEncoder
-    from amlb_ext.hardening.made_rows import augment, sides
+    from amlb_ext.hardening.made_rows import augment
     from amlb_ext.hardening.oracle import Oracle
     from amlb_ext.hardening.weights import Region
-    from amlb_ext.pipeline import generate, job
+    from amlb_ext.pipeline import folds, generate
     from amlb_ext.synthesizers import base
 
     # a package may hold a function of its module's name, so modules are asked for by path
@@ -144,14 +145,14 @@ def watched() -> Stages:
     stages.watch(Encoder, "inverse", "encode")
     stages.watch(TargetEncoder, "transform", "encode")
     stages.watch(replacements, "fit_to_train", "encode")
-    stages.watch(job, "write_fold", "write", whole=True)
+    stages.watch(folds, "write_fold", "write", whole=True)
     stages.watch(generate, "finish_suite", "write", whole=True)
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
     stages.watch(certify, "measure_task", "certificate", whole=True)
     stages.watch(evaluate, "score_training_part", "zoo", whole=True)
     stages.watch(evaluate._FoldScorer, "score", "zoo", whole=True)
-    stages.watch(sides, "sample_synthetic_rows", "sample")
+    stages.watch(fold, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages
 

@@ -39,14 +39,13 @@ from amlb_ext.stats.order_agreement import order_agreement
 from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.validity.ranking_measures import ORDER_FLOOR, ORDER_LOSS
 from benchmarks.studies.fidelity.draw import make_draw
-from benchmarks.studies.fidelity.made import (
+from benchmarks.studies.fidelity.methods import (
     calibrated_kappa,
     held_out_of,
     make_rows,
 )
-from benchmarks.studies.fidelity.protocol import read_protocol
+from benchmarks.studies.fidelity.protocol import load_table, read_protocol
 from benchmarks.studies.fidelity.sample import Sample
-from benchmarks.studies.fidelity.tables import load_table
 
 STUDIES = Path(__file__).parents[2] / "benchmarks" / "studies"
 SEEDS = {

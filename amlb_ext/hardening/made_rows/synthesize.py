@@ -229,12 +229,8 @@ def _call_judges(
         features = models.encoder.inverse(rows)
         if models.relations is not None:
             parent = find_nearest_parents(rows)
-            corrected = models.relations.correct(
-                features,
-                real.y[parent],
-                parent_features=real.features.iloc[parent].reset_index(drop=True),
-                parent_y=real.y[parent],
-                repairs=False,
+            corrected = models.correct(
+                features, real.y[parent], real=real, parent=parent, repairs=False
             )
             features = corrected.features
         Z = models.encoder.transform(features)

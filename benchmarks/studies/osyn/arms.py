@@ -28,7 +28,7 @@ from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
 from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
 from amlb_ext.stats.stratified_mean import stratified_interval
-from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.case import Choice
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000

@@ -17,8 +17,7 @@ from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
 from amlb_ext.estimate.osyn.theorem import OsynSettings
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.osyn.arms import bootstrap_limit
-from benchmarks.studies.osyn.case import SEED, Case, Generator
-from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.case import SEED, Case, Choice, Generator
 
 PARTS = ("generate", "encode", "assign", "predict", "select")
 #: Labelled rows of the paper's table. The paper times the SVM alone.

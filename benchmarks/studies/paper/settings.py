@@ -9,8 +9,7 @@ from typing import Any
 
 from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
 from amlb_ext.core.presets import Layer
-from benchmarks.studies.paper.data import DATA
-from benchmarks.studies.paper.readings import PaperSettings
+from benchmarks.studies.paper.data import DATA, PaperSettings
 
 #: Levels of Table 1, standard deviations of the perturbation (section 5.4).
 LEVELS = (0.005, 0.02, 0.05, 0.1)

@@ -1,7 +1,8 @@
-"""Methods of a study that make rows: the product's own search and synthesizers, by setting.
+"""Methods of a study: real labelled rows, made ones, and the main task as ``generate`` composes it.
 
-Every method unites the bad rows of S with rows made from them, and clusters by the bad row;
-``*_alone`` leaves the bad rows out.
+Those that make rows use the product's own search and synthesizers, by setting: each unites the
+bad rows of S with rows made from them, and clusters by the bad row; ``*_alone`` leaves the bad rows
+out. The mixture of the main task is chosen on the training rows.
 """
 
 from __future__ import annotations
@@ -14,13 +15,118 @@ import numpy as np
 
 from amlb_ext.core.config import build_config, merge_layers
 from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
-from amlb_ext.hardening.made_rows.sides import MadeSide, make_side
+from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
+from amlb_ext.hardening.made_rows.screening import MadeSide, TakenRows
+from amlb_ext.hardening.weights import Composition
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
+from amlb_ext.stats.ranking import half_and_half_score
 from amlb_ext.validity.calibration import calibrate
+from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
-from benchmarks.studies.fidelity.answer import Answer, average_rows
-from benchmarks.studies.fidelity.draw import Draw
-from benchmarks.studies.fidelity.sample import Function, Method, Sample
+from benchmarks.studies.fidelity.draw import Draw, Points, reducible_gap
+from benchmarks.studies.fidelity.sample import (
+    Answer,
+    Function,
+    Method,
+    Sample,
+    average_rows,
+    expected_contrasts,
+    without_interval,
+)
+
+
+def average_bad(s: Sample) -> Answer | None:
+    """Mean over the bad rows."""
+    return average_rows(s.delta[s.bad])
+
+
+def average_all(s: Sample) -> Answer | None:
+    """Mean over S."""
+    return average_rows(s.delta)
+
+
+def weight_by_chance(s: Sample) -> Answer | None:
+    """Mean over S weighted by w."""
+    return average_rows(s.delta, s.points.w)
+
+
+def weight_by_reducible(s: Sample) -> Answer | None:
+    """Mean over S weighted by v."""
+    v = reducible_gap(s.points)
+    # F equals the teacher everywhere: nothing is reducible, and no weighted mean exists
+    if not v.sum() > 0:
+        return None
+    return average_rows(s.delta, v)
+
+
+def half_on_sample(s: Sample) -> Answer | None:
+    """Half-and-half score on S itself."""
+    return _half_and_half(s, s.points)
+
+
+def half_on_unlabelled(s: Sample) -> Answer | None:
+    """Half-and-half score on unlabelled real rows."""
+    return _half_and_half(s, s.draw.unlabelled)
+
+
+def _half_and_half(s: Sample, points: Points) -> Answer | None:
+    if not len(s.bad) or not len(points):
+        return None
+    tau, beta = expected_contrasts(s.draw, points)
+    # a teacher that expects no failure has no expected loss of failures
+    if not beta.sum() > 0:
+        return None
+    scores = []
+    for bad_delta, model_tau in zip(s.delta[s.bad].T, tau.T, strict=True):
+        scores.append(half_and_half_score(bad_delta, model_tau, beta).score)
+    return without_interval(np.array(scores), len(s.bad) + len(points))
+
+
+def power_by_unlabelled(s: Sample) -> Answer | None:
+    """Prediction-powered weighted mean."""
+    unlabelled = s.draw.unlabelled
+    if not len(unlabelled):
+        return None
+    # unlike the half-and-half score it has an interval: every term is a mean of real rows
+    # the teacher's expected delta, over all outcomes, predicts a row's delta
+    tau, _ = expected_contrasts(s.draw, s.points, failures=False)
+    tau_unlabelled, _ = expected_contrasts(s.draw, unlabelled, failures=False)
+    estimates = []
+    for delta, predicted, predicted_unlabelled in zip(
+        s.delta.T, tau.T, tau_unlabelled.T, strict=True
+    ):
+        powered = prediction_powered_mean(
+            delta,
+            predicted,
+            predicted_unlabelled,
+            weights=s.points.w,
+            weights_unlabelled=unlabelled.w,
+        )
+        estimates.append(powered.estimate)
+    return Answer.from_estimates(estimates, len(s.y) + len(unlabelled))
+
+
+REAL = {
+    "few_bad": Method(average_bad, "the few real bad rows of S"),
+    "whole": Method(average_all, "all of S, every row alike"),
+    "weighted": Method(weight_by_chance, "all of S weighted by w = P(bad | x)"),
+    "reducible": Method(weight_by_reducible, "all of S weighted by v = (T - F)^2"),
+    "half": Method(
+        half_on_sample, "half the bad rows, half the teacher's expected loss on S"
+    ),
+    "half_unlabelled": Method(
+        half_on_unlabelled,
+        "half the bad rows, half the teacher's expected loss on real rows U",
+    ),
+    "ppi_weighted": Method(
+        power_by_unlabelled,
+        "S weighted by w, prediction-powered by unlabelled real rows U",
+    ),
+}
+
 
 Layer = Mapping[str, Any]
 
@@ -230,3 +336,94 @@ MADE["faithful_vae"] = Method(
     "bad rows and synthetic rows of the VAE, kappa calibrated, relations kept: the main task of "
     "--composition bad,synthetic",
 )
+
+
+def choose_for_sample(s: Sample) -> Composition:
+    """Return the mixture that the draw's training rows choose for a fold of S's size."""
+    draw = s.draw
+    key = f"composition {len(s.y)}"
+    # kept by the draw, not by the sample: it reads the training rows alone
+    if key not in draw.shared:
+        choice = choose_composition(
+            [draw.task],
+            0,
+            draw.config,
+            draw.cross,
+            held_out_of(draw),
+            n_test=len(s.y),
+        )
+        draw.shared[key] = choice.composition
+    composition: Composition = draw.shared[key]
+    return composition
+
+
+def compose(s: Sample, composition: Composition) -> Answer | None:
+    """Return what the main test file says: every row of it counts alike."""
+    if composition.parts == ("bad",):
+        return average_rows(s.delta[s.bad])
+    n_made = 0
+    made_delta = np.zeros((0, s.delta.shape[1]))
+    parents = np.zeros(0, dtype=int)
+    if composition.made_share:
+        made = _population_rows(s, composition)
+        n_made = len(made)
+        if n_made:
+            made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
+            parents = made.parent
+    rng = s.stage_stream("composed weighted")
+    picked = composition.pick_real_rows(s.points.w, n_made, rng)
+    delta = np.vstack([s.delta[picked], made_delta])
+    # a row that is repeated, or moved, is no observation of its own
+    clusters = np.concatenate([picked, parents])
+    return average_rows(delta, None, clusters)
+
+
+def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
+    """Return the made rows of a mixture; those of one region share are made once."""
+    key = ("population rows", composition.region_share)
+    if key not in s.shared:
+        draw = s.draw
+        models = draw.prepared.models
+        models = dataclasses.replace(models, config=draw.config)
+        real = judge_sample(s, models)
+        fitted_on = models.encoder.inverse(models.Z)
+        region = draw.prepared.region
+        s.shared[key] = make_region_rows(
+            models,
+            real,
+            importance=lambda Z: composition.importance(region.weights(Z)),
+            wanted=composition.population_wanted(len(s.y)),
+            taken=TakenRows((fitted_on, real.features)),
+            seed=derive_seed(draw.seed, draw.table, "study", s.key, "population"),
+        ).rows
+    rows: JudgedRows = s.shared[key]
+    return rows
+
+
+def _fixed(composition: Composition) -> Function:
+    def run(s: Sample) -> Answer | None:
+        return compose(s, composition)
+
+    return run
+
+
+COMPOSED: dict[str, Method] = {
+    "composed": Method(
+        lambda s: compose(s, choose_for_sample(s)),
+        "the main task of generate: the mixture is chosen on the training rows",
+    ),
+    "repeated": Method(
+        _fixed(
+            Composition(parts=("weighted",), region_share=0.5, made_share=0.0),
+        ),
+        "all of S, each row repeated by half its region weight",
+    ),
+    "repeated_and_made": Method(
+        _fixed(
+            Composition(
+                parts=("weighted", "population"), region_share=0.5, made_share=0.5
+            ),
+        ),
+        "the same, and as many rows moved from S with the teacher's labels",
+    ),
+}
