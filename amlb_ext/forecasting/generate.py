@@ -18,9 +18,11 @@ from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
+from amlb_ext.forecasting.forecast_files import FileForecaster
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known
 from amlb_ext.forecasting.hardness import check_rule
 from amlb_ext.forecasting.made_windows import COPIES, GA, make_windows
 from amlb_ext.forecasting.origins import plan_origins
@@ -142,6 +144,7 @@ def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
         or f"windows have weights, P(F fails | {WINDOW.given})",
         *describe_left_out(failing.left_out),
         *describe_heavy_windows(failing),
+        *describe_zeros(failing),
         *failing.panel.notes,
         *notes,
     ]
@@ -322,6 +325,8 @@ def prepare_part(
     )
     # what the forests of the region took
     release_memory()
+    panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
+    failing = replace(failing, panel=replace(panel, notes=panel_notes))
     rolled_twins = []
     for twin in forecaster.twins(twins, panel.season):
         rolled_twins.append(

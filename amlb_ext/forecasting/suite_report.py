@@ -25,7 +25,12 @@ from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.rolling import Loss, RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite, ForecastTable
 from amlb_ext.forecasting.window_certificate import read_certificates
-from amlb_ext.runner.results import find_predictions, read_predictions
+from amlb_ext.runner.results import (
+    find_predictions,
+    find_running,
+    read_predictions,
+)
+from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.units.region import RegionWeights
@@ -123,6 +128,12 @@ def report_forecasts(
             )
         by_fev[name] = open_fev_predictions(path, suite)
     if not runs and not by_fev:
+        running = [run for folder in results for run in find_running(folder)]
+        if running:
+            raise RunError(
+                f"no predictions of {suite.layout.root} yet: {running[0]} is being written",
+                "wait until that run has ended",
+            )
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
@@ -210,7 +221,9 @@ def _read_runs(
     """Return a framework's forecasts of each task, or why they cannot be used."""
     missing = [name for name in tasks if name not in folders]
     if missing:
-        return f"no predictions of {', '.join(missing)}"
+        is_going_on = any(map(is_running, folders.values()))
+        yet = " yet, its run is going on" if is_going_on else ""
+        return f"no predictions of {', '.join(missing)}{yet}"
     answers = []
     for name, windows in zip(tasks, origins, strict=True):
         table = read_predictions(folders[name], name, 0)

@@ -11,11 +11,8 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
-from amlb_ext.forecasting.forecasters import (
-    Forecasts,
-    forecasts_from_table,
-    make_forecaster,
-)
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import Forecasts, make_forecaster
 from amlb_ext.forecasting.made_windows import make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
