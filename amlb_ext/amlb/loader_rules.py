@@ -26,7 +26,7 @@ from amlb_ext.amlb.safe_text import (
     labels_survive,
     normalize_text,
 )
-from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
+from amlb_ext.core.frames import NA_TEXTS, reads_as_missing
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 
@@ -136,6 +136,37 @@ def read_fields(path: Path) -> pd.DataFrame | str:
         return f"{path.name} has rows with more fields than its header."
     frame = frame.set_axis(header, axis=1).astype(object)
     return frame.fillna("")  # fields that shorter rows lack
+
+
+def infer_target(
+    fields: pd.DataFrame, target: str | None, type: str | None
+) -> tuple[str, str]:
+    """Return the target and the type that AMLB takes where a definition names none.
+
+    Parameters
+    ----------
+    fields : DataFrame
+        The training file, as :func:`read_fields` reads it.
+    target, type : str, optional
+        As the definition names them.
+
+    Examples
+    --------
+    >>> infer_target(pd.DataFrame({"Class": ["a", "b"], "n": ["1", "2"]}), None, None)
+    ('Class', 'binary')
+    """
+    if target is None:
+        usual = [name for name in fields.columns if name.lower() in ("target", "class")]
+        target = str((usual or list(fields.columns)[-1:])[0])
+    if type is None and target in fields.columns:
+        is_category = _infer_type(fields[target])[0] in ("text", "boolean")
+        n_classes = fields[target].nunique()
+        type = (
+            ("binary" if n_classes == 2 else "multiclass")
+            if is_category
+            else "regression"
+        )
+    return target, str(type)
 
 
 def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:

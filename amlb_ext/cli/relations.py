@@ -55,8 +55,8 @@ def relations(
     options = build_config(settings).source
     from amlb_ext.core.files import write_text
     from amlb_ext.core.frames import with_columns
-    from amlb_ext.relations.listing import relations_as_yaml
     from amlb_ext.relations.mining import mine_relations
+    from amlb_ext.relations.wording import relations_as_yaml
     from amlb_ext.sources import open_specs
 
     texts = []
@@ -82,8 +82,7 @@ def _audit_suite(folder: str, *, quiet: bool, json: bool) -> int:
     """Count the made rows of every task that break a relation of its real rows."""
     from amlb_ext.relations.mining import LOOKED_FOR
     from amlb_ext.suite import SuiteFiles
-    from amlb_ext.validity.audit_text import audit_text
-    from amlb_ext.validity.feasibility_measures import audit_made_rows
+    from amlb_ext.validity.feasibility import audit_made_rows, audit_text
     from amlb_ext.validity.task_rows import read_task
 
     suite = SuiteFiles.load(folder)

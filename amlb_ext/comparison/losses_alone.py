@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.core.candidates import check_candidates
-from amlb_ext.core.checked_call import Level, Seed, checked_call
+from amlb_ext.core.checked_call import Level, Seed, check_candidates, checked_call
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.unit import ROW
-from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.swap.answer import Side, SwapRows, judge_swaps

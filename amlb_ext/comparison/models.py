@@ -11,12 +11,12 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.losses import Loss, Predicted, read_loss
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
-from amlb_ext.hardening.ordered_split import blocks_left_out
+from amlb_ext.hardening.split import blocks_left_out
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import Answers
+from amlb_ext.models.checks import check_answers
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
-from amlb_ext.models.invariants import check_answers
 from amlb_ext.units.labelled import LabelledRows
 
 
@@ -131,7 +131,7 @@ def refit_on_training_rows(
 ) -> list[Answers]:
     """Return answers of F fitted again on parts of its training rows.
 
-    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`); of
+    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.task_rows`); of
     rows with an order, random 80 % of the groups, or all but one block of time.
 
     Parameters

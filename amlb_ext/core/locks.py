@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import explain_disk_errors
-from amlb_ext.core.places import check_no_links
+from amlb_ext.core.paths import check_no_links
 
 
 @contextlib.contextmanager
@@ -130,6 +130,21 @@ def lock_open_file(path: Path, when_held: Callable[[], None]) -> Iterator[int]:
                 has_waited = True
             time.sleep(POLL_SECONDS)
         yield file.fileno()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds the lock of :func:`lock_open_file` on a file.
+
+    Examples
+    --------
+    >>> is_locked(Path("no such file"))
+    False
+    """
+    try:
+        with path.open("rb") as file:
+            return not _try_to_lock(file.fileno())
+    except OSError:
+        return False
 
 
 def _try_to_lock(descriptor: int) -> bool:

@@ -1,13 +1,14 @@
-"""What an evaluation counts: a row of a table, or a window of series.
+"""What is predicted, and what an evaluation counts: a row of a table, or a window of series.
 
-A verdict, a measure and a region are the same for both. Only their sentences differ, so what is
-called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
+A verdict, a measure and a region are the same for both units. Only their sentences differ, so what
+is called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
 translated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,10 @@ class Unit:
         All units that are tested.
     more : str
         What gives a user more of them.
+    made : str
+        Those that a program made, where real ones follow in the sentence.
+    oracle, judge : str
+        Who says whether their labels are right: at length, and in brief.
     """
 
     one: str
@@ -45,6 +50,9 @@ class Unit:
     groups: str
     everything: str
     more: str
+    made: str
+    oracle: str
+    judge: str
 
     def count(self, n: int) -> str:
         """Return a number of units in words.
@@ -69,6 +77,9 @@ ROW = Unit(
     groups="groups",
     everything="the whole fold",
     more="run more folds or take a larger table",
+    made="synthetic",
+    oracle="a freshly fitted oracle",
+    judge="a fresh oracle",
 )
 WINDOW = Unit(
     one="window",
@@ -82,4 +93,25 @@ WINDOW = Unit(
     groups="series",
     everything="all windows",
     more="take more series",
+    made="made windows",
+    oracle="the median of the candidates",
+    judge="the median of the candidates",
 )
+#: By the name that a file has for them.
+UNITS = {unit.one: unit for unit in (ROW, WINDOW)}
+
+
+class Kind(str, Enum):
+    """What is predicted, under AMLB's names."""
+
+    REGRESSION = "regression"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self is not Kind.REGRESSION
+
+    def __str__(self) -> str:
+        return self.value

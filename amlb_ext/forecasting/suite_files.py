@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.failing_windows import FailingWindows
@@ -35,12 +36,14 @@ from amlb_ext.forecasting.suite_manifest import (
 from amlb_ext.suite.layout import Layout
 from amlb_ext.units.region import RegionWeights
 
-#: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
+#: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
 #: Metrics that AMLB reports, the first of which counts.
 METRICS = ("mase", "sql", "wql")
 #: What stands in the main definition; the other kinds only in the one of all tasks.
 MAIN_KIND = "full"
+#: Tasks of real windows, which have the columns known beforehand.
+REAL_KINDS = (MAIN_KIND, "bad", "region")
 
 
 def item_id(item: int) -> str:
@@ -267,21 +270,25 @@ def definition_entries(
         path = task.path
         if root is not None:
             path = absolute_path(root, task.path)
+        dataset: dict[str, Any] = {
+            "path": path,
+            "type": "timeseries",
+            "freq": panel.frequency,
+            "forecast_horizon_in_steps": panel.horizon,
+            "seasonality": panel.season,
+            "id_column": ITEM,
+            "timestamp_column": TIME,
+            "target": TARGET,
+        }
+        # AMLB does not look at the key; of made windows nothing is known beforehand
+        if panel.known and task.kind in REAL_KINDS:
+            dataset[KNOWN_COLUMNS] = list(panel.known)
         entries.append(
             {
                 "name": task.name,
                 "description": _DESCRIPTIONS[task.kind],
                 "folds": 1,
-                "dataset": {
-                    "path": path,
-                    "type": "timeseries",
-                    "freq": panel.frequency,
-                    "forecast_horizon_in_steps": panel.horizon,
-                    "seasonality": panel.season,
-                    "id_column": ITEM,
-                    "timestamp_column": TIME,
-                    "target": TARGET,
-                },
+                "dataset": dataset,
                 "metric": list(METRICS),
                 "quantile_levels": list(LEVELS),
             }

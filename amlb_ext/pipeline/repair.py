@@ -29,7 +29,7 @@ from amlb_ext.core.files import (
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.models.registry import check_model_listed
-from amlb_ext.pipeline.job import write_job
+from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -47,7 +47,7 @@ from amlb_ext.suite.own_entries import read_own_entries
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
 from amlb_ext.suite.verify import damaged_certificate
-from amlb_ext.validity.certificate_store import certify_suite, stored_how
+from amlb_ext.validity.certify import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
 _FOLD_FILE = re.compile(
@@ -217,7 +217,7 @@ def _fold_jobs(
     folds: Collection[tuple[str, int]],
     manifest: Manifest,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
+    """Yield the arguments of :func:`amlb_ext.pipeline.folds.write_job` for each fold once."""
     for group in groups:
         folds_of_group = {fold for task, fold in folds if task in group.names}
         for fold in sorted(folds_of_group):

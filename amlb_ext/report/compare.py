@@ -8,7 +8,7 @@ errors flatters every other model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from amlb_ext.report.predictions import (
     region_weights,
     row_clusters,
 )
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -121,7 +121,7 @@ def compare_frameworks(
         The untouched test folds.
     certificate : Certificate or None
     null : DataFrame or None
-        See :func:`amlb_ext.validity.certificate_store.read_null`.
+        See :func:`amlb_ext.validity.certify.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
         vanished, were refused or not run. Such a framework gets no verdict, for the folds that are
@@ -136,13 +136,13 @@ def compare_frameworks(
     -------
     TaskComparison
     """
-    refits = _aligned_refits(null, full)
+    refits, refits_warning = _aligned_refits(null, full)
     # Why nothing is claimed where F fails; the alarm first, for the certificate is of another F.
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
     no_claim_on_f = no_claim or no_gain
-    judged = _judge_task(full, refits.losses, level, no_claim_on_f)
+    judged = _judge_task(full, refits, level, no_claim_on_f)
     losses = _snapped_losses(full)
     controls = [name for name in losses.columns if is_control_framework(name)]
     lacking = {
@@ -153,10 +153,18 @@ def compare_frameworks(
     incomplete = {**lacking, **incomplete}
     # F's own controls are no candidates: they do not count in the candidates' adjustment.
     answers = answer(judged, losses, scored=losses.notna(), apart=controls)
-    table = _contrast_table(task, answers, controls)
+    table = answers.rename(columns={"candidate": "framework"})
+    table.insert(0, "task", task)
+    table["where"] = table.pop("question").map(WHERE)
+    # behind it, where readers of the file expect it
+    table["relative"] = table.pop("relative")
+    # one question after the other, candidates before F's controls
+    order = pd.Categorical(table["where"], categories=list(WHERE.values())).codes
+    table = table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
     table = _with_shares(table, losses, judged.compared)
-    by_fold = _FoldCounts(scored=losses.notna(), fold=full.rows["fold"], folds=folds)
-    table["folds"] = [by_fold.text(name) for name in table["framework"]]
+    table["folds"] = [
+        f"{_shared_folds(full, name)}/{folds}" for name in table["framework"]
+    ]
     # an F that is not the suite's spoils every contrast; all else concerns the region alone
     table = _withhold_verdicts(table, alarm, incomplete)
     table = _withhold_verdicts(
@@ -179,7 +187,7 @@ def compare_frameworks(
     )
     pairs.insert(0, "task", task)
     pairs["folds"] = [
-        by_fold.text(first, second)
+        f"{_shared_folds(full, first, second)}/{folds}"
         for first, second in zip(pairs["framework"], pairs["other"], strict=True)
     ]
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
@@ -195,7 +203,7 @@ def compare_frameworks(
         weighting=_weighting_text(whole_task),
         cap=judged.compared.cap,
         no_claim=no_claim_on_f,
-        warnings=(refits.warning,) if refits.warning else (),
+        warnings=(refits_warning,) if refits_warning else (),
     )
 
 
@@ -233,26 +241,10 @@ def error_cap(full: TaskPredictions) -> ErrorCap:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _FoldCounts:
-    """On how many folds frameworks are scored.
-
-    Attributes
-    ----------
-    scored : DataFrame of shape (n, frameworks), bool
-    fold : Series of shape (n,)
-    folds : int
-        Of the task.
-    """
-
-    scored: pd.DataFrame
-    fold: pd.Series
-    folds: int
-
-    def text(self, *frameworks: str) -> str:
-        """Return on how many folds all these are scored, of all folds."""
-        is_scored = self.scored[list(frameworks)].all(axis=1)
-        return f"{self.fold[is_scored].nunique()}/{self.folds}"
+def _shared_folds(full: TaskPredictions, *frameworks: str) -> int:
+    """Return on how many folds all these frameworks are scored."""
+    is_scored = np.all([full.scored(name) for name in frameworks], axis=0)
+    return int(full.rows.loc[is_scored, "fold"].nunique())
 
 
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
@@ -264,25 +256,6 @@ def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
     # F's own predictions, written to a file and read again, differ from F by rounding.
     is_same = np.isclose(losses, loss_f, rtol=1e-9, atol=1e-12)
     return losses.mask(is_same, np.broadcast_to(loss_f, losses.shape))
-
-
-def _contrast_table(
-    task: str, answers: pd.DataFrame, controls: Collection[str]
-) -> pd.DataFrame:
-    """Return answers as the report has them: question by question, F's controls last in each."""
-    table = answers.rename(columns={"candidate": "framework"})
-    table.insert(0, "task", task)
-    table["where"] = table.pop("question").map(WHERE)
-    order = pd.DataFrame(
-        {
-            "where": pd.Categorical(
-                table["where"], categories=list(WHERE.values())
-            ).codes,
-            "control": table["framework"].isin(controls),
-        }
-    )
-    rows = order.sort_values(["where", "control"], kind="stable").index
-    return table.loc[rows].reset_index(drop=True)
 
 
 def _with_shares(
@@ -353,26 +326,19 @@ def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[st
     return "", ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _AlignedRefits:
-    """Losses of F's re-fits, aligned with the test rows, or a warning that says why not."""
-
-    losses: pd.DataFrame | None = None
-    warning: str = ""
-
-
-def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _AlignedRefits:
-    """Join the re-fits that the certificate keeps to the rows of ``full``."""
+def _aligned_refits(
+    null: pd.DataFrame | None, full: TaskPredictions
+) -> tuple[pd.DataFrame | None, str]:
+    """Return the re-fits that the certificate keeps, by the rows of ``full``, or why not."""
     if null is None:
-        return _AlignedRefits(
-            warning="The certificate has no re-fits of F: the null control is missing."
+        return (
+            None,
+            "The certificate has no re-fits of F: the null control is missing.",
         )
     refit_columns = [name for name in null.columns if name.startswith("refit_")]
     # The file then holds F's own losses alone.
     if not refit_columns:
-        return _AlignedRefits(
-            warning="F could not be fitted again: the null control is missing."
-        )
+        return None, "F could not be fitted again: the null control is missing."
     key = ["fold", "row"]
     joined = full.rows[[*key, "loss"]].merge(
         null, on=key, how="left", suffixes=("", "_then")
@@ -382,11 +348,11 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
         joined["loss"], joined["loss_then"], rtol=1e-6, atol=1e-9
     ).all()
     if len(null) != len(full) or not is_same:
-        return _AlignedRefits(
-            warning="The stored re-fits of F belong to other rows: certify the suite again; until "
-            "then the null control is missing."
+        return None, (
+            "The stored re-fits of F belong to other rows: certify the suite again; until then the "
+            "null control is missing."
         )
-    return _AlignedRefits(losses=joined[refit_columns])
+    return joined[refit_columns], ""
 
 
 def _with_absent(

@@ -19,10 +19,13 @@ import pandas as pd
 from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.label_notes import label_notes
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER
+from amlb_ext.core.numbers import (
+    MAX_EXACT_INTEGER,
+    AmbiguousNumberError,
+    read_written_numbers,
+)
+from amlb_ext.core.tables import label_notes
 from amlb_ext.core.task import Column, TargetChoice, Task
-from amlb_ext.core.written_numbers import AmbiguousNumberError, read_written_numbers
 
 #: A larger table is shown by its columns with a warning, and a few of the others.
 MAX_COLUMNS_SHOWN = 30
@@ -209,7 +212,12 @@ def _column_warning(
     if levels == 0:
         return f"no value at all: {drop}"
     if levels == 1:
-        return _constant_warning(column, present.iloc[0], drop)
+        if column.is_numeric and abs(present.iloc[0]) >= MAX_EXACT_INTEGER:
+            return (
+                "one number beyond 2**53: digits were lost where the file was written; write them "
+                f"as texts, or {drop}"
+            )
+        return f"constant: {drop}"
     if not column.is_numeric:
         looks = describe_texts(column, present)
         if looks:
@@ -220,15 +228,6 @@ def _column_warning(
     if is_one_per_row and column.type == "integer":
         return f"one whole number per row, an id? {drop}"
     return ""
-
-
-def _constant_warning(column: Column, value: Any, drop: str) -> str:
-    if column.is_numeric and abs(value) >= MAX_EXACT_INTEGER:
-        return (
-            "one number beyond 2**53: digits were lost where the file was written; write them as "
-            f"texts, or {drop}"
-        )
-    return f"constant: {drop}"
 
 
 def describe_texts(column: Column, present: pd.Series) -> str:
@@ -362,19 +361,18 @@ def reading_text(readings: Sequence[TableReading], full_table: str = "") -> str:
             lines.append(f"  warning: the target: {warning}")
         shown = _shown_columns(reading.columns, only_warnings=is_short)
         if shown:
-            rows = [_printed_cells(column) for column in shown]
+            rows = []
+            for column in shown:
+                # a foreign name or value may hold line ends, or act on the terminal
+                name, *counts, warning = column.cells()
+                short_warning = shorten_text(warning, _WARNING_WIDTH)
+                rows.append([shorten_text(name), *counts, short_warning])
             lines.append(text_table(HEADERS, rows, indent=2))
         n_hidden = len(reading.columns) - len(shown)
         if n_hidden:
             lines.append(_hidden_line(reading, shown, full_table))
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
-
-
-def _printed_cells(column: ColumnReading) -> list[Any]:
-    # a foreign name or value may hold line ends, or act on the terminal
-    name, *counts, warning = column.cells()
-    return [shorten_text(name), *counts, shorten_text(warning, _WARNING_WIDTH)]
 
 
 def _target_line(reading: TableReading) -> str:

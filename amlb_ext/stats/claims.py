@@ -32,7 +32,6 @@ import pandas as pd
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.unit import ROW, Unit
-from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     ComparedUnits,
@@ -47,7 +46,7 @@ from amlb_ext.stats.heavy_tails import (
     no_interval_text,
     withheld_figures,
 )
-from amlb_ext.stats.step_down import step_down_adjusted
+from amlb_ext.stats.step_down import concentration_interval, step_down_adjusted
 from amlb_ext.stats.weighted_mean import MeanEstimate, cluster_influence, p_value
 
 #: The three questions, as the column ``question`` has them.
@@ -178,7 +177,8 @@ def answer_questions(
         verdict, reason = _overall_verdict(candidate.overall, p, alpha)
         if verdict in ("better", "worse"):
             claimed.add(candidate.name)
-        answers.append(candidate.overall_record(p, verdict, reason))
+        record = candidate.overall.record(p, verdict, reason)
+        answers.append({**record, "question": OVERALL})
     for candidate, p in zip(candidates, region, strict=True):
         verdict, reason = _region_verdict(candidate, p, alpha)
         if verdict in ("better", "worse"):
@@ -192,7 +192,7 @@ def answer_questions(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Judged:
+class _Contrast:
     """One candidate on one set of rows: what capped losses say, and whether they may decide.
 
     Attributes
@@ -238,8 +238,8 @@ class _Candidate:
     Attributes
     ----------
     name : str
-    overall : _Judged
-    region : _Judged or None
+    overall : _Contrast
+    region : _Contrast or None
         None where the rows have no weights worth using.
     no_claim : str
         Why nothing may be claimed where F fails; empty where it may.
@@ -250,18 +250,12 @@ class _Candidate:
     """
 
     name: str
-    overall: _Judged
-    region: _Judged | None
+    overall: _Contrast
+    region: _Contrast | None
     no_claim: str
     effective_size: float
     influence: np.ndarray
     region_influence: np.ndarray
-
-    def overall_record(
-        self, p_adjusted: float, verdict: str, reason: str
-    ) -> dict[str, object]:
-        record = self.overall.record(p_adjusted, verdict, reason)
-        return {**record, "question": OVERALL}
 
     def region_record(
         self, p_adjusted: float, verdict: str, reason: str
@@ -326,7 +320,7 @@ def _compare_both(
     )
 
 
-def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Judged:
+def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Contrast:
     """Compare a candidate with F by capped losses, and ask whether these may decide."""
     comparison = compare_candidate(name, units.cap.apply(loss_g), units.capped())
     contrast = partial(
@@ -335,30 +329,25 @@ def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Judged:
     plain = contrast(loss_g, units.loss_f, span=units.span)
     estimate = comparison.estimate
     veto = plain.veto(estimate.point, estimate.low, estimate.high)
-    judged = _Judged(
+    judged = _Contrast(
         comparison=comparison,
         plain=plain,
         veto=veto,
         null_difference=float("nan"),
         null_se=float("nan"),
     )
-    control, beside = comparison.control, comparison.beside_refits
-    if units.refits is None or control is None or beside is None:
+    beside = comparison.beside_refits
+    if units.refits is None or beside is None:
         return judged
     # where F fails a candidate must differ from F's re-fits as well, and by both losses
     refit = units.refits.to_numpy(dtype=float).mean(axis=1)
     against = contrast(loss_g, refit, whose="that of F fitted again")
     veto = veto or against.disagreement(beside.point, beside.low, beside.high)
-    judged = replace(
-        judged, veto=veto, null_difference=control.difference, null_se=control.se
-    )
+    difference, se = comparison.null_difference, comparison.null_se
     null = contrast(refit, units.loss_f)
-    half = 2 * control.se
-    if null.veto(
-        control.difference, control.difference - half, control.difference + half
-    ):
-        return replace(judged, null_difference=null.difference, null_se=float("nan"))
-    return judged
+    if null.veto(difference, difference - 2 * se, difference + 2 * se):
+        difference, se = null.difference, float("nan")
+    return replace(judged, veto=veto, null_difference=difference, null_se=se)
 
 
 def verdict_text(row: Mapping[str, Any], level: float, unit: Unit = ROW) -> str:
@@ -439,7 +428,7 @@ def _adjusted_together(
 
 
 def _overall_verdict(
-    judged: _Judged, p_adjusted: float, alpha: float
+    judged: _Contrast, p_adjusted: float, alpha: float
 ) -> tuple[str, str]:
     estimate = judged.comparison.estimate
     if judged.veto:

@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.unit import ROW, Unit
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     add_variance,
@@ -39,31 +39,6 @@ from amlb_ext.stats.weighted_mean import (
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class NullControl:
-    """Re-fits of F set against F: what "no difference" looks like on these rows.
-
-    Attributes
-    ----------
-    difference : float
-        Mean over re-fits of their contrast with F.
-    se : float
-        Its standard error, over rows and over re-fits; NaN when no interval can be given.
-    refits : int
-    wins, losses : int
-        Re-fits whose own interval says better, or worse, than F.
-    reason : str
-        Why ``se`` is NaN, or what it leaves out.
-    """
-
-    difference: float
-    se: float
-    refits: int
-    wins: int
-    losses: int
-    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +208,8 @@ class ComparedUnits:
         if self.refits is None:
             return 0.0, 0
         points = []
-        for loss in _refit_losses(self.refits):
+        for name in self.refits:
+            loss = self.refits[name].to_numpy(dtype=float)
             points.append(self.contrast(loss, self.loss_f).point)
         # a single re-fit shows no scatter, so callers get R as well
         spread = float(np.std(points, ddof=1)) if len(points) > 1 else 0.0
@@ -276,53 +252,6 @@ def mean_contrast(
             "score both on the same rows",
         )
     return weighted_mean_interval(g - f, weights, clusters, level)
-
-
-def null_control(rows: ComparedUnits) -> NullControl:
-    r"""Return the mean contrast of the re-fits of F with F, and its standard error.
-
-    .. math:: s^2 = s_{rows}^2 + S^2 / R
-
-    with S the standard deviation over the R re-fits. One re-fit has no S: the standard error
-    then leaves the scatter between fits out, and says so.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> f = rng.random(100)
-    >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
-    >>> null_control(ComparedUnits(loss_f=f, refits=again)).refits
-    3
-    """
-    refits = rows.refits
-    if refits is None or refits.shape[1] == 0:
-        return NullControl(
-            difference=float("nan"),
-            se=float("nan"),
-            refits=0,
-            wins=0,
-            losses=0,
-            reason="no re-fit of F was given",
-        )
-    by_refit = [rows.contrast(loss, rows.loss_f) for loss in _refit_losses(refits)]
-    p_values = np.array([p_value(estimate) for estimate in by_refit])
-    # not adjusted: wins are counted to show how often luck looks like a difference
-    is_significant = p_values < 1 - rows.level
-    is_better = np.array([estimate.point < 0 for estimate in by_refit])
-    # of the mean over re-fits: their losses on one row are alike, so their errors do not average
-    mean = rows.contrast(_mean_refit(refits), rows.loss_f)
-    spread, n_refits = rows.refit_spread()
-    reason = mean.reason
-    if n_refits == 1 and not reason:
-        reason = "one re-fit only: the scatter between fits is left out"
-    return NullControl(
-        difference=mean.point,
-        se=float(np.sqrt(mean.se**2 + spread**2 / n_refits)),
-        refits=n_refits,
-        wins=int((is_significant & is_better).sum()),
-        losses=int((is_significant & ~is_better).sum()),
-        reason=reason,
-    )
 
 
 def choose_weighting(
@@ -443,7 +372,9 @@ class Comparison:
     loss_g : ndarray of shape (n,)
     estimate : MeanEstimate
         Of the contrast with F.
-    control : NullControl or None
+    null_difference, null_se : float
+        Mean contrast of F's re-fits with F, and its standard error over units and over re-fits;
+        NaN without re-fits.
     beside_refits : MeanEstimate or None
         Of the contrast with the mean of F's re-fits.
     p_null : float
@@ -454,7 +385,8 @@ class Comparison:
     rows: ComparedUnits
     loss_g: np.ndarray
     estimate: MeanEstimate
-    control: NullControl | None
+    null_difference: float
+    null_se: float
     beside_refits: MeanEstimate | None
     p_null: float
 
@@ -489,7 +421,6 @@ class Comparison:
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""
-        nan = float("nan")
         rows = self.rows
         return {
             "candidate": self.candidate,
@@ -504,15 +435,20 @@ class Comparison:
                 rows.weights, rows.clusters, n=len(rows.loss_f)
             ),
             "weighted": rows.weights is not None,
-            "null_difference": nan if self.control is None else self.control.difference,
-            "null_se": nan if self.control is None else self.control.se,
+            "null_difference": self.null_difference,
+            "null_se": self.null_se,
         }
 
 
 def compare_candidate(
     candidate: str, loss_g: np.ndarray, rows: ComparedUnits
 ) -> Comparison:
-    """Compare one candidate with F, and with its re-fits where the rows have some.
+    r"""Compare one candidate with F, and with its re-fits where the units have some.
+
+    The mean contrast of the R re-fits of F with F shows what "no difference" looks like; with S
+    the standard deviation over the re-fits its standard error is
+
+    .. math:: s^2 = s_{rows}^2 + S^2 / R
 
     Parameters
     ----------
@@ -528,11 +464,16 @@ def compare_candidate(
     -0.1
     """
     estimate = rows.contrast(loss_g, rows.loss_f)
-    control, beside_refits, p_null = None, None, float("nan")
+    nan = float("nan")
+    null_difference, null_se, beside_refits, p_null = nan, nan, None, nan
     if rows.refits is not None:
-        control = null_control(rows)
-        beside_refits = rows.contrast(loss_g, _mean_refit(rows.refits))
         spread, n_refits = rows.refit_spread()
+        # of the mean over re-fits: their losses on one unit are alike, so errors do not average
+        mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
+        null = rows.contrast(mean_refit, rows.loss_f)
+        null_difference = null.point
+        null_se = float(np.sqrt(null.se**2 + spread**2 / n_refits))
+        beside_refits = rows.contrast(loss_g, mean_refit)
         # were the candidate one more re-fit, it would scatter around the mean of R by this much
         between = spread**2 * (1 + 1 / n_refits)
         p_null = p_value_beside_fits(beside_refits, between, n_refits)
@@ -541,18 +482,11 @@ def compare_candidate(
         rows=rows,
         loss_g=loss_g,
         estimate=estimate,
-        control=control,
+        null_difference=null_difference,
+        null_se=null_se,
         beside_refits=beside_refits,
         p_null=p_null,
     )
-
-
-def _refit_losses(refits: pd.DataFrame) -> list[np.ndarray]:
-    return [refits[name].to_numpy(dtype=float) for name in refits]
-
-
-def _mean_refit(refits: pd.DataFrame) -> np.ndarray:
-    return np.asarray(refits.to_numpy(dtype=float).mean(axis=1))
 
 
 #: Fewer clusters say too little of their own spread to count as a second way.

@@ -12,7 +12,7 @@ import pandas as pd
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.unit import Unit
-from amlb_ext.models.labels import Labels
+from amlb_ext.models.answers import Labels
 from amlb_ext.swap.contrast import AucContrast, Change, Contrast, RowContrast
 from amlb_ext.swap.flips import count_flips
 from amlb_ext.swap.foresee import TableCoder, predictions_as_columns

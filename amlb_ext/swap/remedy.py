@@ -23,8 +23,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Labels
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.labels import Labels
 from amlb_ext.swap.contrast import Change, standard_error
 from amlb_ext.swap.foresee import (
     Foresight,

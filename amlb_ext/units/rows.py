@@ -18,7 +18,7 @@ from amlb_ext.hardening.rules import RULES, failing_text
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.answers import Answers
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import no_region_text
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.units.judged import Judged

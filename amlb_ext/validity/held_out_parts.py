@@ -19,6 +19,7 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.judged_rows import (
     FoldModels,
@@ -28,11 +29,10 @@ from amlb_ext.hardening.judged_rows import (
 )
 from amlb_ext.hardening.made_rows.proposals import (
     ask_design,
-    confirm_together,
+    confirm_rows,
     with_surrogates,
 )
 from amlb_ext.hardening.made_rows.screening import MadeRows
-from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.hardening.prepare import CrossFit
 from amlb_ext.validity.candidates import JUDGES, candidate_zoo, fit_zoo
 from amlb_ext.validity.measures import Losses, judge_labels
@@ -88,7 +88,7 @@ class HeldOutPart:
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
         proposals = [self._propose(searching, kappa) for kappa in kappas]
-        confirmed = confirm_together(models, proposals, share=CONFIRMED_SHARE)
+        confirmed = confirm_rows(models, proposals, share=CONFIRMED_SHARE)
         rows = [made.rows for made in confirmed]
         return dict(zip(kappas, rows, strict=True))
 
@@ -201,13 +201,8 @@ def parts_with_failures(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
 
 def pool_opinions(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
     """Return the opinions of several parts as one, row for row."""
-    losses = [opinion.losses for opinion in opinions]
     return CandidateOpinion(
-        Losses(
-            candidates=np.concatenate([loss.candidates for loss in losses]),
-            baseline=np.concatenate([loss.baseline for loss in losses]),
-            clusters=np.concatenate([loss.clusters for loss in losses]),
-        ),
+        Losses.join([opinion.losses for opinion in opinions]),
         judged=np.concatenate([opinion.judged for opinion in opinions]),
         y=np.concatenate([opinion.y for opinion in opinions]),
     )
