@@ -186,7 +186,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
                     f"a table needs --{flag}",
                     "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",
                 )
-        how = {
+        how: dict[str, Any] = {
             "target": target,
             "baseline": baseline,
             "candidates": read_candidates(candidate),
