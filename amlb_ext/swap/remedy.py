@@ -129,6 +129,9 @@ def find_remedy(
     weight_bad = weight = _best_weight(losses)
     if chosen == "two weights" and bad.any() and not bad.all():
         weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
+    if changes[chosen].value >= 0:
+        # what does not save on other rows is no proposal
+        chosen, weight_bad, weight = "better of the two", 0.0, 0.0
     worst = []
     for foresight, gain in zip(passes, gains[chosen], strict=True):
         worst.append(_change(gain, clusters, foresight.rank <= 0.2))

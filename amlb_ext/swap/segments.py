@@ -25,6 +25,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.models.labels import label_text
 from amlb_ext.swap.contrast import Contrast
 
 #: Fewer rows of a segment are not judged.
@@ -190,7 +191,7 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
             )
         segments = [
             Segment(
-                name=f"{name} = {value}",
+                name=f"{name} = {label_text(value)}",
                 inside=(column == value).fillna(False).to_numpy(dtype=bool),
             )
             for value in sorted(values, key=str)
