@@ -13,6 +13,7 @@ Compare fitted models on a table that none of them was fitted on::
 :func:`compare`            which of several models is better than F, overall and where F fails
 :func:`failures`           on which rows, and in which slices of the features, F fails
 :func:`compare_forecasts`  which of several forecasters is better than F, on many series
+:func:`compare_losses`     the same of any table of losses per row, such as an evaluation's log
 :func:`harden`             a hard benchmark of a table for AutoML systems (AMLB), as a suite
 :func:`estimate_error`     the true error of a model, from few labelled rows
 :func:`check_gate`         whether a comparison meets a need, for tests and pipelines

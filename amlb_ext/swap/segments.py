@@ -25,7 +25,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.models.labels import label_text
+from amlb_ext.models.answers import label_text
 from amlb_ext.swap.contrast import Contrast
 
 #: Fewer rows of a segment are not judged.

@@ -12,8 +12,8 @@ spare, by cross-validation. It takes about a minute.
 # Two recipes and one table
 # -------------------------
 #
-# The table has 442 patients and the progression of their diabetes after one year (Efron et al. 2004).
-# F is a ridge regression, G a forest. Neither is fitted yet: both will be cloned.
+# The table has 442 patients and the progression of their diabetes after one year (Efron et al.
+# 2004). F is a ridge regression, G a forest. Neither is fitted yet: both will be cloned.
 
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
@@ -53,17 +53,17 @@ print(result)
 # The first line decides on all patients. Its interval is wider than that of a hold-out with as many
 # rows, since the verdict is of the *recipes*: other patients would have given other fits.
 #
-# Then comes the fifth of the patients for whom the forest is foreseen to lose. It was chosen without
-# looking at their own errors. F fitted again on a bootstrap sample loses somewhere, too, and the line
-# after it says how much. Only what goes beyond that is called harm.
+# Then comes the fifth of the patients for whom the forest is foreseen to lose. It was chosen
+# without looking at their own errors. F fitted again on a bootstrap sample loses somewhere, too,
+# and the line after it says how much. Only what goes beyond that is called harm.
 #
 # The curve shows the same for every share of patients, from the few that are foreseen worst to all.
 
 result.plot_curve("forest")
 
 # %%
-# Segments that you name are judged with intervals that hold together. A group of fewer than thirty is
-# not judged, and the table says how many rows it would take.
+# Segments that you name are judged with intervals that hold together. A group of fewer than thirty
+# is not judged, and the table says how many rows it would take.
 
 result.plot_segments()
 
