@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE
+
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
@@ -97,8 +99,8 @@ _WORDS = {
     ),
     "effective": Term(
         names=("Effective rows",),
-        text="How many rows of equal weight the weighted rows are worth. Below 50 nothing is "
-        "claimed where F fails.",
+        text="How many rows of equal weight the weighted rows are worth. Below "
+        f"{SMALLEST_EFFECTIVE_SIZE:.0f} nothing is claimed where F fails.",
     ),
     "elsewhere": Term(
         names=("Elsewhere",),
