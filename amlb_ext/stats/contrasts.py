@@ -263,9 +263,9 @@ def choose_weighting(
 ) -> Weighting:
     """Decide whether the units of one comparison count by their weights or all alike.
 
-    With an effective size ``(sum w)^2 / sum w^2`` below ``smallest`` weighting costs more precision than
-    it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in tau
-    at n = 200, +.026 +- .009 at n = 1000).
+    With an effective size ``(sum w)^2 / sum w^2`` below ``smallest`` weighting costs more precision
+    than it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in
+    tau at n = 200, +.026 +- .009 at n = 1000).
 
     Parameters
     ----------
