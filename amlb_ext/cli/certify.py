@@ -37,10 +37,11 @@ def show(
     $ hardsynth show hard --task toy
     """
     check_suite_folder(suite)
-    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.series_manifest import SeriesManifest
     from amlb_ext.validity import certificates_to_json
 
-    are_series = holds_forecasts(suite)
+    are_series = isinstance(open_suite(suite).manifest, SeriesManifest)
     find = _stored_of_series if are_series else _stored_of_tables
     shown, missing = find(suite, task)
     if json:
@@ -81,10 +82,9 @@ def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], lis
 
 def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Return the stored certificates of forecasting tasks, of which none is without."""
-    from amlb_ext.forecasting.stored_certificates import read_certificates
     from amlb_ext.forecasting.suite_files import ForecastSuite
 
-    stored = read_certificates(ForecastSuite.load(suite))
+    stored = ForecastSuite.load(suite).read_certificates()
     if not stored:
         raise SuiteError(
             f"{suite} was written without certificates",

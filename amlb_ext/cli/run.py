@@ -6,16 +6,13 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.checked_call import CountOrNone
-from amlb_ext.core.paths import check_suite_folder
-
-if TYPE_CHECKING:
-    from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.core.paths import check_suite_folder, is_suite_folder
 
 
 @command(group="benchmark")
@@ -78,15 +75,8 @@ def run(
 
     if not unverified:
         check_verified(userdir, "run")
-    series = _load_series(userdir)
-    extra = list(extra)
-    benchmarks = split_benchmarks(benchmark or _main_definition(userdir, series))
-    if series is not None:
-        absolute = results.absolute()
-        benchmarks = _runnable_definitions(series, benchmarks, absolute)
-        # AMLB keeps the splits of series by the task's name alone, wherever the file stands
-        if not {"-i", "--indir"} & set(extra):
-            extra += ["-i", str(absolute / "input")]
+    benchmarks, more = _find_definitions(userdir, benchmark, results.absolute(), extra)
+    extra = [*extra, *more]
     outcomes = run_benchmarks(
         framework,
         benchmarks,
@@ -111,48 +101,33 @@ def run(
     return 0 if is_ok else 1
 
 
-def _load_series(userdir: Path) -> ForecastSuite | None:
-    """Return the suite of forecasting tasks in a folder; None where it holds none."""
-    from amlb_ext.suite.layout import holds_forecasts
-
-    if not holds_forecasts(userdir):
-        return None
-    from amlb_ext.forecasting.suite_files import ForecastSuite
-
-    return ForecastSuite.load(userdir)
-
-
-def _main_definition(userdir: Path, series: ForecastSuite | None) -> str:
-    """Return the definition that a folder has before all others."""
-    from amlb_ext.publish.export.folder import exported_suite_name
-    from amlb_ext.suite import SuiteFiles
-    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
-
-    if series is not None:
-        return series.name
-    # an export has no manifest to load a suite from, but a record that names its definition
-    if exported := exported_suite_name(userdir):
-        return exported
-    if is_task_folder(userdir):
-        return read_task_folder(userdir).name
-    return SuiteFiles.load(userdir).manifest.name
-
-
-def _runnable_definitions(
-    suite: ForecastSuite, benchmarks: Sequence[str], results: Path
-) -> list[str]:
-    """Return definitions that AMLB can run where the suite stands now.
+def _find_definitions(
+    userdir: Path, benchmark: str | None, results: Path, extra: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return definitions that AMLB can run where the suite stands now, and arguments for it.
 
     Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
     """
-    from amlb_ext.forecasting.suite_verify import follow_move, runnable_definition
+    from amlb_ext.publish.export.folder import exported_suite_name
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.place import follow_move, runnable_definition
 
+    # an export has no manifest to load a suite from, but a record that names its definition
+    exported = exported_suite_name(userdir)
+    if exported or (benchmark and not is_suite_folder(userdir)):
+        return split_benchmarks(benchmark or exported), []
+    suite = open_suite(userdir)
+    names = split_benchmarks(benchmark or suite.name)
     if written := follow_move(suite):
         print(
-            f"{suite.layout.root.name} was moved: {', '.join(written)} name its new place",
+            f"{userdir.name} was moved: {', '.join(written)} name its new place",
             file=sys.stderr,
         )
-    return [runnable_definition(suite, name, results) for name in benchmarks]
+    more: list[str] = []
+    # AMLB keeps the splits of series by the task's name alone, wherever the file stands
+    if suite.manifest.names_its_folder and not {"-i", "--indir"} & set(extra):
+        more = ["-i", str(results / "input")]
+    return [runnable_definition(suite, name, results) for name in names], more
 
 
 def split_benchmarks(benchmark: str) -> list[str]:

@@ -14,8 +14,8 @@ from amlb_ext.core.errors import ModelError, SourceError, SuiteError
 
 #: The folder of a suite that AMLB does not look at.
 OWN_FOLDER = "hardsynth"
-#: Files in it, one of which every suite has: the request is written first, and the manifest last;
-#: then the manifest of a suite of forecasts, and that of a folder of tasks.
+#: Files in it, one of which every suite has: the request is written first, and the manifest last.
+#: Former versions had other manifests, which are refused with a word of their own.
 _SUITE_RECORDS = ("manifest.json", "request.json", "forecasting.json", "tasks.json")
 #: Endings of the tables that are read.
 TABLE_ENDINGS = (

@@ -22,17 +22,17 @@ from amlb_ext.forecasting.failing_windows import (
 from amlb_ext.forecasting.forecaster_zoo import ZooSize
 from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
 from amlb_ext.forecasting.hardness import check_rule
-from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.made_windows import COPIES, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_manifest import ForecastTask
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
-from amlb_ext.suite.layout import amlb_name, holds_forecasts
+from amlb_ext.suite.layout import Layout, amlb_name
+from amlb_ext.suite.manifest import held_in
+from amlb_ext.suite.series_manifest import GA, ForecastTask, SeriesManifest
 from amlb_ext.suite.twin import Original
 
 
@@ -197,7 +197,7 @@ def generate_forecasts(
     SuiteError
         The folder cannot be written to.
     """
-    if holds_forecasts(out) and not force:
+    if held_in(Layout(out)) == SeriesManifest.holds and not force:
         raise SuiteError(
             f"{out} holds a suite of forecasting tasks already",
             "give another -o, or --force to replace it",

@@ -17,21 +17,20 @@ import pyarrow as pa
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parquet import read_frame, write_parquet
-from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
+from amlb_ext.forecasting.made_parts import MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
-from amlb_ext.forecasting.suite_files import (
+from amlb_ext.forecasting.suite_files import ForecastTable, item_id
+from amlb_ext.suite.layout import Layout, amlb_name
+from amlb_ext.suite.series_manifest import (
+    GA,
     ITEM,
+    PROVENANCE,
     TARGET,
     TIME,
-    ForecastTable,
-    item_id,
+    ForecastTask,
 )
-from amlb_ext.forecasting.suite_manifest import ForecastTask
-from amlb_ext.suite.layout import Layout, amlb_name
 
-#: Where the provenance of made windows stands, below the folder that AMLB does not look at.
-PROVENANCE = "made.parquet"
 #: Fewer windows make no task.
 FEWEST_MADE = 2
 

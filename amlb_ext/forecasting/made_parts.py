@@ -10,9 +10,6 @@ from amlb_ext.forecasting.source_windows import SourceWindows
 from amlb_ext.forecasting.window_judge import JudgedWindows
 from amlb_ext.forecasting.window_moves import WindowMove
 
-#: The part of made windows, as its AMLB task ends: what operators made of bad windows.
-GA = "ga"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MadePart:

@@ -14,7 +14,7 @@ import numpy as np
 from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import Forecaster
-from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
+from amlb_ext.forecasting.made_parts import MadePart, MadeWindows
 from amlb_ext.forecasting.rolling import request_at
 from amlb_ext.forecasting.source_windows import SourceWindows, choose_sources
 from amlb_ext.forecasting.window_judge import (
@@ -24,6 +24,7 @@ from amlb_ext.forecasting.window_judge import (
     WindowJudge,
 )
 from amlb_ext.forecasting.window_moves import WindowMove, draw_move, move_window
+from amlb_ext.suite.series_manifest import GA
 
 #: Windows made of each bad one.
 COPIES = 5

@@ -19,14 +19,13 @@ from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predic
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
-from amlb_ext.forecasting.made_parts import GA
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.stored_certificates import read_certificates
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.runner.results import find_predictions, read_predictions
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.suite.series_manifest import GA
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
@@ -309,7 +308,7 @@ def score_made_windows(
     if not tasks:
         return pd.DataFrame(columns=COLUMNS)
     provenance = read_provenance(table)
-    certificates = read_certificates(suite)
+    certificates = suite.read_certificates()
     for task in tasks:
         rows = provenance[provenance["task"] == task.name]
         windows = read_made_windows(suite.layout, task, rows, table.horizon)

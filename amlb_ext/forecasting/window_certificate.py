@@ -27,13 +27,13 @@ from amlb_ext.forecasting.made_parts import MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.rolling import RolledForecasts, request_at
 from amlb_ext.forecasting.source_windows import SourceWindows
-from amlb_ext.forecasting.suite_files import MAIN_KIND
 from amlb_ext.forecasting.window_realism import (
     WindowSet,
     measure_time_order,
     measure_window_realism,
 )
 from amlb_ext.forecasting.wording import of_windows
+from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.validity import measures, ranking_measures, realism_measures
 from amlb_ext.validity.certificate import Certificate, Verdict, decide_verdict
 from amlb_ext.validity.measures import LabelOpinion, Losses, Measure

@@ -28,17 +28,19 @@ from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.suite import (
     FoldRecord,
     Layout,
-    Manifest,
+    SuiteFiles,
     SuiteRequest,
+    TableManifest,
     begin_suite,
-    read_manifest,
 )
 from amlb_ext.suite.manifest import read_request
-from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 from amlb_ext.suite.twin import twin_name
 
 
-def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Manifest:
+def rebuild_suite(
+    layout: Layout, staging: Layout, options: RepairOptions
+) -> TableManifest:
     """Generate a suite again beside a suite whose manifest is lost, with the folds that stand.
 
     Parameters
@@ -51,7 +53,7 @@ def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Ma
 
     Returns
     -------
-    Manifest
+    TableManifest
         That of the suite in the staging folder.
 
     Raises
@@ -80,7 +82,7 @@ def rebuild_suite(layout: Layout, staging: Layout, options: RepairOptions) -> Ma
         for relative in [record_file, *record.files]:
             _copy_file(layout, staging, relative)
     generate_suite(sources.request)
-    return read_manifest(staging.manifest)
+    return SuiteFiles.load(staging.root).manifest
 
 
 def _stored_settings(layout: Layout) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
 
 
 def write_derived(
-    layout: Layout, manifest: Manifest, config: GenerateConfig
+    layout: Layout, manifest: TableManifest, config: GenerateConfig
 ) -> dict[str, str]:
     """Write what follows from a manifest alone; return the sha256 of each file."""
     seeds = {
@@ -123,12 +125,9 @@ def write_derived(
         for name, entry in manifest.tasks.items()
     }
     return write_shared_files(
-        layout,
-        name=manifest.name,
-        seed=manifest.seed,
-        amlb_tasks=manifest.listed,
-        pair=manifest.pair,
-        integrations=framework_definitions(config, seeds),
+        SuiteFiles(layout, manifest),
+        frameworks=framework_definitions(config, seeds),
+        constraints=packaged_constraints(),
     )
 
 

@@ -3,7 +3,8 @@
 Whatever is made again is made beside the suite first, and must there have the sha256 that the
 manifest promises; only then it takes its place. So a repair that is refused, at whatever stage,
 has changed nothing. Where the manifest itself is damaged it is made again from the records of the
-folds, whose keys hold the hash of the sources' content.
+folds, whose keys hold the hash of the sources' content. Of tasks that no source makes again, such
+as series, only definitions that name another place are written anew.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.errors import ConfigError, HardsynthError, SuiteError
 from amlb_ext.core.files import (
     TEMPORARY_SUFFIX,
     move_file,
@@ -40,10 +41,19 @@ from amlb_ext.pipeline.origins import (
 )
 from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
 from amlb_ext.sources.reading import reading_csv
-from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
+from amlb_ext.suite import (
+    Layout,
+    Suite,
+    SuiteFiles,
+    TableManifest,
+    begin_suite,
+    open_suite,
+    verify_suite,
+)
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.own_entries import read_own_entries
+from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
 from amlb_ext.suite.verify import damaged_certificate
@@ -114,7 +124,10 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     """Make damaged files in the staging folder, move them home, and return their paths."""
     is_manifest_whole = open_sealed(layout.manifest) is not None
     if is_manifest_whole:
-        manifest = read_manifest(layout.manifest)
+        suite = open_suite(layout.root)
+        if not isinstance(suite, SuiteFiles):
+            return _place_again(suite, options)
+        manifest = suite.manifest
     else:
         manifest = rebuild_suite(layout, staging, options)
     check_version(manifest.version)
@@ -165,9 +178,26 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     return damaged + damaged_measures
 
 
+def _place_again(suite: Suite, options: RepairOptions) -> list[str]:
+    """Put the paths of a suite right whose tasks no source makes again; return what changed."""
+    if options.sources:
+        raise ConfigError(
+            f"{suite.manifest.holds} are not made again from a source",
+            "run the command that made the suite again; --repair puts paths right",
+        )
+    damaged = damaged_files(suite.layout, suite.manifest.files)
+    if damaged:
+        raise SuiteError(
+            f"{min(damaged)} is missing or changed, and {suite.manifest.holds} are not made again "
+            "by a repair; nothing was changed",
+            "run the command that made the suite again",
+        )
+    return place_definitions(suite)
+
+
 def _make_again(
     staging: Layout,
-    manifest: Manifest,
+    manifest: TableManifest,
     damaged: Collection[str],
     options: RepairOptions,
 ) -> None:
@@ -197,7 +227,7 @@ def _make_again(
 
 
 def _read_columns_again(
-    staging: Layout, manifest: Manifest, options: RepairOptions
+    staging: Layout, manifest: TableManifest, options: RepairOptions
 ) -> None:
     """Write how the columns of all sources were read."""
     specs = match_sources(manifest.request.sources, options.sources)
@@ -215,7 +245,7 @@ def _fold_jobs(
     staging: Layout,
     groups: Iterable[TaskGroup],
     folds: Collection[tuple[str, int]],
-    manifest: Manifest,
+    manifest: TableManifest,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
     for group in groups:
@@ -226,7 +256,7 @@ def _fold_jobs(
 
 
 def _certificate_settings(
-    layout: Layout, manifest: Manifest, task: str, options: RepairOptions
+    layout: Layout, manifest: TableManifest, task: str, options: RepairOptions
 ) -> dict[str, Any] | None:
     """Return how a damaged certificate is made again; None where it is whole."""
     if not damaged_certificate(layout, task):
@@ -253,12 +283,12 @@ def _certificate_settings(
     return settings
 
 
-def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
+def _is_as_promised(layout: Layout, manifest: TableManifest, relative: str) -> bool:
     path = layout.at(relative)
     return path.is_file() and sha256_file(path) == manifest.files[relative]
 
 
-def _fold_of(relative: str, manifest: Manifest) -> tuple[str, int] | None:
+def _fold_of(relative: str, manifest: TableManifest) -> tuple[str, int] | None:
     """Return task and fold of a fold's file."""
     if not is_fold_file(relative):
         return None

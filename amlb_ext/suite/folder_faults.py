@@ -28,6 +28,7 @@ from amlb_ext.suite.layout import (
     is_written_later,
 )
 from amlb_ext.suite.own_entries import is_own_entry, is_suite_part_whole
+from amlb_ext.suite.shared_files import CODE_ELSEWHERE
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
@@ -54,12 +55,6 @@ _CONSTRAINT_KEYS = {
 _BY_SET_UP = re.compile(
     r"(extensions/([^/]+)/(?:.*/)?(?:__pycache__|\.setup|venv|lib|programs))/.+"
 )
-#: Code in ``extensions/`` that does not stand in the packaged folder of integrations.
-_CODE_ELSEWHERE = {
-    "extensions/HardsynthForecast/local_methods.py": Path(__file__).parents[1]
-    / "forecasting"
-    / "local_methods.py"
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +164,7 @@ def _strange_entries(contents: SuiteContents) -> Iterator[str]:
 def _packaged_sha256(relative: str) -> str:
     """Return the sha256 of the code that this version would put there; empty for none."""
     try:
-        path = _CODE_ELSEWHERE.get(relative) or asset_path(
+        path = CODE_ELSEWHERE.get(relative) or asset_path(
             "frameworks", *relative.split("/")[1:]
         )
         return sha256_file(path)

@@ -29,11 +29,6 @@ from amlb_ext.tasks import TASKS
 from amlb_ext.tasks.drop4 import draw_games
 
 KINDS = ("tables", "series", "folder")
-MANIFESTS = {
-    "tables": "manifest.json",
-    "series": "forecasting.json",
-    "folder": "tasks.json",
-}
 #: What stands in every kind of suite, and what only some have.
 FRAMEWORK = {
     "HardsynthNull": {
@@ -84,13 +79,13 @@ def suite(kind, originals, tmp_path):
     return root
 
 
-def manifest_of(suite, kind):
-    return suite / "hardsynth" / MANIFESTS[kind]
+def manifest_of(suite):
+    return suite / "hardsynth" / "manifest.json"
 
 
 def reseal(suite, kind, change=lambda entry: None):
     """Change a manifest as whoever means harm does: its checksums are right again."""
-    path = manifest_of(suite, kind)
+    path = manifest_of(suite)
     entry = json.loads(path.read_text())
     del entry["sha256"]
     change(entry)
@@ -108,14 +103,11 @@ def commands(suite, kind, out):
         ["verify", root],
         ["run", "HardsynthNull", "-u", root, "-r", str(out / "r"), "--amlb", str(out)],
         ["report", root, "--results", str(out / "r"), "-o", str(out / "page")],
+        ["verify", root, "--repair"],
+        ["show", root],
+        ["export", root, "-o", str(out / "x"), "--base-url", "https://e.org/x"],
+        ["install", root, "--userdir", str(out / "user")],
     ]
-    if kind != "folder":
-        words += [
-            ["verify", root, "--repair"],
-            ["show", root],
-            ["export", root, "-o", str(out / "x"), "--base-url", "https://e.org/x"],
-            ["install", root, "--userdir", str(out / "user")],
-        ]
     if kind == "tables":
         words += [
             ["certify", root, "-j", "1"],
@@ -337,7 +329,7 @@ def damaged_bytes():
     "content", [pytest.param(raw, id=name) for name, raw in damaged_bytes()]
 )
 def test_a_manifest_that_is_none_is_one_line(suite, kind, content, tmp_path):
-    manifest_of(suite, kind).write_bytes(content)
+    manifest_of(suite).write_bytes(content)
     words = [w for w in commands(suite, kind, tmp_path / "o") if "--repair" not in w]
     for command in words:
         status, lines = spoken(command)
@@ -360,7 +352,7 @@ def places_of(value, path=()):
 
 def test_wrong_values_anywhere_are_no_traceback(suite, kind, tmp_path):
     """Every value of a manifest in turn is of another type, or missing, under a seal that holds."""
-    path = manifest_of(suite, kind)
+    path = manifest_of(suite)
     original = path.read_text()
     tried = 0
     for number, way in enumerate(places_of(json.loads(original))):
@@ -495,13 +487,10 @@ def test_verify_sees_foreign_code_and_run_does_not_start_it(suite, kind, how, tm
     assert len(lines) == 1
     assert "--unverified" in lines[0]
     assert not (tmp_path / "r").exists()
-    if kind != "folder":  # which has its own user directory
-        status, lines = spoken(
-            ["install", str(suite), "--userdir", str(tmp_path / "u")]
-        )
-        assert status == 2
-        assert "--unverified" in lines[0]
-        assert not (tmp_path / "u").exists()
+    status, lines = spoken(["install", str(suite), "--userdir", str(tmp_path / "u")])
+    assert status == 2
+    assert "--unverified" in lines[0]
+    assert not (tmp_path / "u").exists()
 
 
 def test_told_so_run_goes_on(suite, kind, tmp_path):
@@ -551,7 +540,7 @@ def test_written_again_what_a_user_added_stays(originals, tmp_path):
 
 
 def test_a_folder_without_a_manifest_is_not_run(suite, kind, tmp_path):
-    manifest_of(suite, kind).unlink()
+    manifest_of(suite).unlink()
     (suite / "hardsynth" / "request.json").unlink(missing_ok=True)
     words = ["run", "X", "-u", str(suite), "-b", "hardsynth", "--amlb", "nowhere"]
     status, lines = spoken(words)
@@ -560,8 +549,6 @@ def test_a_folder_without_a_manifest_is_not_run(suite, kind, tmp_path):
 
 
 def test_an_export_packs_what_the_manifest_names(suite, kind, tmp_path):
-    if kind == "folder":
-        pytest.skip("tasks are not exported")
     (suite / "data" / "secret.csv").write_text("secret")
     (suite / "hardsynth" / "secret.txt").write_text("secret")
     out = tmp_path / "x"
