@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
@@ -55,6 +55,7 @@ LIMITS = (
 )
 #: From a file of a task, relative to the suite, to how a definition names it.
 Place = Callable[[str], str]
+SomeManifest = TypeVar("SomeManifest", bound="Manifest")
 
 
 class BenchmarkTask(ABC):
@@ -252,7 +253,7 @@ class Manifest(ABC):
         return {}
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+    def from_json(cls: type[SomeManifest], entry: Mapping[str, Any]) -> SomeManifest:
         """Read a manifest that :func:`write_manifest` wrote.
 
         Raises

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import pandas as pd
 
@@ -34,13 +34,10 @@ from amlb_ext.suite.task_folder import TaskFolder
 _KINDS: Mapping[Any, type[Manifest]] = {
     kind.holds: kind for kind in (TableManifest, SeriesManifest, TaskFolder)
 }
-#: Manifests of former versions, which had one for each kind of suite, and what makes one anew.
-_FORMER = {
-    "forecasting.json": "hardsynth generate TABLE --series COLUMN ... -o DIR",
-    "tasks.json": "hardsynth tasks weird -o DIR",
-}
 #: A command that may be shown as it stands in a manifest: it says nothing to a shell.
 _PLAIN_COMMAND = re.compile(r"hardsynth (?:generate|harden) [\w ./=,:+@%#'-]{1,300}")
+
+SomeSuite = TypeVar("SomeSuite", bound="Suite")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Suite:
         return self.manifest.name
 
     @classmethod
-    def load(cls, directory: str | Path) -> Self:
+    def load(cls: type[SomeSuite], directory: str | Path) -> SomeSuite:
         """Open the suite in ``directory``, where it holds what this class reads.
 
         Raises
@@ -264,9 +261,6 @@ def unfinished_error(layout: Layout) -> SuiteError | None:
     # the manifest is written last, and the request first
     if layout.manifest.is_file():
         return None
-    for former, command in _FORMER.items():
-        if (layout.own / former).is_file():
-            return _former_error(f"{layout.own / former} has a former format", command)
     if layout.request.is_file():
         return SuiteError(
             f"the suite in {layout.root} is unfinished",
@@ -309,7 +303,10 @@ def read_manifest(path: Path) -> Manifest:
         if not _PLAIN_COMMAND.fullmatch(command):
             command = "the command that made it"
         form = str(content.get("format"))[:SHOWN]
-        raise _former_error(f"{path} has format {form}", command)
+        raise SuiteError(
+            f"{path} has format {form}, this version of hardsynth reads {FORMAT}",
+            f"make the suite again in another folder: {command}",
+        )
     holds = content.get("holds")
     kind = _KINDS.get(holds) if isinstance(holds, str) else None
     try:
@@ -320,11 +317,3 @@ def read_manifest(path: Path) -> Manifest:
         raise SuiteError(
             f"{path} is damaged: {error}; nothing of it was used", remedy
         ) from None
-
-
-def _former_error(what: str, command: str) -> SuiteError:
-    """Return the error for the manifest of another version, and what makes the suite anew."""
-    return SuiteError(
-        f"{what}, this version of hardsynth reads {FORMAT}",
-        f"make the suite again in another folder: {command}",
-    )

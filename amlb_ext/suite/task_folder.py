@@ -141,6 +141,8 @@ class TaskFolder(Manifest):
 
     def check(self) -> None:
         """Raise ``ValueError`` where the tasks have other numbers of folds."""
+        if self.pair is not None:
+            raise ValueError("pair: tasks that nothing was made hard of are no twin")
         check_distinct("tasks", [task.name for task in self.tasks])
         n_folds = {len(task.folds) for task in self.tasks}
         if len(n_folds) != 1 or 0 in n_folds:

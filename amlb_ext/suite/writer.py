@@ -31,7 +31,6 @@ from amlb_ext.core.task import Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
-from amlb_ext.suite.manifest import TableManifest, held_in
 from amlb_ext.suite.notes import Note
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.suite.unseen_values import fit_to_train
@@ -128,14 +127,11 @@ def check_suite_root(layout: Layout) -> None:
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
     check_no_links(root)
-    # any of these shows that the files are ours, so that they may be continued or replaced
-    known = (layout.request, layout.manifest, layout.previous)
-    is_our_suite = any(path.exists() for path in known)
-    if held_in(layout) not in ("", TableManifest.holds):
-        is_our_suite = False
+    # either shows that the files are ours, so that they may be continued or replaced
+    is_our_suite = layout.request.exists() or layout.previous.exists()
     if root.is_dir() and not is_our_suite and not is_fresh(root):
         raise SuiteError(
-            f"{root} is not empty and no suite of tables",
+            f"{root} is not empty and no suite of hardsynth",
             "choose another directory with -o",
         )
 

@@ -531,6 +531,15 @@ def test_what_a_user_may_add_is_no_damage(suite, kind, capsys):
         assert name in said
 
 
+def test_a_constraint_of_ones_own_survives_a_repair(suite, kind):
+    if kind == "tables":
+        pytest.skip("test_suites.py repairs a suite with its sources")
+    mine = "mine: {folds: 10, max_runtime_seconds: 180, cores: 1}\n"
+    change_file("constraints.yaml", mine)(suite, kind)
+    assert main(["verify", str(suite), "--repair", "-q"]) == 0
+    assert mine in (suite / "constraints.yaml").read_text()
+
+
 def test_written_again_what_a_user_added_stays(originals, tmp_path):
     root = shutil.copytree(originals / "folder", tmp_path / "w")
     change_file("constraints.yaml", "mine: {folds: 1}\n")(root, "folder")
@@ -566,3 +575,66 @@ def test_an_export_packs_what_the_manifest_names(suite, kind, tmp_path):
     with Layout(suite).config.open("a") as file:
         file.write("\n")
     assert main([*words, "-q"]) == 2
+
+
+# one kind of suite beside the others
+
+
+def test_every_suite_is_installed_and_taken_back(suite, tmp_path):
+    user = tmp_path / "user"
+    where = ["--userdir", str(user), "-q"]
+    assert main(["install", str(suite), "--name", "other", *where]) == 0
+    home = user / "hardsynth_suites" / "other"
+    for task in yaml.safe_load((home / "benchmarks" / "other.yaml").read_text()):
+        data = task["dataset"]
+        for file in data.get("train", []) + data.get("test", []) + [data.get("path")]:
+            assert file is None or os.path.isfile(file)
+    assert main(["uninstall", str(suite), *where]) == 0
+    assert not user.exists()
+
+
+def test_no_kind_is_written_over_another(suite, kind, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    before = tree(suite)
+    others = [other for other in KINDS if other not in (kind, "tables")]
+    for other in others:
+        with pytest.raises(SuiteError):
+            make(other, suite)
+    if kind != "tables":
+        words = ["generate", str(tmp_path / "t.csv"), "-o", str(suite), "--force"]
+        status, [line] = spoken(words)
+        assert status == 2
+        assert "no suite of ours" in line
+    assert tree(suite) == before
+
+
+@pytest.mark.parametrize(
+    ("former", "wanted"),
+    [
+        ("forecasting.json", "hardsynth generate TABLE --series"),
+        ("tasks.json", "hardsynth tasks weird"),
+        ("manifest.json", "hardsynth generate openml/t/1"),
+    ],
+)
+def test_a_suite_of_a_former_version_is_refused_with_its_command(
+    former, wanted, originals, tmp_path
+):
+    suite = shutil.copytree(originals / "tables", tmp_path / "hard")
+    reseal(suite, "tables", lambda entry: entry.update(format=3))
+    for name in ("manifest.json", "request.json"):
+        (suite / "hardsynth" / name).rename(suite / "hardsynth" / f"kept_{name}")
+    (suite / "hardsynth" / "kept_manifest.json").rename(suite / "hardsynth" / former)
+    for words in commands(suite, "series", tmp_path):
+        status, [line] = spoken(words)
+        assert status == 2, words
+        if words[:2] == ["verify", str(suite)]:
+            assert wanted in line
+
+
+def test_a_command_that_a_shell_would_run_is_not_shown(originals, tmp_path):
+    suite = shutil.copytree(originals / "tables", tmp_path / "hard")
+    request = {"command": "hardsynth generate a; touch ran", "sources": []}
+    reseal(suite, "tables", lambda entry: entry.update(format=3, request=request))
+    status, [line] = spoken(["verify", str(suite)])
+    assert status == 2
+    assert "touch" not in line
