@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import format_percent, text_table
-from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
+from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
 from amlb_ext.core.memory import release_memory
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
@@ -28,11 +28,10 @@ from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.forecasting.suite_writer import SuitePart, check_folder, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.manifest import held_in
-from amlb_ext.suite.series_manifest import GA, ForecastTask, SeriesManifest
+from amlb_ext.suite.series_manifest import GA, ForecastTask
 from amlb_ext.suite.twin import Original
 
 
@@ -197,11 +196,7 @@ def generate_forecasts(
     SuiteError
         The folder cannot be written to.
     """
-    if held_in(Layout(out)) == SeriesManifest.holds and not force:
-        raise SuiteError(
-            f"{out} holds a suite of forecasting tasks already",
-            "give another -o, or --force to replace it",
-        )
+    check_folder(Layout(out), force)
     if copies < 0:
         raise ConfigError(f"{copies} copies of each window", "give 0 or more")
     if twins == 1 or twins < 0:

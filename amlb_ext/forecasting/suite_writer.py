@@ -142,7 +142,7 @@ def write_suite(
     manifest = _manifest(parts, name=name, seed=seed, original=original)
     suite = ForecastSuite(layout, manifest)
     with lock_folder(layout.lock, layout.root):
-        _check_folder(layout, force)
+        check_folder(layout, force)
         write_text(layout.started, "")
         _remove_earlier(layout)
         files: dict[str, str] = {}
@@ -197,7 +197,12 @@ def _remove_earlier(layout: Layout) -> None:
 def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[ForecastTask]]:
     """Return the AMLB tasks of each table, by the table's name in the suite."""
     # of a table and its origins together, so that no origin has another table's name
-    wanted = [[part.task, *_origin_names(part)] for part in parts]
+    wanted = []
+    for part in parts:
+        n_origins = len(part.failing.tests)
+        # the only origin goes by the table's name
+        several = range(n_origins) if n_origins > 1 else ()
+        wanted.append([part.task, *(f"{part.task}_o{origin}" for origin in several)])
     safe = iter(safe_names([name for names in wanted for name in names]))
     tasks_of = {}
     for part, names in zip(parts, wanted, strict=True):
@@ -207,14 +212,6 @@ def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[Forecast
             *plan_made_tasks(part.made, table),
         ]
     return tasks_of
-
-
-def _origin_names(part: SuitePart) -> list[str]:
-    """Return a name for each test origin; none where the only one goes by the table's."""
-    n_origins = len(part.failing.tests)
-    if n_origins == 1:
-        return []
-    return [f"{part.task}_o{origin}" for origin in range(n_origins)]
 
 
 def plan_tasks(
@@ -258,8 +255,13 @@ def plan_tasks(
     return tasks
 
 
-def _check_folder(layout: Layout, force: bool) -> None:
-    """Refuse a folder that holds a suite, unless it may be replaced, or anything else."""
+def check_folder(layout: Layout, force: bool) -> None:
+    """Refuse a folder that holds a suite, unless it may be replaced, or anything else.
+
+    Raises
+    ------
+    SuiteError
+    """
     if held_in(layout) == SeriesManifest.holds:
         if not force:
             raise SuiteError(

@@ -225,9 +225,9 @@ class Manifest(ABC):
         """The command that makes the suite, for people to read; empty where it is not kept."""
         return ""
 
-    def may_list(self, relative: str) -> bool:
-        """Whether a data file or a record of that path may be one of the suite's."""
-        return relative in self.own_files
+    def may_list(self) -> Callable[[str], bool]:
+        """Return whether the manifest may list a file beside its own, by relative path."""
+        return frozenset[str]().__contains__
 
     def definitions(
         self, place: Callable[[BenchmarkTask, str], str]
@@ -267,9 +267,10 @@ class Manifest(ABC):
         names = [task.name for task in manifest.listed]
         if not names or len(set(names)) < len(names):
             raise ValueError("there is no task, or one name stands twice")
-        for twin in manifest.pair.tasks if manifest.pair else ():
-            if twin.task not in names:
-                raise ValueError(f"pair: the suite has no task {twin.task!r}")
+        if manifest.pair is not None:
+            for twin in manifest.pair.tasks:
+                if twin.task not in names:
+                    raise ValueError(f"pair: the suite has no task {twin.task!r}")
         return manifest
 
     @abstractmethod
@@ -501,11 +502,11 @@ class TableManifest(Manifest):
         baseline = self.config.get("baseline")
         return str(baseline.get("model")) if isinstance(baseline, dict) else ""
 
-    def may_list(self, relative: str) -> bool:
-        """Whether a path is that of a fold's file, or of what was read and asked for."""
+    def may_list(self) -> Callable[[str], bool]:
+        """Return whether a path is that of a fold's file, or of what was read and asked for."""
         layout = Layout(Path())
         about = (layout.relative(layout.request), layout.relative(layout.columns))
-        return relative in about or is_fold_file(relative)
+        return lambda relative: relative in about or is_fold_file(relative)
 
     def _entry(self, task: AmlbTask, place: Place) -> dict[str, Any]:
         return task.entry(place)

@@ -11,6 +11,7 @@ from pathlib import Path
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.errors import DefinitionError, SuiteError
 from amlb_ext.core.files import write_text
+from amlb_ext.suite.folder_faults import has_text
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import FEV_DEFINITION
 
@@ -36,7 +37,8 @@ def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
     where_it_stands : bool
         Whether they must name the folder where the suite stands now.
     """
-    texts_before = placed_texts(suite, None if where_it_stands else _former_root(suite))
+    former = None if where_it_stands else _former_root(suite)
+    former_texts = placed_texts(suite, former)
     sentences = []
     for path, text in placed_texts(suite).items():
         relative = suite.layout.relative(path)
@@ -44,15 +46,17 @@ def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
             sentences.append(
                 f"{relative} is missing; hardsynth verify --repair writes it"
             )
-        elif path.read_bytes() not in (text.encode(), texts_before[path].encode()):
-            # fev is started by the user, who has the file alone
-            runs = "hardsynth run works all the same, "
-            if relative == FEV_DEFINITION:
-                runs = ""
-            sentences.append(
-                f"{relative} names files where the suite no longer stands, or has changed; {runs}"
-                "hardsynth verify --repair writes it anew"
-            )
+            continue
+        if has_text(path, text) or has_text(path, former_texts[path]):
+            continue
+        # fev is started by the user, who has the file alone
+        runs = "hardsynth run works all the same, "
+        if relative == FEV_DEFINITION:
+            runs = ""
+        sentences.append(
+            f"{relative} names files where the suite no longer stands, or has changed; {runs}"
+            "hardsynth verify --repair writes it anew"
+        )
     return sentences
 
 
@@ -66,7 +70,7 @@ def place_definitions(suite: Suite) -> list[str]:
     """
     changed = []
     for path, text in placed_texts(suite).items():
-        if not path.is_file() or path.read_bytes() != text.encode():
+        if not has_text(path, text):
             write_text(path, text)
             changed.append(suite.layout.relative(path))
     return changed
@@ -82,9 +86,9 @@ def follow_move(suite: Suite) -> list[str]:
     former = _former_root(suite)
     if former is None or former == suite.root:
         return written
-    texts_before = placed_texts(suite, former)
+    former_texts = placed_texts(suite, former)
     for path, text in placed_texts(suite).items():
-        if not path.is_file() or path.read_bytes() != texts_before[path].encode():
+        if not has_text(path, former_texts[path]):
             continue
         try:
             write_text(path, text)
@@ -109,7 +113,7 @@ def runnable_definition(suite: Suite, benchmark: str, results: Path) -> str:
     """
     path = suite.layout.definition(benchmark)
     text = placed_texts(suite).get(path)
-    if text is None or (path.is_file() and path.read_bytes() == text.encode()):
+    if text is None or has_text(path, text):
         return benchmark
     copy = results / "definitions" / path.name
     write_text(copy, text)
@@ -125,10 +129,10 @@ def _former_root(suite: Suite) -> Path | None:
     except (DefinitionError, OSError):
         return None
     for task in suite.manifest.listed:
-        entry = written.get(task.name, {})
-        for inside in map(Path, task.data_files):
-            named = Path(str(entry.get("dataset", {}).get("path", "")))
-            depth = len(inside.parts)
-            if named.is_absolute() and named.parts[-depth:] == inside.parts:
-                return Path(*named.parts[:-depth])
+        dataset = written.get(task.name, {}).get("dataset", {})
+        named = Path(str(dataset.get("path", "")))
+        for file in task.data_files:
+            steps = tuple(file.split("/"))
+            if named.is_absolute() and named.parts[-len(steps) :] == steps:
+                return named.parents[len(steps) - 1]
     return None

@@ -7,7 +7,9 @@ from the manifest where the suite was moved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -214,31 +216,34 @@ class SeriesManifest(Manifest):
     @property
     def listed(self) -> list[ForecastTask]:
         """The AMLB tasks of all tables."""
-        return [task for table in self.tables for task in table.tasks]
+        return list(chain.from_iterable(table.tasks for table in self.tables))
 
     @property
     def main_names(self) -> set[str]:
         """The names of the tasks of all series."""
-        return {task.name for table in self.tables for task in table.main_tasks}
+        return {task.name for task in self.listed if task.kind == MAIN_KIND}
 
     @property
     def own_files(self) -> set[str]:
         """The long tables, the series with F's forecasts, and fev's files."""
+        layout = Layout(Path())
         files = {task.path for task in self.listed}
         for table in self.tables:
             files.update(task.fev_path for task in table.main_tasks)
-            files.update(self._beside(table, name) for name in (SERIES, WINDOWS))
+            beside = [SERIES, WINDOWS]
             if any(task.kind == GA for task in table.tasks):
-                files.add(self._beside(table, PROVENANCE))
+                beside.append(PROVENANCE)
+            for name in beside:
+                files.add(layout.relative(table.folder_in(layout) / name))
         return files
 
-    def may_list(self, relative: str) -> bool:
-        """Whether a path is that of a file of a table, or of a task's certificate."""
+    def may_list(self) -> Callable[[str], bool]:
+        """Return whether a path is that of a task's certificate."""
         layout = Layout(Path())
-        certificates = {layout.task_certificate(task.name) for task in self.listed}
-        return (
-            relative in self.own_files or layout.root.joinpath(relative) in certificates
-        )
+        certificates = set()
+        for task in self.listed:
+            certificates.add(layout.relative(layout.task_certificate(task.name)))
+        return certificates.__contains__
 
     def more_texts(self, root: Path) -> dict[str, str]:
         """Return fev's definition.
@@ -302,7 +307,3 @@ class SeriesManifest(Manifest):
             if any(own.name == task.name for own in table.tasks):
                 return table
         raise KeyError(task.name)
-
-    def _beside(self, table: TableEntry, name: str) -> str:
-        layout = Layout(Path())
-        return layout.relative(table.folder_in(layout) / name)

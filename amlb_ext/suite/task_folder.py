@@ -129,9 +129,11 @@ class TaskFolder(Manifest):
     @property
     def own_files(self) -> set[str]:
         """The tables and the files beside them."""
-        return {
-            file for task in self.tasks for fold in task.folds for file in fold.files
-        }
+        files: set[str] = set()
+        for task in self.tasks:
+            for fold in task.folds:
+                files.update(fold.files)
+        return files
 
     def definitions(
         self, place: Callable[[BenchmarkTask, str], str]

@@ -96,7 +96,7 @@ def _suite_contents(suite: Suite, waiting: Mapping[str, set[str]]) -> SuiteConte
         layout=layout,
         files=manifest.files,
         needed=frozenset(manifest.own_files),
-        belongs=manifest.may_list,
+        may_list=manifest.may_list(),
         texts=texts,
         unlisted=frozenset(unlisted),
         baseline=manifest.baseline,

@@ -128,13 +128,6 @@ def test_changed_and_missing_files_are_found(suite):
     assert any("exec.py is missing" in finding for finding in findings)
 
 
-def test_a_framework_of_ones_own_is_no_damage(suite):
-    frameworks = suite / "frameworks.yaml"
-    frameworks.write_text(frameworks.read_text() + "mine:\n  extends: AutoGluon\n")
-    (said,) = verify_suite(suite)
-    assert said.startswith("warning: frameworks.yaml: mine is an entry of the user's")
-
-
 def test_autogluon_is_there_without_models_that_are_downloaded(made):
     entry = yaml.safe_load((made / "frameworks.yaml").read_text())["HardsynthAutoGluon"]
     assert entry["extends"] == "AutoGluon"
@@ -142,14 +135,6 @@ def test_autogluon_is_there_without_models_that_are_downloaded(made):
     assert len(models) > 2
     assert not any(name.startswith("Chronos") for name in models)
     assert "presets" not in entry["params"]
-
-
-def test_a_damaged_manifest_is_refused(suite):
-    manifest = suite / "hardsynth" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(content | {"name": "other"}))
-    [said] = verify_suite(suite)
-    assert "is damaged" in said
 
 
 def test_commands_of_tables_refuse_the_suite(made, capsys):

@@ -195,14 +195,6 @@ def test_verify_calls_foreign_frameworks_and_files_damage(suite):
     assert main(["verify", str(suite), "-q"]) == 1
 
 
-def test_verify_says_which_code_is_not_ours(suite):
-    code = suite / "extensions" / "HardsynthSklearn" / "exec.py"
-    code.write_text(code.read_text() + "\nimport os\n")
-    reseal(suite, lambda entry: None)
-    (said,) = problems(suite)
-    assert said.startswith("extensions/HardsynthSklearn/exec.py is other code")
-
-
 def test_code_does_not_pass_for_a_fold_that_waits_for_its_table(suite):
     code = suite / "extensions" / "evil.py"
     code.write_text("import os\n")

@@ -186,7 +186,7 @@ def verify_export(root: Path) -> list[str]:
         layout=layout,
         files=files,
         needed=frozenset(),
-        belongs=lambda name: name.startswith((f"{UPLOAD}/", "benchmarks/")),
+        may_list=lambda name: name.startswith((f"{UPLOAD}/", "benchmarks/")),
         texts={layout.config: yaml_text(configuration)},
         unlisted=frozenset({RECORD}),
     )
