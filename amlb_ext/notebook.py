@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import cloudpickle
 
-from amlb_ext.comparison.labelled import free_target_name
 from amlb_ext.core.checked_call import Text, checked_call
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
@@ -19,11 +18,12 @@ from amlb_ext.core.frames import to_pandas, with_columns
 from amlb_ext.core.parquet import write_frame
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, align_rows, check_align
+from amlb_ext.models.columns import Align, align_rows, check_align
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.report.notebook import Suite
 from amlb_ext.sources.table import Table
+from amlb_ext.units.labelled import free_target_name
 
 
 @checked_call

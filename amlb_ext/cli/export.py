@@ -81,7 +81,7 @@ def export(
 def _export_for_tabarena(
     suite: Path, out: Path | None, *, quiet: bool, json: bool
 ) -> int:
-    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena.export`."""
+    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena`."""
     from amlb_ext.tabarena import export_for_tabarena, export_summary
 
     written = export_for_tabarena(suite, out)

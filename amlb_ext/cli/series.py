@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import SettingPath, flag_name
-from amlb_ext.core.candidates import check_candidate_name
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
 
 if TYPE_CHECKING:
+    from amlb_ext.comparison import ModelComparison
     from amlb_ext.forecasting.series_tasks import SeriesTask
 
 #: What declares the flags of series, by the titles of their groups.
@@ -143,15 +143,11 @@ def _find_tasks(
 
 def compare_series(
     table: str,
+    candidates: Mapping[str, str],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
-    *,
-    html: Path | None,
-    quiet: bool,
-    json: bool,
-) -> int:
+) -> ModelComparison:
     """Compare forecasters on a long table; see :func:`amlb_ext.forecasting.compare_forecasts`."""
-    from amlb_ext.core.json_values import to_json_values
     from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.forecasting.given_series import one_task, read_forecaster
 
@@ -162,21 +158,13 @@ def compare_series(
     options = _reading_options(settings)
     task = one_task(_find_tasks(table, flags["target"], flags, settings), table).open()
     roles = task.roles
-    candidates = {}
-    for word in flags["candidate"]:
-        name, sign, what = word.partition("=")
-        name, what = (name, what) if sign else (Path(word).stem, word)
-        if not name or name in candidates:
-            raise ConfigError(
-                f"--candidate {word}: the name {name!r} is empty or given twice",
-                "write --candidate NAME=WHAT with another name",
-            )
-        check_candidate_name(name)
-        candidates[name] = read_forecaster(what, name, roles, options)
-    result = compare_forecasts(
+    return compare_forecasts(
         task.frame,
         read_forecaster(flags["baseline"], "F", roles, options),
-        candidates,
+        {
+            name: read_forecaster(word, name, roles, options)
+            for name, word in candidates.items()
+        },
         **vars(roles),
         rule="mase" if flags["rule"] == "auto" else flags["rule"],
         alpha=flags["alpha"],
@@ -189,13 +177,6 @@ def compare_series(
         twins=flags["refits"],
         seed=flags["seed"],
     )
-    if html:
-        result.to_html(html)
-    if json:
-        print_json(to_json_values(result.summary()))
-    elif not quiet:
-        print(result.text(), end="")
-    return 0
 
 
 def generate_series(

@@ -1,13 +1,14 @@
-"""What an evaluation counts: a row of a table, or a window of series.
+"""What is predicted, and what an evaluation counts: a row of a table, or a window of series.
 
-A verdict, a measure and a region are the same for both. Only their sentences differ, so what is
-called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
+A verdict, a measure and a region are the same for both units. Only their sentences differ, so what
+is called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
 translated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,10 @@ class Unit:
         The same in a formula: ``P(F fails | x)``.
     fold, folds : str
         A part of the units that is tested at once.
-    refits : str
+    refit, refits : str
         Further fits of F that show what "no difference" looks like.
+    groups : str
+        What units that depend on each other have in common.
     everything : str
         All units that are tested.
     more : str
@@ -38,7 +41,9 @@ class Unit:
     given: str
     fold: str
     folds: str
+    refit: str
     refits: str
+    groups: str
     everything: str
     more: str
 
@@ -60,7 +65,9 @@ ROW = Unit(
     given="x",
     fold="fold",
     folds="test folds",
+    refit="re-fit",
     refits="re-fits",
+    groups="groups",
     everything="the whole fold",
     more="run more folds or take a larger table",
 )
@@ -71,7 +78,25 @@ WINDOW = Unit(
     given="past",
     fold="origin",
     folds="test origins",
+    refit="twin",
     refits="twins",
+    groups="series",
     everything="all windows",
     more="take more series",
 )
+
+
+class Kind(str, Enum):
+    """What is predicted, under AMLB's names."""
+
+    REGRESSION = "regression"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self is not Kind.REGRESSION
+
+    def __str__(self) -> str:
+        return self.value

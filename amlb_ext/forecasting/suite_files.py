@@ -23,7 +23,6 @@ from amlb_ext.forecasting.forecasters import Forecasts
 from amlb_ext.forecasting.hardness import WindowRule
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
-from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import (
@@ -33,6 +32,7 @@ from amlb_ext.suite.series_manifest import (
     SeriesManifest,
     TableEntry,
 )
+from amlb_ext.units.region import RegionWeights
 from amlb_ext.validity.certificate import Certificate
 
 
@@ -134,7 +134,7 @@ class ForecastTable:
             rule=WindowRule(**vars(entry.rule)),
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=WindowWeights(
+            weighting=RegionWeights(
                 weights=weights,
                 reweighted=reweighted,
                 reason=entry.weighting,

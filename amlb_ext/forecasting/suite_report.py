@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.forecasting.compare import Loss, answer_comparison
+from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.result import ForecastComparison
-from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
+from amlb_ext.forecasting.rolling import Loss, RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.runner.results import find_predictions, read_predictions
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
@@ -37,7 +37,7 @@ class ForecastReport:
 
     Attributes
     ----------
-    comparison : ForecastComparison or None
+    comparison : ModelComparison or None
         None where no forecaster has predictions of every ``_full`` task of the table.
     incomplete : dict of str to str
         Forecasters that are not compared, and why.
@@ -48,7 +48,7 @@ class ForecastReport:
         :func:`~amlb_ext.forecasting.suite_report.score_made_windows`.
     """
 
-    comparison: ForecastComparison | None
+    comparison: ModelComparison | None
     incomplete: dict[str, str]
     amlb_scores: pd.DataFrame
     made: pd.DataFrame = field(default_factory=pd.DataFrame)

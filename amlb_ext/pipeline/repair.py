@@ -39,9 +39,8 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.version import __version__
 from amlb_ext.models.registry import check_model_listed
+from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.generate import generate_suite
-from amlb_ext.pipeline.integrations import framework_definitions
-from amlb_ext.pipeline.job import write_job
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -51,6 +50,7 @@ from amlb_ext.pipeline.origins import (
     restore_config,
     unknown_sources_error,
 )
+from amlb_ext.pipeline.request import framework_definitions
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.sources.reading import reading_csv
 from amlb_ext.suite import (
@@ -272,7 +272,7 @@ def _fold_jobs(
     folds: Collection[tuple[str, int]],
     manifest: TableManifest,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
+    """Yield the arguments of :func:`amlb_ext.pipeline.folds.write_job` for each fold once."""
     for group in groups:
         folds_of_group = {fold for task, fold in folds if task in group.names}
         for fold in sorted(folds_of_group):

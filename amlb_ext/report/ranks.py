@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.report.model import FrameworkRanks
-from amlb_ext.stats.nemenyi import nemenyi_p_values
+from amlb_ext.stats.pairwise import nemenyi_p_values
 
 #: Fewer tasks than this tell next to nothing.
 FEWEST_TASKS = 3

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from amlb_ext.core.places import find_collision, is_inside, is_plain_name
+from amlb_ext.core.paths import find_collision, is_inside, is_plain_name
 
 Record = TypeVar("Record")
 

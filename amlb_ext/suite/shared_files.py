@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.estimators import packaged_folder
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
-from amlb_ext.core.packaged_models import packaged_folder
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import TABLE_INTEGRATION, Layout, files_below
 from amlb_ext.suite.own_entries import write_suite_part

@@ -100,14 +100,15 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
         task, full.kind.value, "rank", "so that claims are made", ()
     )
     of_suite = compare_frameworks(task, full, certificate, null, {}, 2)
-    find_region = compare_module.find_region
+    judge_rows = compare_module.judge_rows
 
-    def suites_region(*arguments):
-        found = find_region(*arguments, with_jackknife=False)
-        return replace(found, weights=of_suite.weights)
+    def with_suites_weights(*arguments, **more):
+        judged = judge_rows(*arguments, **more, with_jackknife=False)
+        compared = replace(judged.compared, weights=of_suite.weights)
+        return replace(judged, compared=compared, no_claim="")
 
     refits = null.filter(like="refit_")
-    monkeypatch.setattr(compare_module, "find_region", suites_region)
+    monkeypatch.setattr(compare_module, "judge_rows", with_suites_weights)
     monkeypatch.setattr(
         compare_module, "_refit_losses", lambda *_, **__: (refits, "the suite's")
     )

@@ -1,0 +1,296 @@
+"""The labelled rows on which models are compared: a table and its target, checked and encoded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import DataError
+from amlb_ext.core.frames import with_columns
+from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
+from amlb_ext.core.tables import make_task
+from amlb_ext.core.task import Kind, Task
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Labels, label_text, order_labels
+from amlb_ext.models.columns import Align, align_rows
+from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.models.native import check_kind
+
+#: Fewer rows hold no answer.
+LEAST_ROWS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledRows:
+    """Rows that no model has seen, with their targets.
+
+    Attributes
+    ----------
+    table : GivenTable of N rows
+        The features as the user gave them, for the user's models: rows without a target, too.
+    task : Task
+        The n labelled rows in canonical form.
+    encoder : Encoder
+    scale : TargetEncoder
+        The range of a numeric target is that of these rows.
+    labels : Labels
+        The classes of the target, and those that only a model knows; empty for a regression.
+    present : tuple of int
+        Codes of the classes that a row has.
+    Z : ndarray of shape (n, d)
+        Encoded features.
+    y : ndarray of shape (n,)
+        Scaled targets, or class codes.
+    y_given : ndarray of shape (n,)
+        Targets as the user gave them.
+    notes : tuple of str
+    """
+
+    table: GivenTable
+    task: Task
+    encoder: Encoder
+    scale: TargetEncoder
+    labels: Labels
+    present: tuple[int, ...]
+    Z: np.ndarray
+    y: np.ndarray
+    y_given: np.ndarray
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self.task.kind.is_classification
+
+
+def read_labelled_rows(
+    X: Any,
+    y: Any,
+    *,
+    models: Sequence[ModelAdapter] = (),
+    kind: str | None = None,
+    order: RowOrder | None = None,
+    align: Align = "auto",
+    left_out: Collection[str] = (),
+    declared: Sequence[str] = (),
+) -> LabelledRows:
+    """Check a table and its target, and encode them.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (n, d)
+    y : array-like of shape (n,)
+    models : sequence of ModelAdapter
+        F first: the first that says what it predicts settles the kind, and the classes of all are
+        classes of the target.
+    kind : {'classification', 'regression'}, optional
+        Where the models do not tell.
+    order : RowOrder, optional
+        Groups and times of the rows of X.
+    align : {'auto', 'index', 'position'}
+        How the rows of y belong to those of X, see :mod:`amlb_ext.models.columns`.
+    left_out : collection of str
+        Columns that models may read, and that tell nothing of where F fails.
+    declared : sequence of str
+        Classes in the order in which the source lists them.
+
+    Returns
+    -------
+    LabelledRows
+        Rows without a target are left out; a note counts them.
+
+    Raises
+    ------
+    DataError
+        Lengths that differ, fewer than 50 rows, or a table that :func:`make_task` refuses.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": np.arange(60.0)})
+    >>> rows = read_labelled_rows(X, np.arange(60) % 2, kind="classification")
+    >>> len(rows), rows.labels.names
+    (60, ('0', '1'))
+    """
+    table = GivenTable.of(X)
+    values = target_values(align_rows(y, table.rows, what="y", align=align))
+    if len(table) < LEAST_ROWS:
+        raise DataError(
+            f"{len(table)} rows are too few to compare models on",
+            f"give at least {LEAST_ROWS} rows that no model was fitted on",
+        )
+    target_name = free_target_name(y, table.frame)
+    frame = table.frame.reset_index(drop=True)
+    if kind is None and any(isinstance(value, str) for value in values):
+        for model in models[:1]:
+            check_kind(
+                model.model,
+                model.name,
+                target=repr(target_name),
+                is_classification=True,
+            )
+    told = (model.kind for model in models)
+    task = make_task(
+        with_columns(frame, {target_name: values.array}),
+        target_name,
+        name="table",
+        kind=kind or next((known for known in told if known is not None), None),
+    )
+    labels = Labels(())
+    present: tuple[int, ...] = ()
+    if task.kind.is_classification:
+        task, labels, present = _with_all_classes(task, values, models, declared)
+    if order is not None:
+        task = dataclasses.replace(task, order=order.take(task.row_ids))
+    task, more_notes = _without_columns(task, left_out)
+    encoder = Encoder(task.columns, known="table").fit(task.features)
+    scale = TargetEncoder(task.kind, task.labels, task.target)
+    return LabelledRows(
+        table=table,
+        task=task,
+        encoder=encoder,
+        scale=scale,
+        labels=labels,
+        present=present,
+        Z=encoder.transform(task.features),
+        y=scale.transform(task.target),
+        y_given=values.to_numpy(dtype=object)[task.row_ids],
+        notes=(*task.notes, *more_notes),
+    )
+
+
+def free_target_name(y: Any, frame: pd.DataFrame) -> str:
+    """Return the target's own name, or one that no feature has."""
+    name = str(getattr(y, "name", None) or "target")
+    while name in frame.columns:
+        name = f"{name}_"
+    return name
+
+
+def read_row_order(
+    table: GivenTable,
+    groups: Any,
+    time: Any,
+    *,
+    align: Align = "auto",
+    what: str = "X",
+) -> tuple[RowOrder | None, set[str]]:
+    """Return groups and times of the rows of a table, and the columns that hold them.
+
+    Parameters
+    ----------
+    table : GivenTable of n rows
+    groups, time : str or array-like of shape (n,), optional
+        A column of the table, or values.
+    align : {'auto', 'index', 'position'}
+    what : str
+        What the table is called in errors.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As :func:`amlb_ext.core.row_order.read_order`.
+
+    Examples
+    --------
+    >>> table = GivenTable.of(pd.DataFrame({"shop": [1, 1, 2], "x": [0.1, 0.2, 0.3]}))
+    >>> order, columns = read_row_order(table, "shop", None)
+    >>> order.group.tolist(), columns
+    ([0, 0, 1], {'shop'})
+    """
+    frame = table.frame.reset_index(drop=True)
+    names: dict[str, str | None] = {"groups": None, "time": None}
+    columns = set()
+    for word, given in (("groups", groups), ("time", time)):
+        if given is None:
+            continue
+        if isinstance(given, str):
+            names[word] = given
+            columns |= {given} & set(frame.columns)
+            continue
+        aligned = align_rows(given, table.rows, what=word, of=what, align=align)
+        names[word] = word
+        frame = with_columns(frame, {word: target_values(aligned).array})
+    order = read_order(
+        OrderedTable(
+            name=what, frame=frame, target="", row_ids=np.arange(len(frame)), dates={}
+        ),
+        time=names["time"],
+        group=names["groups"],
+    )
+    return order, columns
+
+
+def _with_all_classes(
+    task: Task,
+    values: pd.Series,
+    models: Sequence[ModelAdapter],
+    declared: Sequence[str],
+) -> tuple[Task, Labels, tuple[int, ...]]:
+    """Return the task with the classes that only a model knows, in one order for all doors."""
+    known = Labels(task.labels)
+    names = list(task.labels)
+    for model in models:
+        for value in model.classes or ():
+            if known.code(value) < 0:
+                names.append(label_text(value))
+                known = Labels(names)
+    ordered = order_labels(names, values.dropna())
+    own_order = [label for label in declared if label in names]
+    labels = Labels(ordered, own_order if len(own_order) == len(ordered) else ())
+    task = dataclasses.replace(
+        task,
+        labels=ordered,
+        target=task.target.cat.set_categories(list(ordered)),
+        kind=Kind.BINARY if len(ordered) == 2 else Kind.MULTICLASS,
+    )
+    return task, labels, tuple(np.unique(task.target.cat.codes).tolist())
+
+
+def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[str]]:
+    """Return the task without columns that tell nothing, or the target itself, and notes."""
+    telling = [
+        column.name
+        for column in task.columns
+        if column.name not in left_out and _tells_target(task, column.name)
+    ]
+    dropped = {*left_out, *telling}
+    kept = tuple(column for column in task.columns if column.name not in dropped)
+    if not kept:
+        return task, []
+    notes = [
+        f"column {name!r} tells the target of every row: it is left out of where F fails"
+        for name in telling
+    ]
+    names = [column.name for column in kept]
+    return dataclasses.replace(task, columns=kept, features=task.features[names]), notes
+
+
+def _tells_target(task: Task, name: str) -> bool:
+    """Whether a column is the target, a code of it, or a line through it."""
+    values = task.features[name]
+    if values.isna().any():
+        return False
+    if task.kind.is_classification:
+        codes, distinct = pd.factorize(values)
+        n_classes = task.target.nunique()
+        if len(distinct) != n_classes:
+            return False
+        pairs = codes * (len(task.labels) + 1) + task.target.cat.codes.to_numpy()
+        return len(np.unique(pairs)) == n_classes
+    if not pd.api.types.is_numeric_dtype(values):
+        return False
+    x, y = values.to_numpy(dtype=float), task.target.to_numpy(dtype=float)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return False
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    # either sign: a target may be turned around
+    return bool(min(np.abs(x - y).max(), np.abs(x + y).max()) < 1e-6)
