@@ -61,7 +61,7 @@ HEAVY = {
     "distributed": {"core/cluster"},
     "dask": set(),
     "loky": {"core/parallel", "core/processes"},
-    "psutil": {"core/processes", "runner/amlb_process"},
+    "psutil": {"core/processes", "runner/processes"},
     "ctgan": set(),
     "xgboost": {"models/native"},
     "amlb": set(),

@@ -47,12 +47,7 @@ def show(
     if json:
         print_json(certificates_to_json(shown))
     elif not quiet:
-        texts = [certificate.text() for certificate in shown]
-        if are_series:
-            from amlb_ext.forecasting.wording import of_windows
-
-            texts = [of_windows(text) for text in texts]
-        print("\n".join(texts))
+        print("\n".join(certificate.text() for certificate in shown))
         for name in missing:
             print(f"{name}: no certificate is stored; 'hardsynth certify' measures it")
     return 0
@@ -83,8 +78,9 @@ def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], lis
 def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Return the stored certificates of forecasting tasks, of which none is without."""
     from amlb_ext.forecasting.suite_files import ForecastSuite
+    from amlb_ext.forecasting.window_certificate import read_certificates
 
-    stored = ForecastSuite.load(suite).read_certificates()
+    stored = read_certificates(ForecastSuite.load(suite))
     if not stored:
         raise SuiteError(
             f"{suite} was written without certificates",

@@ -75,8 +75,7 @@ def run(
 
     if not unverified:
         check_verified(userdir, "run")
-    benchmarks, more = _find_definitions(userdir, benchmark, results.absolute(), extra)
-    extra = [*extra, *more]
+    benchmarks = _find_definitions(userdir, benchmark, results.absolute())
     outcomes = run_benchmarks(
         framework,
         benchmarks,
@@ -101,10 +100,8 @@ def run(
     return 0 if is_ok else 1
 
 
-def _find_definitions(
-    userdir: Path, benchmark: str | None, results: Path, extra: Sequence[str]
-) -> tuple[list[str], list[str]]:
-    """Return definitions that AMLB can run where the suite stands now, and arguments for it.
+def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> list[str]:
+    """Return definitions that AMLB can run where the suite stands now.
 
     Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
     """
@@ -115,7 +112,7 @@ def _find_definitions(
     # an export has no manifest to load a suite from, but a record that names its definition
     exported = exported_suite_name(userdir)
     if exported or (benchmark and not is_suite_folder(userdir)):
-        return split_benchmarks(benchmark or exported), []
+        return split_benchmarks(benchmark or exported)
     suite = open_suite(userdir)
     names = split_benchmarks(benchmark or suite.name)
     if written := follow_move(suite):
@@ -123,11 +120,7 @@ def _find_definitions(
             f"{userdir.name} was moved: {', '.join(written)} name its new place",
             file=sys.stderr,
         )
-    more: list[str] = []
-    # AMLB keeps the splits of series by the task's name alone, wherever the file stands
-    if suite.manifest.names_its_folder and not {"-i", "--indir"} & set(extra):
-        more = ["-i", str(results / "input")]
-    return [runnable_definition(suite, name, results) for name in names], more
+    return [runnable_definition(suite, name, results) for name in names]
 
 
 def split_benchmarks(benchmark: str) -> list[str]:

@@ -103,7 +103,7 @@ def refit_on_training_rows(
 ) -> list[Answers]:
     """Return answers of F fitted again on parts of its training rows.
 
-    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`); of
+    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.task_rows`); of
     rows with an order, random 80 % of the groups, or all but one block of time.
 
     Parameters

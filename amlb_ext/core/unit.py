@@ -33,6 +33,10 @@ class Unit:
         All units that are tested.
     more : str
         What gives a user more of them.
+    made : str
+        Those that a program made, where real ones follow in the sentence.
+    oracle, judge : str
+        Who says whether their labels are right: at length, and in brief.
     """
 
     one: str
@@ -46,6 +50,9 @@ class Unit:
     groups: str
     everything: str
     more: str
+    made: str
+    oracle: str
+    judge: str
 
     def count(self, n: int) -> str:
         """Return a number of units in words.
@@ -70,6 +77,9 @@ ROW = Unit(
     groups="groups",
     everything="the whole fold",
     more="run more folds or take a larger table",
+    made="synthetic",
+    oracle="a freshly fitted oracle",
+    judge="a fresh oracle",
 )
 WINDOW = Unit(
     one="window",
@@ -83,7 +93,12 @@ WINDOW = Unit(
     groups="series",
     everything="all windows",
     more="take more series",
+    made="made windows",
+    oracle="the median of the candidates",
+    judge="the median of the candidates",
 )
+#: By the name that a file has for them.
+UNITS = {unit.one: unit for unit in (ROW, WINDOW)}
 
 
 class Kind(str, Enum):

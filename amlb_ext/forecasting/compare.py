@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,15 +28,13 @@ from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import (
-    Forecaster,
-    forecasts_from_table,
-    make_forecaster,
-)
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known, make_forecaster
 from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.forecasting.panel import Gaps, PanelRoles, read_panel
 from amlb_ext.forecasting.pictures import draw_worst_windows
 from amlb_ext.forecasting.rolling import Loss, RolledForecasts, roll_forecaster
 from amlb_ext.stats.contrasts import ComparedUnits
@@ -63,6 +62,8 @@ def compare_forecasts(
     horizon: Count,
     season: Count | None = None,
     frequency: str | None = None,
+    known: Sequence[str] = (),
+    gaps: Gaps = "refuse",
     rule: str = "mase",
     alpha: float | None = None,
     loss: Loss = "mase",
@@ -100,6 +101,11 @@ def compare_forecasts(
         m; what is usual for the frequency when omitted.
     frequency : str, optional
         As pandas spells it, old or new; seen from the times when omitted.
+    known : sequence of str
+        Columns that are known beforehand, for the forecasters that take them: numbers.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of missing steps and values: refused, 0, the value before, or the series begins
+        behind its last gap.
     rule, alpha : str, float, optional
         The rule that calls a window of F bad, and its threshold: ``mase``, ``sql``, ``quantile``
         (alpha is the worst share) or ``reducible``. Without alpha the threshold is that of the
@@ -161,10 +167,14 @@ def compare_forecasts(
         horizon=horizon,
         season=season,
         frequency=frequency,
+        known=tuple(known),
+        gaps=gaps,
     )
     panel = read_panel(table, roles)
     forecaster = as_forecaster(baseline, "F", roles)
     others = {str(n): as_forecaster(c, str(n), roles) for n, c in candidates.items()}
+    notes = (*panel.notes, *describe_known(panel, {"F": forecaster, **others}))
+    panel = replace(panel, notes=notes)
     planned = plan_origins(
         panel,
         test=origins,
@@ -266,7 +276,7 @@ def answer_comparison(
         if forecasts.sql is not None:
             windows[f"sql_{name}"] = forecasts.sql
     notes = [
-        *_notes(failing, len(twins)),
+        *_notes(failing, rolled, len(twins)),
         *describe_heavy_windows(failing, rolled, loss),
     ]
     return ModelComparison.of(
@@ -335,7 +345,9 @@ def _scores(
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
 
 
-def _notes(failing: FailingWindows, n_twins: int) -> list[str]:
+def _notes(
+    failing: FailingWindows, rolled: Mapping[str, RolledForecasts], n_twins: int
+) -> list[str]:
     panel, origins = failing.panel, failing.origins
     n_series = failing.n_series
     cutoffs = [panel.time_text(cutoff) for cutoff in origins.test]
@@ -347,6 +359,7 @@ def _notes(failing: FailingWindows, n_twins: int) -> list[str]:
         f"{panel.season}, frequency {panel.frequency}",
         *panel.notes,
         *describe_left_out(failing.left_out),
+        *describe_zeros(failing, rolled),
     ]
     if n_twins:
         notes.append(

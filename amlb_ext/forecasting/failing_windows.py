@@ -10,16 +10,17 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_decimals
+from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.memory import release_memory
-from amlb_ext.forecasting.forecasters import Forecaster
+from amlb_ext.forecasting.forecasters import LEVELS, Forecaster
 from amlb_ext.forecasting.hardness import (
     WindowRule,
     check_rule,
     reducible_hardness,
     settle_window_rule,
 )
+from amlb_ext.forecasting.losses import weighted_quantile_loss
 from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
 from amlb_ext.forecasting.past_features import past_features
@@ -319,6 +320,37 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
             "MASE says nothing there, and AMLB leaves such items out of its mean without a word"
         )
     return sentences
+
+
+def describe_zeros(
+    failing: FailingWindows, others: Mapping[str, RolledForecasts] | None = None
+) -> list[str]:
+    """Return a sentence where most of what is to be forecast is 0, none elsewhere.
+
+    The median of such values is 0, and the median has the least mean absolute error. The weighted
+    quantile loss, which is 1 for a forecast of zeros, does not favour them so.
+
+    Parameters
+    ----------
+    failing : FailingWindows
+    others : mapping of str to RolledForecasts, optional
+        Of candidates, whose loss stands beside that of F.
+    """
+    future = failing.future
+    share = float((future == 0).mean())
+    # of zeros alone the WQL is no number
+    if share <= 0.5 or share == 1:
+        return []
+    losses = []
+    for name, forecasts in {"F": failing.forecasts, **(others or {})}.items():
+        if forecasts.quantiles is not None:
+            loss = weighted_quantile_loss(future, forecasts.quantiles, np.array(LEVELS))
+            losses.append(f"{name} {format_decimals(loss, 2)}")
+    beside = f"; WQL, lower is better: {', '.join(losses)}" if losses else ""
+    return [
+        f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
+        f"least MASE there, and says nothing of when something comes{beside}"
+    ]
 
 
 def describe_heavy_windows(

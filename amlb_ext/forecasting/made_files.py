@@ -19,7 +19,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.forecasting.losses import seasonal_scale
-from amlb_ext.forecasting.made_parts import MadePart, MadeWindows
+from amlb_ext.forecasting.made_windows import MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable, item_id

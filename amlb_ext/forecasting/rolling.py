@@ -32,11 +32,13 @@ _ENSEMBLE_GROUPS = 2
 
 
 def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest:
-    """Return what forecasters are asked at one origin: pasts alone, nothing behind the cutoff."""
-    pasts = []
+    """Return what forecasters are asked at one origin: pasts, and what is known beforehand."""
+    pasts, known = [], []
     for item in windows.items:
         # a copy: whoever holds a view of a series could look behind its end
         pasts.append(panel.past(item, windows.cutoff).copy())
+        if panel.known_values:
+            known.append(panel.known_at(item, windows.cutoff).copy())
     return ForecastRequest(
         names=tuple(panel.names[item] for item in windows.items),
         pasts=tuple(pasts),
@@ -44,6 +46,9 @@ def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest
         season=panel.season,
         levels=LEVELS,
         seed=seed,
+        frequency=panel.frequency,
+        known=panel.known if known else (),
+        known_values=tuple(known),
     )
 
 

@@ -8,7 +8,6 @@ Beside AMLB's own files it has, in ``hardsynth/``, the series of each of its tab
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,6 @@ from amlb_ext.suite.series_manifest import (
     TableEntry,
 )
 from amlb_ext.units.region import RegionWeights
-from amlb_ext.validity.certificate import Certificate
 
 
 def item_id(item: int) -> str:
@@ -217,26 +215,3 @@ class ForecastSuite(Suite):
     def tasks(self) -> tuple[ForecastTask, ...]:
         """The AMLB tasks of all tables."""
         return tuple(self.manifest.listed)
-
-    def read_certificates(self) -> dict[str, Certificate]:
-        """Return the certificates by their task, none where the suite was written without.
-
-        Raises
-        ------
-        SuiteError
-            A certificate is missing or damaged.
-        """
-        found = {}
-        for relative in self.manifest.files:
-            if not relative.endswith("/certificate.json"):
-                continue
-            try:
-                entry = json.loads(self.layout.at(relative).read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise SuiteError(
-                    f"cannot read {relative}: {error}",
-                    "hardsynth verify says what is missing",
-                ) from None
-            certificate = Certificate.from_json(entry)
-            found[certificate.task] = certificate
-        return found

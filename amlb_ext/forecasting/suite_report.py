@@ -23,9 +23,17 @@ from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.rolling import Loss, RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
-from amlb_ext.runner.results import find_predictions, read_predictions
+from amlb_ext.forecasting.window_certificate import read_certificates
+from amlb_ext.runner.results import (
+    find_predictions,
+    find_running,
+    read_predictions,
+)
+from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
-from amlb_ext.suite.series_manifest import GA
+from amlb_ext.suite.layout import amlb_name
+from amlb_ext.suite.series_manifest import GA, MAIN_KIND
+from amlb_ext.units.region import RegionWeights
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
@@ -120,14 +128,30 @@ def report_forecasts(
             )
         by_fev[name] = open_fev_predictions(path, suite)
     if not runs and not by_fev:
+        running = [run for folder in results for run in find_running(folder)]
+        if running:
+            raise RunError(
+                f"no predictions of {suite.layout.root} yet: {running[0]} is being written",
+                "wait until that run has ended",
+            )
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
         )
     reports = {}
+    certificates = read_certificates(suite)
     for table in suite.tables:
+        # of the made windows or, where there are none, of all
+        certified = {amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)}
+        own = [certificates[name] for name in certified & certificates.keys()]
         report = _report_table(
-            table, runs, by_fev, loss=loss, level=level, root=suite.layout.root
+            table,
+            runs,
+            by_fev,
+            loss=loss,
+            level=level,
+            root=suite.layout.root,
+            no_region="; ".join(certificate.no_region for certificate in own),
         )
         made = score_made_windows(suite, table, partial(_read_task, runs), level)
         reports[table.name] = replace(report, made=made)
@@ -142,8 +166,12 @@ def _report_table(
     loss: Loss,
     level: float,
     root: Path,
+    no_region: str,
 ) -> ForecastReport:
     failing = table.read_failing_windows()
+    if no_region and not failing.weighting.reason:
+        # what the certificate does not find is claimed nowhere
+        failing = replace(failing, weighting=RegionWeights(reason=no_region))
     tasks = [task.name for task in table.main_tasks]
     where = shlex.quote(str(root))
     answers: dict[str, list[Forecasts] | str] = {}
@@ -193,7 +221,9 @@ def _read_runs(
     """Return a framework's forecasts of each task, or why they cannot be used."""
     missing = [name for name in tasks if name not in folders]
     if missing:
-        return f"no predictions of {', '.join(missing)}"
+        is_going_on = any(map(is_running, folders.values()))
+        yet = " yet, its run is going on" if is_going_on else ""
+        return f"no predictions of {', '.join(missing)}{yet}"
     answers = []
     for name, windows in zip(tasks, origins, strict=True):
         table = read_predictions(folders[name], name, 0)
@@ -308,7 +338,7 @@ def score_made_windows(
     if not tasks:
         return pd.DataFrame(columns=COLUMNS)
     provenance = read_provenance(table)
-    certificates = suite.read_certificates()
+    certificates = read_certificates(suite)
     for task in tasks:
         rows = provenance[provenance["task"] == task.name]
         windows = read_made_windows(suite.layout, task, rows, table.horizon)

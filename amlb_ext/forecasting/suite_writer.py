@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.errors import ConfigError, SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
@@ -21,7 +21,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_parts import MadeWindows
+from amlb_ext.forecasting.made_windows import MadeWindows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.suite_files import ForecastSuite, item_id
@@ -166,6 +166,7 @@ def _manifest(
     parts: Sequence[SuitePart], *, name: str, seed: int, original: Original | None
 ) -> SeriesManifest:
     """Return the manifest of a suite, without the checksums of its files."""
+    _check_known(parts)
     tasks_of = plan_parts(parts, seed)
     tables = []
     entries = {}
@@ -181,6 +182,17 @@ def _manifest(
     return SeriesManifest(
         version=__version__, name=name, seed=seed, tables=tuple(tables), pair=pair
     )
+
+
+def _check_known(parts: Sequence[SuitePart]) -> None:
+    """Refuse columns known beforehand that data files have already."""
+    for part in parts:
+        for name in part.failing.panel.known:
+            if name in (ITEM, TIME, TARGET):
+                raise ConfigError(
+                    f"--known {name}: data files of a suite have a column of that name",
+                    "rename it in the table",
+                )
 
 
 def _remove_earlier(layout: Layout) -> None:
@@ -293,6 +305,7 @@ def _table_entry(
             frequency=panel.frequency,
             horizon=panel.horizon,
             season=panel.season,
+            known=tuple(panel.known),
         ),
         origins=OriginsEntry(
             test=tuple(origins.test),
@@ -337,11 +350,14 @@ def _write_long_table(
             parts = []
             for item in items[first : first + _SERIES_AT_ONCE]:
                 start = panel.starts[item]
+                n = len(times) - start
                 columns = {
                     ITEM: item_id(item),
                     TIME: times[start:],
-                    TARGET: panel.values[item][: len(times) - start],
+                    TARGET: panel.values[item][:n],
                 }
+                for number, name in enumerate(panel.known):
+                    columns[name] = panel.known_values[item][:n, number]
                 parts.append(pd.DataFrame(columns))
             table = pd.concat(parts, ignore_index=True)
             table.to_csv(file, index=False, header=first == 0, lineterminator="\n")
@@ -426,15 +442,19 @@ def _fev_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Table]
     last = failing.origins.test[task.origin] + panel.horizon
     for first in range(0, len(task.items), ROWS_AT_ONCE):
         ids, times, values = [], [], []
+        known: dict[str, list[np.ndarray]] = {name: [] for name in panel.known}
         for item in task.items[first : first + ROWS_AT_ONCE]:
             start = panel.starts[item]
             ids.append(item_id(item))
             times.append(calendar[start : last + 1])
             values.append(panel.values[item][: last + 1 - start])
+            for number, name in enumerate(panel.known):
+                known[name].append(panel.known_values[item][: last + 1 - start, number])
         columns = {
             ITEM: pa.array(ids),
             TIME: list_array(times),
             TARGET: list_array(values),
+            **{name: list_array(lists) for name, lists in known.items()},
         }
         yield pa.table(columns)
 

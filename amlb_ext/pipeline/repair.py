@@ -74,7 +74,7 @@ from amlb_ext.suite.sealed_json import open_sealed
 from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
-from amlb_ext.validity.certificate_store import certify_suite, stored_how
+from amlb_ext.validity.certify import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
 _FOLD_FILE = re.compile(

@@ -121,7 +121,7 @@ def compare_frameworks(
         The untouched test folds.
     certificate : Certificate or None
     null : DataFrame or None
-        See :func:`amlb_ext.validity.certificate_store.read_null`.
+        See :func:`amlb_ext.validity.certify.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
         vanished, were refused or not run. Such a framework gets no verdict, for the folds that are

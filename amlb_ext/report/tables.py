@@ -26,8 +26,6 @@ PARTS = {
     "evaluation": "the main task, as it was composed",
     "hard": "after training on hard rows",
 }
-#: Parts that a certificate may allow to rank on.
-_BY_CERTIFICATE = ("evaluation", "synthetic")
 
 
 def ranking_sentence(task: TaskReport) -> str:
@@ -38,16 +36,23 @@ def ranking_sentence(task: TaskReport) -> str:
     task : TaskReport
     """
     parts = [part for part in PARTS if (task.scores["part"] == part).any()]
-    allowed = list(UNSELECTED)
-    if task.certificate is not None and task.certificate.verdict == "rank":
-        allowed += _BY_CERTIFICATE
-    ranks = [part for part in parts if part in allowed]
-    others = [part for part in parts if part not in allowed]
+    by_certificate: set[str] = set()
+    no_region = ""
+    if task.certificate is not None:
+        no_region = task.certificate.no_region
+        if task.certificate.ranked_parts:
+            by_certificate = {"evaluation", *task.certificate.ranked_parts}
+    ranks = [part for part in parts if part in (*UNSELECTED, *by_certificate)]
+    others = [part for part in parts if part not in ranks]
+    if no_region and "region" in ranks:
+        ranks.remove("region")
     sentence = f"Models may be ranked on {', '.join(ranks)}"
-    if set(ranks) & set(_BY_CERTIFICATE):
+    if by_certificate & set(ranks):
         sentence += " (made rows since the certificate says so)"
     if others:
         sentence += f"; not on {', '.join(others)}, which F's errors chose"
+    if no_region:
+        sentence += f"; not by region: {no_region}"
     return f"{sentence}."
 
 

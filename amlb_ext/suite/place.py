@@ -84,7 +84,7 @@ def follow_move(suite: Suite) -> list[str]:
     """
     written: list[str] = []
     former = _former_root(suite)
-    if former is None or former == suite.root:
+    if former is None or former == suite.root.absolute():
         return written
     former_texts = placed_texts(suite, former)
     for path, text in placed_texts(suite).items():

@@ -16,13 +16,14 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import Field
 
+from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.manifest import BenchmarkTask, Manifest, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
 
-#: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
+#: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
 #: Metrics that AMLB reports, the first of which counts.
 METRICS = ("mase", "sql", "wql")
@@ -30,6 +31,8 @@ METRICS = ("mase", "sql", "wql")
 QUANTILE_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 #: What stands in the main definition; the other kinds only in the one of all tasks.
 MAIN_KIND = "full"
+#: Tasks of real windows, which have the columns known beforehand.
+_REAL_KINDS = (MAIN_KIND, "bad", "region")
 #: The kind of windows that were made by moving those on which F fails.
 GA = "ga"
 #: Parquet files of each table, below the folder that AMLB does not look at: its series, the windows
@@ -98,13 +101,17 @@ class ForecastTask(BenchmarkTask):
 
 @dataclass(frozen=True, kw_only=True)
 class PanelEntry:
-    """The calendar of a table: its ``first`` time, ``steps`` and ``frequency``, H and season."""
+    """The calendar of a table: its ``first`` time, ``steps`` and ``frequency``, H and season.
+
+    ``known`` names the columns of its data files that are known beforehand.
+    """
 
     first: str
     steps: _Steps
     frequency: str
     horizon: _Steps
     season: _Steps
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,22 +262,23 @@ class SeriesManifest(Manifest):
         for table in self.tables:
             panel = table.panel
             for task in table.main_tasks:
-                entries.append(
-                    {
-                        "task_name": task.name,
-                        "dataset_path": task.own_place(root, task.fev_path),
-                        "horizon": panel.horizon,
-                        "num_windows": 1,
-                        "min_context_length": panel.season + 1,
-                        "seasonality": panel.season,
-                        "eval_metric": "MASE",
-                        "extra_metrics": ["SQL", "WQL"],
-                        "quantile_levels": list(QUANTILE_LEVELS),
-                        "id_column": ITEM,
-                        "timestamp_column": TIME,
-                        "target": TARGET,
-                    }
-                )
+                entry: dict[str, Any] = {
+                    "task_name": task.name,
+                    "dataset_path": task.own_place(root, task.fev_path),
+                    "horizon": panel.horizon,
+                    "num_windows": 1,
+                    "min_context_length": panel.season + 1,
+                    "seasonality": panel.season,
+                    "eval_metric": "MASE",
+                    "extra_metrics": ["SQL", "WQL"],
+                    "quantile_levels": list(QUANTILE_LEVELS),
+                    "id_column": ITEM,
+                    "timestamp_column": TIME,
+                    "target": TARGET,
+                }
+                if panel.known:
+                    entry["known_dynamic_columns"] = list(panel.known)
+                entries.append(entry)
         return {FEV_DEFINITION: yaml_text({"tasks": entries})}
 
     def check(self) -> None:
@@ -283,20 +291,24 @@ class SeriesManifest(Manifest):
 
     def _entry(self, task: ForecastTask, place: Place) -> dict[str, Any]:
         panel = self.table_of(task).panel
+        dataset: dict[str, Any] = {
+            "path": place(task.path),
+            "type": "timeseries",
+            "freq": panel.frequency,
+            "forecast_horizon_in_steps": panel.horizon,
+            "seasonality": panel.season,
+            "id_column": ITEM,
+            "timestamp_column": TIME,
+            "target": TARGET,
+        }
+        # AMLB does not look at the key; of made windows nothing is known beforehand
+        if panel.known and task.kind in _REAL_KINDS:
+            dataset[KNOWN_COLUMNS] = list(panel.known)
         return {
             "name": task.name,
             "description": _DESCRIPTIONS[task.kind],
             "folds": 1,
-            "dataset": {
-                "path": place(task.path),
-                "type": "timeseries",
-                "freq": panel.frequency,
-                "forecast_horizon_in_steps": panel.horizon,
-                "seasonality": panel.season,
-                "id_column": ITEM,
-                "timestamp_column": TIME,
-                "target": TARGET,
-            },
+            "dataset": dataset,
             "metric": list(METRICS),
             "quantile_levels": list(QUANTILE_LEVELS),
         }

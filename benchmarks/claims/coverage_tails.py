@@ -37,7 +37,7 @@ from amlb_ext.stats.claims import OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedUnits, choose_weighting, mean_contrast
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
-from amlb_ext.validity.refits import refit_baseline
+from amlb_ext.validity.task_rows import refit_baseline
 from benchmarks.studies.fidelity.protocol import load_table, read_protocol
 
 SIZES = (300, 1000)

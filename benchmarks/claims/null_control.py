@@ -34,6 +34,7 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
@@ -43,7 +44,7 @@ from amlb_ext.stats.claims import REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedUnits, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
-from amlb_ext.validity.refits import refit_rows
+from amlb_ext.validity.task_rows import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
 FAMILIES = {
@@ -181,6 +182,7 @@ def _judged(pooled, design, weight, refits):
         fold=kept["fold"].to_numpy(),
         weights=weight,
         where="",
+        unit=ROW,
     )
     if check.value is None:
         return None

@@ -13,13 +13,15 @@ from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import (
     describe_heavy_windows,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.hardness import settle_window_rule
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.rolling import request_at, roll_forecaster
+from amlb_ext.forecasting.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.gate.checks import check_gate
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.units.windows import weigh_windows
@@ -103,8 +105,26 @@ def test_a_series_that_hardly_ever_moves_is_named_where_it_decides_the_mean():
     assert "1 window holds half of model's MASE over all 31" in sentence
 
 
+def test_a_forecast_of_zeros_is_named_where_most_values_are_0():
+    table = simulate_series(30, 96)
+    is_sold = np.random.default_rng(0).random(len(table)) < 0.1
+    table["target"] = table["target"].abs().where(is_sold, 0)
+    panel = read_panel(table, SIMULATED_ROLES)
+    failing = find_failing_windows(
+        make_forecaster("drift"), panel, plan_origins(panel), with_jackknife=False
+    )
+    shape = failing.forecasts.quantiles.shape
+    nothing = score_forecasts(
+        [Forecasts(mean=np.zeros(shape[:2]), quantiles=np.zeros(shape))], failing.tests
+    )
+    (sentence,) = describe_zeros(failing, {"nothing": nothing})
+    assert "of the values to forecast are 0" in sentence
+    assert sentence.endswith("nothing 1.00")
+
+
 def test_ordinary_series_have_no_window_that_decides_the_mean(failing):
     assert describe_heavy_windows(failing) == []
+    assert describe_zeros(failing) == []
 
 
 def test_the_answer_names_what_is_better_and_what_is_f_again(result):

@@ -12,6 +12,7 @@ import yaml
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import LEVELS, make_forecaster
@@ -23,6 +24,8 @@ from amlb_ext.forecasting.suite_report import report_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
+from amlb_ext.validity import Certificate, decide_verdict
+from amlb_ext.validity.measures import make_measure
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +199,26 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     assert "predicts 57 of 60 series" in report.incomplete["Drops"]
     scores = report.amlb_scores
     assert scores.loc["Again"].to_numpy() == pytest.approx(scores.loc["F"].to_numpy())
+
+
+def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
+    failing, tmp_path
+):
+    region = make_measure("region", 0.52, "", "", low=0.4, threshold=0.6, sense=">=")
+    verdict, reason = decide_verdict([region], WINDOW)
+    certificate = Certificate("full", "forecasting", verdict, reason, (region,), WINDOW)
+    told = {}
+    for name, certificates in (("with", {"full": certificate}), ("without", {})):
+        part = SuitePart(
+            task="s", failing=failing, twins=[], about={}, certificates=certificates
+        )
+        suite = tmp_path / name
+        write_suite(suite, [part], name="hardsynth", seed=0)
+        runs = tmp_path / "runs" / name
+        amlb_run(suite, runs, "Theta", answers_of(failing, "theta"))
+        told[name] = report_forecasts(suite, [runs])["s"].text()
+    assert "features of the past are not shown to foresee" in told["with"]
+    assert "are not shown to foresee" not in told["without"]
 
 
 def test_predictions_of_other_data_are_refused(made, failing, tmp_path):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
@@ -12,7 +13,7 @@ from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 from amlb_ext.validity.measures import make_measure
 
 N = 600
@@ -78,7 +79,7 @@ class Planted:
 
 
 def certified(verdict="rank", *measures):
-    return Certificate("t", "regression", verdict, "because.", tuple(measures))
+    return Certificate("t", "regression", verdict, "because.", tuple(measures), ROW)
 
 
 def row(found, framework, where="region"):
