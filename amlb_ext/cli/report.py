@@ -57,17 +57,19 @@ def report(
     $ hardsynth report hard --predictions mine=mine.csv
     """
     check_suite_folder(suite)
-    from amlb_ext.suite.layout import holds_forecasts
-    from amlb_ext.suite.task_folder import is_task_folder
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.series_manifest import SeriesManifest
+    from amlb_ext.suite.task_folder import TaskFolder
 
     named = named_files(predictions, "--predictions")
     files = {name: Path(file) for name, file in named.items()}
     shown: dict[str, Any] = {"text": text, "out": out, "quiet": quiet, "json": json}
-    if holds_forecasts(suite):
+    manifest = open_suite(suite).manifest
+    if isinstance(manifest, SeriesManifest):
         return _report_series(suite, results, files, level=level, **shown)
     for path in files.values():
         check_predictions_file(path)
-    if is_task_folder(suite):
+    if isinstance(manifest, TaskFolder):
         if files:
             raise ConfigError(
                 f"--predictions: {suite} holds no suite of tables",

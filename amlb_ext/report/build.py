@@ -45,7 +45,7 @@ from amlb_ext.runner.jobs import (
 from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.manifest import Manifest
+from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart.
@@ -380,7 +380,9 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
-def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
+def _suite_overview(
+    manifest: TableManifest, tasks: Sequence[TaskReport]
+) -> dict[str, str]:
     """Return how the suite was made and what it holds, by label."""
     config: dict[str, Any] = manifest.config
     verdicts = []

@@ -29,7 +29,8 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import read_results
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.task_folder import TaskFolder, read_task_folder
+from amlb_ext.suite.reader import WeirdSuite
+from amlb_ext.suite.task_folder import TaskFolder
 
 #: WeirdML's least number of runs.
 ENOUGH_RUNS = 15
@@ -157,7 +158,7 @@ def build_run_report(
     ------
     RunError, SuiteError
     """
-    folder = read_task_folder(root)
+    folder = WeirdSuite.load(root).manifest
     if not results:
         raise RunError("no results are named", "--results OUT, the folder of AMLB's -o")
     names = {task.name for task in folder.tasks}

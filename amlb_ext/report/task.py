@@ -33,7 +33,7 @@ from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
-from amlb_ext.suite.manifest import Manifest
+from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
 
@@ -262,7 +262,7 @@ def _sum_counts(summaries: Sequence[Mapping[str, Any]], key: str) -> Counter[str
     return total
 
 
-def _fold_note_sentences(manifest: Manifest, task: str) -> list[str]:
+def _fold_note_sentences(manifest: TableManifest, task: str) -> list[str]:
     """Return what happened in the folds, but for rows and cells, which are counted elsewhere."""
     return [
         note.sentence
