@@ -254,7 +254,7 @@ def test_another_region_of_amazon(monkeypatch):
     monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
     url = "https://b.s3.amazonaws.com/a.csv"
     response = download.ask_until(
-        lambda: download._get(url, 1), deadline=time.monotonic() + 5, name=url
+        lambda: download._get(url), deadline=time.monotonic() + 5, name=url
     )
     assert response.raw.read() == BODY
     assert asked == [url, "https://b.s3.eu-west-1.amazonaws.com/a.csv"]

@@ -386,7 +386,7 @@ def test_repair_loads_the_pickle_where_this_command_permits_it(
 def test_continuing_a_suite_unpickles_nothing(pickled, capsys):
     Layout(pickled).record("t", 0).unlink()
     assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) == 2
-    assert "f.pkl is a pickle" in capsys.readouterr().err
+    assert "baseline.trust_pickle" in capsys.readouterr().err
 
 
 def test_certifying_a_suite_unpickles_nothing(pickled, monkeypatch):
