@@ -44,8 +44,8 @@ HEAVY = {
     "deap": {"hardening/search/deap_engine", "synthesizers/swarm/cma_search"},
     "skops": {"models/skops_files"},
     "matplotlib": {
+        "report/ranks",
         "report/still",
-        "report/rank_bars",
         "estimate/plot",
         "comparison/plot",
         "comparison/result",

@@ -13,10 +13,10 @@ import pandas as pd
 from sklearn.metrics import roc_curve
 
 from amlb_ext.core.display import format_number, format_percent
+from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole, F, TaskReport
 from amlb_ext.report.overall import WITHHELD
-from amlb_ext.report.parts import F
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
 #: Frameworks that a crowded chart shows, the best ones.
@@ -68,16 +68,21 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
 
 
 def contrast_chart(
-    key: str, contrasts: pd.DataFrame, colours: Mapping[str, ColourRole]
+    key: str,
+    contrasts: pd.DataFrame,
+    colours: Mapping[str, ColourRole],
+    unit: Unit,
 ) -> Chart | None:
     """Return the contrasts with F and their intervals, the null control at the bottom.
 
-    They are those of the region, and of all rows where nothing was compared in the region.
+    They are those of the region, and of all units where nothing was compared in the region.
     """
     if not len(contrasts):
         return None
     compared = contrasts.dropna(subset=["difference"])
-    where = "region" if (compared["where"] == "region").any() else "all rows"
+    where, place = "all rows", f"on all {unit.many}"
+    if (compared["where"] == "region").any():
+        where, place = "region", "on the region"
     table = compared[compared["where"] == where]
     if not len(table):
         return None
@@ -101,13 +106,13 @@ def contrast_chart(
         middle = float(known["null_difference"].iloc[0])
         half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
         marks = _interval_series(
-            "re-fits of F (null)",
+            f"{unit.refits} of F (null)",
             len(rows),
             point=middle,
             low=middle - half_width,
             high=middle + half_width,
             role="null",
-            text=f"mean of F's re-fits: {middle:.4g}, two standard errors either side",
+            text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
         )
         series.append(marks)
     # For those who cannot see the marks.
@@ -117,7 +122,7 @@ def contrast_chart(
     )
     return Chart(
         key=key,
-        title=f"Loss minus F's loss, on {'the region' if where == 'region' else where}",
+        title=f"Loss minus F's loss, {place}",
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
         "there is no interval.",
         x_label="mean loss minus F's",
@@ -448,16 +453,15 @@ def trade_off_chart(
     points: dict[str, list[tuple[str, float, float]]] = {}
     left_out = []
     for task in tasks:
-        if not len(task.contrasts) or "from_region" not in task.contrasts:
+        if not len(task.contrasts):
             continue
-        overall = task.contrasts[task.contrasts["where"] == "all rows"]
-        known = overall.dropna(subset=["from_region", "from_elsewhere"])
+        known = task.asked("all rows").dropna(subset=["from_region", "from_elsewhere"])
         for row in known.to_dict("records"):
             name = str(row["framework"])
             if is_control_framework(name) or row["verdict"] in WITHHELD:
                 continue
             parts = 100 * row["from_elsewhere"], 100 * row["from_region"]
-            title = task.title or task.name
+            title = task.shown_name
             if max(np.abs(parts)) > 100 * OFF_THE_SCALE:
                 change = format_percent(sum(parts) / 100, sign=True)
                 left_out.append(f"{name} on {title} ({change} in all)")
@@ -484,8 +488,9 @@ def trade_off_chart(
         series.append(marks)
     about = (
         "Each point is a candidate on a task. Both axes are in percent of F's whole loss, so they "
-        "add up to the change on all rows. Below the dashed line a candidate has less loss than F "
-        "in total: at the lower left everywhere; at the lower right it gains where F fails and "
+        f"add up to the change on all {tasks[0].unit.many}. Below the dashed line a candidate has "
+        "less loss than F in total: at the lower left everywhere; at the lower right it gains "
+        "where F fails and "
         "loses elsewhere."
     )
     if left_out:
@@ -501,7 +506,7 @@ def trade_off_chart(
     )
 
 
-def overall_chart(overall: pd.DataFrame) -> Chart | None:
+def overall_chart(overall: pd.DataFrame, unit: Unit) -> Chart | None:
     """Return the mean change over tasks per framework and question, with intervals over tasks."""
     names: list[str] = []
     left_out: list[str] = []
@@ -523,7 +528,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     is_cut = False
     series = []
     questions: tuple[tuple[str, str, ColourRole, float, int], ...] = (
-        ("whole test folds", "overall_", "f", -0.14, 0),
+        (f"whole {unit.folds}", "overall_", "f", -0.14, 0),
         ("where F fails", "", "bad", 0.14, 2),
     )
     for label, prefix, role, offset, symbol in questions:
@@ -547,7 +552,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
             symbol=symbol,
         )
         series.append(marks)
-    about = f"Negative means less loss. On whole test folds: {_list_changes(table.loc[names])}."
+    about = f"Negative means less loss. On whole {unit.folds}: {_list_changes(table.loc[names])}."
     if left_out:
         about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
     if is_cut:

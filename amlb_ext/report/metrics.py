@@ -59,6 +59,7 @@ VERDICT_METRIC: dict[str, str] = {
     "regression": "rmse",
     "binary": "brier",
     "multiclass": "brier",
+    "forecasting": "mase",
 }
 #: What metrics that have a unit are measured in.
 UNITS = {
@@ -67,6 +68,9 @@ UNITS = {
     "mse": "mse in the square of the target's unit",
     "brier": "brier, the mean squared distance from the true class, 0 to 2",
     "logloss": "logloss in nats",
+    "mase": "MASE, the mean absolute error of a window over its scale",
+    "sql": "SQL, the mean pinball loss of a window over its scale",
+    "acc": "accuracy",
 }
 
 #: A metric whose arguments are bound: computed only where it is wanted.

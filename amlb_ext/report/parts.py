@@ -17,6 +17,7 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.report.metrics import DIRECTION, score_rows
+from amlb_ext.report.model import F
 from amlb_ext.report.predictions import (
     TaskPredictions,
     has_prediction,
@@ -25,8 +26,6 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
-#: What F is called among frameworks.
-F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
 COLUMNS = (

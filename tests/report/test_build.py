@@ -22,7 +22,7 @@ from amlb_ext.report import (
     report_text,
     write_report,
 )
-from amlb_ext.report.files import TABLES
+from amlb_ext.report.tables import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.stats.claims import CONCENTRATIONS
@@ -89,7 +89,7 @@ def test_the_answer(built):
     assert sentence.startswith(f"{CANDIDATE}: better on toy (−")
     assert "safe after counting all comparisons" in sentence
     assert sentence.count("toy") == 1
-    assert report.caveats[0].startswith("Decide on the whole test folds")
+    assert report.caveats[0].startswith("Decide on all rows.")
     assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
     assert report.warnings == ()
     assert report.commands == ()
