@@ -37,7 +37,7 @@ def advice(unit: Unit) -> str:
 
 def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     """Return the alarm that precedes any verdict, if the F that was run is not the suite's F."""
-    alarmed = [task.shown_name for task in tasks if task.alarm]
+    alarmed = [task for task in tasks if task.alarm]
     if not alarmed:
         return ()
     return (
@@ -87,9 +87,7 @@ def caveat_sentences(
         *_concentration_sentences(candidates, tasks, unit),
         *_saving_sentences(candidates, unit),
         *_rank_sentences(ranks),
-        *_weighting_sentences(tasks),
-        *_no_claim_sentences(tasks),
-        *_heavy_tail_sentences(tasks),
+        *_withheld_sentences(tasks, unit),
     )
 
 
@@ -249,41 +247,30 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
     return [f"{text}, not significantly ahead of any other."]
 
 
-def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    """Return where too few units lie in the region to weight by."""
+def _withheld_sentences(tasks: Sequence[TaskReport], unit: Unit) -> list[str]:
+    """Return on which tasks nothing is claimed, and why."""
     sentences = []
-    # Where no claim is made, it does not matter how its rows would have counted.
-    claimable = [task for task in tasks if not task.no_claim]
-    unweighted = [task.shown_name for task in claimable if not task.weighted]
+    # Where no claim is made, it does not matter how its units would have counted.
+    unweighted = [task for task in tasks if not task.no_claim and not task.weighted]
     if unweighted:
         sentences.append(
-            f"On {_list_among(unweighted, tasks)} the "
-            f"weights of the region are worth too few {claimable[0].unit.many}: nothing is claimed "
-            "where F fails there."
+            f"On {_list_among(unweighted, tasks)} the weights of the region are worth too few "
+            f"{unit.many}: nothing is claimed where F fails there."
+        )
+    unclaimed = [task for task in tasks if task.no_claim]
+    if unclaimed:
+        sentences.append(
+            f"No claim about gains where F fails is made on {_list_among(unclaimed, tasks)}; the "
+            "section of each task says why."
+        )
+    heavy = [task for task in tasks if task.heavy_tail]
+    if heavy:
+        sentences.append(
+            f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no "
+            "verdict is given, and the figures are of errors as they are. Decide there by another "
+            "loss, e.g. the absolute error."
         )
     return sentences
-
-
-def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    withheld = [task.shown_name for task in tasks if task.no_claim]
-    if not withheld:
-        return []
-    return [
-        f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; the "
-        "section of each task says why."
-    ]
-
-
-def _heavy_tail_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    """Return on which tasks the largest errors decide, so that nothing is claimed."""
-    heavy = [task.shown_name for task in tasks if task.heavy_tail]
-    if not heavy:
-        return []
-    return [
-        f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no verdict is "
-        "given, and the figures are of errors as they are. Decide there by another loss, e.g. the "
-        "absolute error."
-    ]
 
 
 def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
@@ -335,11 +322,12 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _list_among(names: Sequence[str], tasks: Sequence[TaskReport]) -> str:
+def _list_among(named: Sequence[TaskReport], tasks: Sequence[TaskReport]) -> str:
     """Return how many of the tasks these are, and the first of them."""
+    names = _list_few([task.shown_name for task in named])
     if len(tasks) == 1:
-        return _list_few(names)
-    return f"{_share_of_tasks(len(names), len(tasks))} ({_list_few(names)})"
+        return names
+    return f"{_share_of_tasks(len(named), len(tasks))} ({names})"
 
 
 def _share_of_tasks(count: int, n_tasks: int) -> str:
