@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_count, format_decimals, format_number
+from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.compare import answer_comparison
@@ -115,11 +115,13 @@ def build_series_report(
         judged = _judge_table(table, entrants, level)
         jobs += judged.jobs
         made = score_made_windows(suite, table, entrants, level)
+        # what made windows may be used for
+        own = [certificates[t.name] for t in table.tasks if t.name in certificates]
         built_tasks.append(
             _build_task(
                 judged,
                 made,
-                certificate=_certificate_of(table, certificates),
+                certificate=own[0] if own else None,
                 colours=colours if charts else None,
                 level=level,
             )
@@ -133,7 +135,10 @@ def build_series_report(
         unit=WINDOW,
         level=level,
         name=suite.name,
-        about=_suite_overview(suite, [built.report for built in built_tasks]),
+        made={
+            "Seed": str(suite.manifest.seed),
+            "hardsynth": suite.manifest.version,
+        },
         colours=colours if charts else None,
     )
     commands = []
@@ -307,31 +312,6 @@ def _jobs_of(
     return jobs
 
 
-def _certificate_of(
-    table: ForecastTable, certificates: Mapping[str, Certificate]
-) -> Certificate | None:
-    """Return what made windows of a table may be used for; None where none were certified."""
-    found = [certificates[t.name] for t in table.tasks if t.name in certificates]
-    return found[0] if found else None
-
-
-def _suite_overview(
-    suite: ForecastSuite, tasks: Sequence[TaskReport]
-) -> dict[str, str]:
-    n_origins = sum(task.folds for task in tasks)
-    n_windows = sum(task.rows["full"] for task in tasks)
-    n_bad = sum(task.rows["bad"] for task in tasks)
-    n_made = sum(task.rows.get("ga", 0) for task in tasks)
-    return {
-        "Suite": suite.name,
-        "Tables": f"{len(tasks)}, {format_count(n_origins, 'test origin')}",
-        "Test windows": f"{format_number(n_windows)}, of which {n_bad} are bad for F",
-        "Made windows": format_number(n_made),
-        "Seed": str(suite.manifest.seed),
-        "hardsynth": suite.manifest.version,
-    }
-
-
 def _build_task(
     judged: _JudgedTable,
     made: pd.DataFrame,
@@ -369,7 +349,7 @@ def _build_task(
         folds=len(failing.tests),
         certificate=certificate,
         loss="MASE",
-        weighting=_as_sentence(weighting),
+        weighting=f"{weighting[:1].upper()}{weighting[1:]}." if weighting else "",
         weighted=bool(region["weighted"].astype(bool).any()),
         no_claim=failing.weighting.reason,
         warnings=tuple(f"{n}: {why}." for n, why in judged.incomplete.items()),
@@ -388,10 +368,6 @@ def _build_task(
         losses=losses,
         loss_f=failing.forecasts.mase,
     )
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _contrast_table(judged: _JudgedTable) -> pd.DataFrame:

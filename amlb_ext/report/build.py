@@ -53,7 +53,6 @@ from amlb_ext.runner.jobs import (
 from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.manifest import Manifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart.
@@ -149,7 +148,13 @@ def build_report(
         unit=ROW,
         level=level,
         name=suite.manifest.name,
-        about=_suite_overview(suite.manifest, tasks),
+        made={
+            "Baseline F": str(suite.manifest.config["baseline"]["model"]),
+            "Preset": str(suite.manifest.config.get("preset", "")),
+            "Seed": str(suite.manifest.seed),
+            "hardsynth": suite.manifest.version,
+            "Made by": suite.manifest.command,
+        },
         caveats=_unsure_sentences(suite.manifest.config, tasks),
         warnings=(*_certificate_warnings(tasks), *_needed_warnings(needed)),
         colours=colours if charts else None,
@@ -264,7 +269,7 @@ def assemble_report(
     unit: Unit,
     level: float,
     name: str,
-    about: dict[str, str],
+    made: Mapping[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
     colours: Mapping[str, ColourRole] | None = None,
@@ -280,8 +285,8 @@ def assemble_report(
     level : float
     name : str
         Of the suite.
-    about : dict of str to str
-        The suite at a glance.
+    made : mapping of str to str
+        What the suite was made with, by label.
     caveats, warnings : sequence of str
         Beside those that all suites have.
     colours : mapping of str to ColourRole, optional
@@ -314,7 +319,7 @@ def assemble_report(
         question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
         unit=unit,
         glossary=comparison_glossary(unit),
-        about=about,
+        about=_suite_overview(name, tasks, unit) | made,
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
@@ -399,34 +404,27 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
-def _suite_overview(manifest: Manifest, tasks: Sequence[TaskReport]) -> dict[str, str]:
-    """Return how the suite was made and what it holds, by label."""
-    config: dict[str, Any] = manifest.config
-    verdicts = []
-    n_folds = 0
-    n_rows: Counter[str] = Counter()
+def _suite_overview(
+    name: str, tasks: Sequence[TaskReport], unit: Unit
+) -> dict[str, str]:
+    """Return what a suite holds, by label."""
+    n_folds = sum(task.folds for task in tasks)
+    n_units: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     for task in tasks:
-        certificate = task.certificate
-        verdicts.append(certificate.verdict if certificate else "not certified")
-        n_folds += task.folds
-        n_rows.update(task.rows)
-    certificates = []
-    # The most frequent verdict first.
-    for verdict, count in pd.Series(verdicts).value_counts().items():
-        certificates.append(f"{count} {verdict}")
+        n_units.update(task.rows)
+        verdicts[task.certificate.verdict if task.certificate else "not certified"] += 1
     parts = ("full", "bad", "ga", "synthetic")
-    counts = {part: format_number(n_rows[part]) for part in parts}
+    counts = {part: format_number(n_units[part]) for part in parts}
+    # The most frequent verdict first.
+    certificates = [f"{count} {verdict}" for verdict, count in verdicts.most_common()]
+    many = unit.many
     return {
-        "Suite": manifest.name,
-        "Tasks": f"{len(tasks)}, {format_count(n_folds, 'fold')}",
-        "Baseline F": str(config["baseline"]["model"]),
-        "Preset": str(config.get("preset", "")),
-        "Test rows": f"{counts['full']}, of which {counts['bad']} are bad for F",
-        "Made rows": f"{counts['ga']} augmented, {counts['synthetic']} synthetic",
+        "Suite": name,
+        "Tasks": f"{len(tasks)}, {format_count(n_folds, unit.fold)}",
+        f"Test {many}": f"{counts['full']}, of which {counts['bad']} are bad for F",
+        f"Made {many}": f"{counts['ga']} augmented, {counts['synthetic']} synthetic",
         "Certificates": ", ".join(certificates),
-        "Seed": str(manifest.seed),
-        "hardsynth": manifest.version,
-        "Made by": manifest.command,
     }
 
 

@@ -33,14 +33,8 @@ _BINS = 20
 _PALETTE: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 #: Half the width of a 95 % interval, in standard errors.
 _NORMAL_HALF_WIDTH = 1.96
-#: Colour of each origin of rows, and what its rows are called.
-ORIGINS: dict[str, ColourRole] = {
-    "good": "good",
-    "bad": "bad",
-    "ga": "ga",
-    "synthetic": "synthetic",
-}
-WORDS = {
+#: What the rows of each origin are called; an origin is a colour, too.
+ORIGINS: dict[ColourRole, str] = {
     "good": "good rows",
     "bad": "bad rows",
     "ga": "augmented rows",
@@ -90,7 +84,7 @@ def contrast_chart(
     series = []
     for position, row in enumerate(rows):
         framework = str(row["framework"])
-        marks = _interval_series(
+        marks = interval_mark(
             framework,
             position,
             point=row["difference"],
@@ -105,7 +99,7 @@ def contrast_chart(
         # Every framework has the same re-fits beside it: the first row that has them will do.
         middle = float(known["null_difference"].iloc[0])
         half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
-        marks = _interval_series(
+        marks = interval_mark(
             f"{unit.refits} of F (null)",
             len(rows),
             point=middle,
@@ -133,7 +127,7 @@ def contrast_chart(
     )
 
 
-def _interval_series(
+def interval_mark(
     name: str,
     position: int,
     *,
@@ -141,7 +135,7 @@ def _interval_series(
     low: float,
     high: float,
     role: ColourRole,
-    text: str,
+    text: str = "",
 ) -> ChartSeries:
     """Return one mark with its interval, on the row ``position`` of a chart by name."""
     return ChartSeries(
@@ -152,7 +146,7 @@ def _interval_series(
         role=role,
         low=np.array([low]),
         high=np.array([high]),
-        text=(text,),
+        text=(text,) if text else (),
     )
 
 
@@ -169,7 +163,7 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         series = _histogram_series(targets)
     counts = []
     for origin, y in targets.items():
-        counts.append(f"{len(y)} {WORDS[origin]}")
+        counts.append(f"{len(y)} {ORIGINS[origin]}")
     place = "class" if labels else "bin"
     return Chart(
         key=key,
@@ -182,15 +176,17 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
     )
 
 
-def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
+def _targets_by_origin(
+    views: Mapping[str, TaskPredictions],
+) -> dict[ColourRole, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
     # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
-    origins_by_suffix = {
+    origins_by_suffix: dict[str, tuple[ColourRole, ...]] = {
         "full": ("good", "bad"),
         "ga": ("ga",),
         "": ("ga", "synthetic"),
     }
-    targets: dict[str, np.ndarray] = {}
+    targets: dict[ColourRole, np.ndarray] = {}
     for suffix, origins in origins_by_suffix.items():
         if suffix not in views:
             continue
@@ -203,7 +199,7 @@ def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.nda
 
 
 def _class_share_series(
-    targets: Mapping[str, np.ndarray], labels: Sequence[str]
+    targets: Mapping[ColourRole, np.ndarray], labels: Sequence[str]
 ) -> tuple[ChartSeries, ...]:
     positions = np.arange(len(labels), dtype=float)
     series = []
@@ -213,20 +209,22 @@ def _class_share_series(
         shares = counts / len(y)
         texts = []
         for label, share in zip(labels, shares, strict=True):
-            texts.append(f"{WORDS[origin]}, {label}: {share:.1%}")
+            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
         bars = ChartSeries(
-            name=WORDS[origin],
+            name=ORIGINS[origin],
             kind="bars",
             x=positions,
             y=shares,
-            role=ORIGINS[origin],
+            role=origin,
             text=texts,
         )
         series.append(bars)
     return tuple(series)
 
 
-def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, ...]:
+def _histogram_series(
+    targets: Mapping[ColourRole, np.ndarray],
+) -> tuple[ChartSeries, ...]:
     # The same bins for all kinds of rows, or their shares could not be compared.
     all_targets = np.concatenate(list(targets.values()))
     edges = np.histogram_bin_edges(all_targets, bins=_BINS)
@@ -234,11 +232,11 @@ def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, .
     for origin, y in targets.items():
         counts, _ = np.histogram(y, edges)
         bars = ChartSeries(
-            name=WORDS[origin],
+            name=ORIGINS[origin],
             kind="bars",
             x=edges,
             y=counts / len(y),
-            role=ORIGINS[origin],
+            role=origin,
         )
         series.append(bars)
     return tuple(series)

@@ -29,7 +29,7 @@ from amlb_ext.report.build import (
     frameworks_in_order,
     job_warnings,
 )
-from amlb_ext.report.charts import framework_colours
+from amlb_ext.report.charts import framework_colours, interval_mark
 from amlb_ext.report.coder_runs import (
     CODER_COLUMNS,
     NOT_THE_MODELS,
@@ -42,7 +42,6 @@ from amlb_ext.report.glossary import run_glossary
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
-    ChartSeries,
     ReportSection,
     SuiteReport,
     TaskReport,
@@ -439,14 +438,13 @@ def _selected_chart(task: str, scores: pd.DataFrame, kinds: Mapping[str, str]) -
     series = []
     for position, name in enumerate(shown):
         line = lines[name]
-        marks = ChartSeries(
-            name=name,
-            kind="intervals",
-            x=np.array([line["mean"]]),
-            y=np.array([float(position)]),
+        marks = interval_mark(
+            name,
+            position,
+            point=line["mean"],
+            low=line["low"],
+            high=line["high"],
             role="f" if kinds[name] == "reference" else colours[name],
-            low=np.array([line["low"]]),
-            high=np.array([line["high"]]),
         )
         series.append(marks)
     return Chart(
