@@ -53,8 +53,8 @@ from amlb_ext.validity import Certificate
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
-#: Windows on which F does worst that are drawn.
-_WORST = 6
+#: Windows on which F does worst that are drawn of a table, and of all tables together.
+_WORST, _ALL_WORST = 6, 24
 #: Seasons of the past that are drawn.
 _SEASONS_SHOWN = 3
 #: How a change divides among the region and elsewhere, which is not computed for windows.
@@ -109,6 +109,8 @@ def build_series_report(
     entrants = _find_entrants(suite, results, predictions)
     colours = framework_colours(sorted(entrants, key=str.lower))
     certificates = read_certificates(suite)
+    # many tables share what the page may weigh
+    worst = min(_WORST, max(1, _ALL_WORST // len(suite.tables))) if charts else 0
     built_tasks = []
     jobs = []
     for table in suite.tables:
@@ -122,7 +124,8 @@ def build_series_report(
                 judged,
                 made,
                 certificate=own[0] if own else None,
-                colours=colours if charts else None,
+                colours=colours,
+                worst=worst,
                 level=level,
             )
         )
@@ -317,10 +320,14 @@ def _build_task(
     made: pd.DataFrame,
     *,
     certificate: Certificate | None,
-    colours: Mapping[str, ColourRole] | None,
+    colours: Mapping[str, ColourRole],
+    worst: int,
     level: float,
 ) -> BuiltTask:
-    """Return a table's part of the report, and what the whole report needs of it."""
+    """Return a table's part of the report, and what the whole report needs of it.
+
+    ``worst`` windows are drawn; with 0 there is no chart at all.
+    """
     table, failing = judged.table, judged.failing
     name = table.name
     contrasts = _contrast_table(judged)
@@ -332,10 +339,9 @@ def _build_task(
     for task in table.tasks:
         if task.kind in (GA, "synthetic"):
             n_made[task.kind] = len(task.items)
-    charts: tuple[Chart, ...] = ()
-    if colours is not None:
-        chart = contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)
-        charts = () if chart is None else (chart,)
+    charts = []
+    if worst:
+        charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
     losses = pd.DataFrame({n: said.mase for n, said in judged.rolled.items()})
     nothing = pd.DataFrame()
     report = TaskReport(
@@ -357,9 +363,9 @@ def _build_task(
         pairs=nothing,
         scores=_score_table(judged, level),
         slices=nothing,
-        charts=charts,
+        charts=tuple(chart for chart in charts if chart is not None),
         notes=judged.notes,
-        sections=_sections(judged, made, contrasts, colours),
+        sections=_sections(judged, made, contrasts, colours, worst),
     )
     return BuiltTask(
         report=report,
@@ -449,7 +455,8 @@ def _sections(
     judged: _JudgedTable,
     made: pd.DataFrame,
     contrasts: pd.DataFrame,
-    colours: Mapping[str, ColourRole] | None,
+    colours: Mapping[str, ColourRole],
+    worst: int,
 ) -> tuple[ReportSection, ...]:
     """Return what only series have: windows, the worst of them drawn, and made windows."""
     name, failing = judged.table.name, judged.failing
@@ -462,23 +469,20 @@ def _sections(
             windows[f"sql_{framework}"] = said.sql
     hardest = np.argsort(-failing.hardness, kind="stable")
     windows.insert(0, "task", name)
-    drawn: tuple[Chart, ...] = ()
-    if colours is not None:
-        best_first = contrasts[contrasts["where"] == WHERE[OVERALL]].sort_values(
-            "difference"
-        )
-        shown = [n for n in best_first["framework"] if n in judged.rolled]
-        drawn = tuple(
-            _window_chart(judged, int(window), shown[:MOST_LINES], colours)
-            for window in hardest[:_WORST]
-        )
+    best_first = contrasts[contrasts["where"] == WHERE[OVERALL]].sort_values(
+        "difference"
+    )
+    shown = [n for n in best_first["framework"] if n in judged.rolled][:MOST_LINES]
+    drawn = [
+        _window_chart(judged, int(window), shown, colours) for window in hardest[:worst]
+    ]
     sections = [
         ReportSection(
             key="windows",
             title="Windows on which F does worst",
             about="The past, what came, and what was forecast; shaded: F’s 10 % to 90 % quantiles.",
             table=windows.iloc[hardest],
-            charts=drawn,
+            charts=tuple(drawn),
             most=5,
         )
     ]

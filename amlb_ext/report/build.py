@@ -269,7 +269,7 @@ def assemble_report(
     unit: Unit,
     level: float,
     name: str,
-    made: Mapping[str, str],
+    made: dict[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
     colours: Mapping[str, ColourRole] | None = None,
@@ -285,7 +285,7 @@ def assemble_report(
     level : float
     name : str
         Of the suite.
-    made : mapping of str to str
+    made : dict of str to str
         What the suite was made with, by label.
     caveats, warnings : sequence of str
         Beside those that all suites have.

@@ -13,7 +13,8 @@ from amlb_ext.report.page import (
     render_page,
     task_anchors,
 )
-from amlb_ext.report.tables import score_pivots
+from amlb_ext.report.tables import ranking_sentence, score_pivots
+from amlb_ext.report.text import report_text
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -325,3 +326,100 @@ def test_any_value_becomes_text():
         format_cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
     )
     assert format_cell(np.bool_(False)) == "no"
+
+
+def test_counts_are_said_where_rows_are_counted(reports):
+    report = reports["without results"]
+    first, *others = report.tasks
+    changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
+    both = [
+        " ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())
+    ]
+    both.append(
+        " ".join(report_text(replace(report, tasks=(changed, *others))).split())
+    )
+    for text in both:
+        assert "3 test rows whose class no training row has are left out." in text
+        assert (
+            "13 test cells whose value no training row has are replaced, by column:"
+            in text
+        )
+        assert "size 1." in text
+    assert "town&lt;i&gt; 12" in both[0]
+    assert "town<i>" not in both[0]
+
+
+def test_nothing_is_said_where_nothing_was_changed(reports):
+    report = reports["without results"]
+    assert all(task.changes == "" for task in report.tasks)
+    assert "no training row has" not in report_text(report)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "composition", "ranked", "chosen", "unproven"),
+    [
+        (
+            "describe",
+            ("weighted",),
+            "full, region, evaluation",
+            "bad, ga, synthetic",
+            "",
+        ),
+        ("rank", ("weighted",), "full, region, synthetic, evaluation", "bad, ga", ""),
+        (
+            "describe",
+            ("weighted", "population"),
+            "full, region",
+            "bad, ga, synthetic",
+            "evaluation",
+        ),
+        (
+            "rank",
+            ("weighted", "population"),
+            "full, region, synthetic, evaluation",
+            "bad, ga",
+            "",
+        ),
+        (
+            "describe",
+            ("bad", "synthetic"),
+            "full, region",
+            "bad, ga, synthetic, evaluation",
+            "",
+        ),
+    ],
+)
+def test_where_models_may_be_ranked(verdict, composition, ranked, chosen, unproven):
+    """By what the main task is composed of: only what F's errors chose is said to be so."""
+    task = sample_report(1, points=8).tasks[0]
+    certificate = replace(task.certificate, verdict=verdict)
+    said = ranking_sentence(
+        replace(task, certificate=certificate, composition=composition)
+    )
+    first, *others = said.removesuffix(".").split("; ")
+    assert first.removeprefix("Models may be ranked on ").partition(" (")[0] == ranked
+    told = {part.split(",")[-1]: part for part in others}
+    assert f"not on {chosen}, which F's errors chose" in others
+    assert any(unproven in part for part in others) and len(told) == 1 + bool(unproven)
+
+
+def test_of_many_tasks_the_text_has_a_few_lines_each(reports):
+    whole = report_text(reports["one"]).splitlines()
+    many = report_text(reports["many"]).splitlines()
+    assert len(many) < (MANY_TASKS + 1) * 14 + 60 < (MANY_TASKS + 1) * len(whole)
+    # what decides is told all the same
+    assert sum("minus F, all rows" in line for line in many) == MANY_TASKS + 1
+    # the only note is that of the report
+    assert sum("note:" in line for line in many) == 1
+
+
+def test_tasks_stand_in_the_order_of_the_answer(reports):
+    """Those on which F is beaten come first, wherever they stand in the suite."""
+    report = reports["many"]
+    *others, last = report.tasks
+    better = last.contrasts.assign(verdict="better", relative=-0.9)
+    beaten = replace(last, contrasts=better)
+    text = render_page(replace(report, tasks=(*others, beaten)), {})
+    headings = re.findall(r'<h3 id="task-[^"]*">(.*?)</h3>', text)
+    assert headings[0] == last.name
+    assert sorted(headings) == sorted(task.name for task in report.tasks)
