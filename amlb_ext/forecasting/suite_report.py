@@ -44,8 +44,8 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
+from amlb_ext.report.predictions import job_table
 from amlb_ext.report.task import BuiltTask
-from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.results import find_predictions, read_predictions
 from amlb_ext.stats.claims import COLUMNS, NUMBERS, OVERALL, REGION
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
@@ -130,11 +130,11 @@ def build_series_report(
             )
         )
     root = shlex.quote(str(suite.layout.root))
-    job_table = pd.DataFrame(jobs, columns=list(JOB_COLUMNS))
-    broken = job_table[job_table["status"].isin(["missing", "refused"])]
+    all_jobs = job_table(jobs)
+    broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
     report = assemble_report(
         built_tasks,
-        job_table,
+        all_jobs,
         unit=WINDOW,
         level=level,
         name=suite.name,
@@ -302,13 +302,10 @@ def _jobs_of(
             {
                 "framework": name,
                 "name": name,
-                "constraint": "",
-                "version": "",
                 "amlb_task": task.name,
                 "fold": 0,
                 "status": status,
                 "reason": reason,
-                "duration": np.nan,
                 "run": str(entrant.runs.get(task.name, "")),
             }
         )

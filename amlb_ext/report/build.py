@@ -156,7 +156,7 @@ def build_report(
             "Made by": suite.manifest.command,
         },
         caveats=_unsure_sentences(suite.manifest.config, tasks),
-        warnings=(*_certificate_warnings(tasks), *_needed_warnings(needed)),
+        warnings=_claim_warnings(tasks, needed),
         colours=colours if charts else None,
     )
     report = replace(report, notes=tuple(found.notes))
@@ -483,17 +483,28 @@ def job_warnings(jobs: pd.DataFrame) -> list[str]:
     return warnings
 
 
-def _needed_warnings(needed: pd.DataFrame) -> list[str]:
-    """Return the sentence that says for which jobs there is no verdict."""
-    if not len(needed):
-        return []
-    by_name = _count_by_framework(needed)
-    counted = format_count(len(needed), "job")
-    verb = "has" if len(needed) == 1 else "have"
-    return [
-        f"{counted} that a verdict needs {verb} not been run ({by_name}): frameworks are "
-        "compared with F on the untouched test folds."
-    ]
+def _claim_warnings(tasks: Sequence[TaskReport], needed: pd.DataFrame) -> list[str]:
+    """Return what is missing for claims: certificates, and jobs that nobody has run."""
+    warnings = []
+    n_uncertified = sum(task.certificate is None for task in tasks)
+    if n_uncertified:
+        verb = "has" if n_uncertified == 1 else "have"
+        which = f"{n_uncertified} of {len(tasks)} tasks {verb}"
+        if len(tasks) == 1:
+            which = "The only task has"
+        warnings.append(
+            f"{which} no certificate, so nothing is claimed where F fails: hardsynth certify "
+            "writes it."
+        )
+    if len(needed):
+        counted = format_count(len(needed), "job")
+        verb = "has" if len(needed) == 1 else "have"
+        warnings.append(
+            f"{counted} that a verdict needs {verb} not been run "
+            f"({_count_by_framework(needed)}): frameworks are compared with F on the untouched "
+            "test folds."
+        )
+    return warnings
 
 
 def _count_by_framework(jobs: pd.DataFrame) -> str:
@@ -501,17 +512,3 @@ def _count_by_framework(jobs: pd.DataFrame) -> str:
     for framework, count in jobs["framework"].value_counts().items():
         texts.append(f"{count} of {framework}")
     return ", ".join(texts)
-
-
-def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:
-    n_uncertified = sum(task.certificate is None for task in tasks)
-    if not n_uncertified:
-        return []
-    verb = "has" if n_uncertified == 1 else "have"
-    which = f"{n_uncertified} of {len(tasks)} tasks {verb}"
-    if len(tasks) == 1:
-        which = "The only task has"
-    return [
-        f"{which} no certificate, so nothing is claimed where F fails: hardsynth certify "
-        "writes it."
-    ]

@@ -247,7 +247,6 @@ def truth_chart(
     key: str,
     title: str,
     predictions: TaskPredictions,
-    rows: np.ndarray,
     order: Sequence[str],
     colours: Mapping[str, ColourRole],
     most: int,
@@ -258,8 +257,6 @@ def truth_chart(
     ----------
     key, title : str
     predictions : TaskPredictions
-    rows : ndarray of shape (n,), bool
-        The rows to show.
     order : sequence of str
         Candidates, the best first.
     colours : mapping of str to ColourRole
@@ -267,11 +264,10 @@ def truth_chart(
         Points per model; the rows are thinned evenly along the truth.
     """
     entrants = _best_entrants(predictions, order, 2)
-    shown = np.flatnonzero(rows)
-    if predictions.labels or not entrants or not len(shown):
+    if predictions.labels or not entrants:
         return None
     # Thinned along the truth: rows with rare, extreme targets stay.
-    shown = shown[np.argsort(predictions.y[shown], kind="stable")]
+    shown = np.argsort(predictions.y, kind="stable")
     evenly = np.linspace(0, len(shown) - 1, most)
     kept = np.unique(evenly.round().astype(int))
     shown = shown[kept]
@@ -303,7 +299,6 @@ def roc_chart(
     key: str,
     title: str,
     predictions: TaskPredictions,
-    rows: np.ndarray,
     weights: np.ndarray | None,
     order: Sequence[str],
     colours: Mapping[str, ColourRole],
@@ -316,7 +311,7 @@ def roc_chart(
         return None
     series = []
     for name, f in _best_entrants(predictions, order, MOST_LINES).items():
-        shown = rows & has_prediction(f)
+        shown = has_prediction(f)
         shown_weights = None if weights is None else weights[shown]
         curve = _roc_curve(predictions.y[shown], f[shown], shown_weights)
         if curve is None:

@@ -47,7 +47,7 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
-from amlb_ext.runner.jobs import JOB_COLUMNS
+from amlb_ext.report.predictions import job_table
 from amlb_ext.runner.results import read_results
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
 from amlb_ext.suite.task_folder import FolderTask, TaskFolder, read_task_folder
@@ -161,9 +161,8 @@ def build_run_report(
 
 def _read_jobs(folder: TaskFolder, results: Sequence[str | Path]) -> pd.DataFrame:
     """Return AMLB's rows of the tasks as jobs, the last where one was run twice."""
-    columns = [*JOB_COLUMNS, "score"]
     if not results:
-        return pd.DataFrame(columns=columns)
+        return job_table([]).assign(score=[])
     rows = read_results(*results)
     rows = rows[rows["task"].isin([task.name for task in folder.tasks])]
     rows = rows.drop_duplicates(["framework", "task", "fold"], keep="last")
@@ -173,10 +172,8 @@ def _read_jobs(folder: TaskFolder, results: Sequence[str | Path]) -> pd.DataFram
             f"hardsynth run FRAMEWORK weirdml -u {shlex.quote(folder.name)}",
         )
     rows = rows.rename(columns={"task": "amlb_task", "info": "reason"})
-    jobs = rows.reindex(columns=columns).reset_index(drop=True)
-    texts = ["constraint", "version", "reason"]
-    jobs[texts] = jobs[texts].astype(object).fillna("")
-    return jobs.assign(name=jobs["framework"])
+    rows["name"] = rows["framework"]
+    return job_table(rows.to_dict("records"))
 
 
 def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame:
@@ -239,8 +236,9 @@ def _score_table(
                 "framework": framework,
                 "runs": len(values),
                 "mean": float(values.mean()) if len(values) else np.nan,
-                "low": estimate.low,
-                "high": estimate.high,
+                # no accuracy lies beyond these
+                "low": max(estimate.low, 0.0),
+                "high": min(estimate.high, 1.0),
                 "sd": float(values.std(ddof=1)) if len(values) > 1 else np.nan,
                 "best": values.max(initial=-np.inf) if len(values) else np.nan,
                 "unscored": len(own) - len(scored),

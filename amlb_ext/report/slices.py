@@ -72,6 +72,8 @@ LEVEL = 0.05
 MOST_FOUND_ON = 20_000
 #: Values in the rows that are used to find slices: of a wide table fewer rows are used.
 MOST_VALUES = 4_000_000
+#: Slices that are judged at most, and their conditions; those on one feature are merged.
+_MOST_SLICES, _DEPTH = 5, 3
 #: Coverage of the interval of a slice's share.
 _COVERAGE = 0.95
 #: Trees, each without the feature at the root of those before it.
@@ -116,9 +118,6 @@ def search_and_judge(
     bad: np.ndarray,
     groups: np.ndarray,
     rng: np.random.Generator,
-    *,
-    most: int = 5,
-    depth: int = 3,
 ) -> JudgedSlices:
     """Return slices of the features in which F fails significantly more often than elsewhere.
 
@@ -131,10 +130,6 @@ def search_and_judge(
     groups : ndarray of shape (n,)
         The source row of each row; rows of one source row have the same features.
     rng : Generator
-    most : int
-        Slices judged at most.
-    depth : int
-        Conditions at most; those on one feature are merged.
 
     Returns
     -------
@@ -180,7 +175,7 @@ def search_and_judge(
         rows=finding_rows,
         bad=bad[finding_rows],
     )
-    slices = _search_slices(finding, rng, most=most, depth=depth)
+    slices = _search_slices(finding, rng)
     is_judging = ~is_finding
     judged = _judge_slices(
         slices,
@@ -263,7 +258,7 @@ class _Candidate:
 
 
 def _search_slices(
-    finding: _FindingHalf, rng: np.random.Generator, *, most: int, depth: int
+    finding: _FindingHalf, rng: np.random.Generator
 ) -> list[tuple[_Candidate, list[str]]]:
     """Return the slices to be judged, and their conditions in words.
 
@@ -274,7 +269,7 @@ def _search_slices(
     if not finding.columns or n_bad in (0, len(finding)):
         return []
     smallest_leaf = max(5, math.ceil(len(finding) / 50))
-    paths = _tree_paths(finding, rng, depth=depth, smallest_leaf=smallest_leaf)
+    paths = _tree_paths(finding, rng, smallest_leaf)
 
     candidates: list[_Candidate] = []
     for path in paths:
@@ -287,7 +282,7 @@ def _search_slices(
     # Greedy: a candidate is held against all that did better.
     chosen: list[_Candidate] = []
     for candidate in candidates:
-        if len(chosen) == most or candidate.score < _FEWEST_STANDARD_ERRORS:
+        if len(chosen) == _MOST_SLICES or candidate.score < _FEWEST_STANDARD_ERRORS:
             break
         if all(_says_more(candidate, earlier, finding.bad) for earlier in chosen):
             chosen.append(candidate)
@@ -307,8 +302,6 @@ def _search_slices(
 def _tree_paths(
     finding: _FindingHalf,
     rng: np.random.Generator,
-    *,
-    depth: int,
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
@@ -324,7 +317,7 @@ def _tree_paths(
         if not len(positions):
             break
         classifier = DecisionTreeClassifier(
-            max_depth=depth,
+            max_depth=_DEPTH,
             min_samples_leaf=smallest_leaf,
             # Bad rows are few: unweighted, a leaf of them would rarely be worth a split.
             class_weight="balanced",

@@ -340,14 +340,20 @@ def _job_lines(report: SuiteReport) -> list[str]:
             )
         if len(groups) > _MOST_GROUPS:
             lines.append(f"  and {len(groups) - _MOST_GROUPS} more reasons")
+    lines += _command_lines(report)
+    for note in report.notes:
+        lines += _wrap_text(f"note: {note}")
+    return lines
+
+
+def _command_lines(report: SuiteReport) -> list[str]:
+    lines = []
     if report.commands:
         lines.append("To run the failed, missing and refused jobs again:")
         lines += [f"  {command}" for command in report.commands]
     if report.needed:
         lines.append("To run what the verdict needs:")
         lines += [f"  {command}" for command in report.needed]
-    for note in report.notes:
-        lines += _wrap_text(f"note: {note}")
     return lines
 
 
@@ -374,12 +380,7 @@ def report_summary(report: SuiteReport, path: Path) -> str:
     lines = list(report.verdict)
     lines += report.caveats
     lines += [f"warning: {warning}" for warning in report.warnings]
-    if report.commands:
-        lines.append("to run those again:")
-        lines += [f"  {command}" for command in report.commands]
-    if report.needed:
-        lines.append("to run what the verdict needs:")
-        lines += [f"  {command}" for command in report.needed]
+    lines += _command_lines(report)
     lines += [f"note: {note}" for note in report.notes]
     lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
     return "\n".join(lines)

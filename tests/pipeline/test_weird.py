@@ -214,6 +214,7 @@ def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
     # t with two degrees of freedom: .6 ± 4.303 * .1 / sqrt(3)
     low = scores.loc["Forest", "low"]
     assert low == pytest.approx(0.6 - 4.3027 * 0.1 / np.sqrt(3), abs=1e-3)
+    assert scores["high"].max() <= 1
     curve = tables["curve"]["max_on_test"].tolist()
     assert curve == pytest.approx([0.0, 0.25, 0.45, 0.45, 0.45])
     shares = tables["failures"].set_index("reason")["share"]

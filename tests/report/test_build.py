@@ -389,7 +389,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
         for text in (*key, f"fold {fold}", status, told):
             assert text in page
     assert "refused" in said or "were not used" in said
-    assert "to run those again:" in said
+    assert "To run the failed, missing and refused jobs again:" in said
     for told in (
         f"{CANDIDATE}, refused: row",
         "wine_full (fold 1)",
