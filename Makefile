@@ -63,7 +63,7 @@ BENCH_VENV  ?= .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 # Processor time: with one thread it is what the work took, whatever else the machine does.
 BENCH := OMP_NUM_THREADS=1 $(BENCH_VENV)/bin/python -m pytest -q -p no:cacheprovider \
-  tests/benchmarks/bench_*.py --benchmark-json=$(BENCH_VENV)/bench.json \
+  benchmarks/speed/bench_*.py --benchmark-json=$(BENCH_VENV)/bench.json \
   --benchmark-timer=time.process_time \
   --benchmark-columns=median,rounds
 
@@ -75,13 +75,13 @@ $(BENCH_READY): pyproject.toml resources/pip-constraints.txt
 
 bench: $(BENCH_READY)  ## what things cost, as ratios taken in one run (15 minutes)
 	$(BENCH)
-	$(BENCH_VENV)/bin/python tests/benchmarks/ratios.py $(BENCH_VENV)/bench.json \
-	  --keep benchmarks/ratios.json
+	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios $(BENCH_VENV)/bench.json \
+	  --keep benchmarks/speed/ratios.json
 
 bench-check: $(BENCH_READY)  ## fail where a kept ratio became worse by more than 25 %
 	$(BENCH)
-	$(BENCH_VENV)/bin/python tests/benchmarks/ratios.py $(BENCH_VENV)/bench.json \
-	  --check benchmarks/ratios.json
+	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios $(BENCH_VENV)/bench.json \
+	  --check benchmarks/speed/ratios.json
 
 LOWEST_VENV   ?= .venv-lowest
 LOWEST_PYTHON ?= python3.11

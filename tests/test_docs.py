@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 import amlb_ext
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.parse import parse
+from amlb_ext.cli.command import all_commands
+from amlb_ext.cli.main import parse
 from amlb_ext.cli.settings import list_settings
 from amlb_ext.core.config import build_config
-from amlb_ext.core.kind import Kind
+from amlb_ext.core.unit import Kind
 from amlb_ext.core.version import __version__
 from amlb_ext.models.registry import parse_model
 from amlb_ext.synthesizers import make_synthesizer

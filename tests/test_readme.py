@@ -33,8 +33,8 @@ def test_every_block_is_of_a_known_kind():
 
 
 def test_console_commands_parse():
-    from amlb_ext.cli.commands import all_commands
-    from amlb_ext.cli.parse import parse
+    from amlb_ext.cli.command import all_commands
+    from amlb_ext.cli.main import parse
 
     lines = [
         line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()

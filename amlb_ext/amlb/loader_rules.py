@@ -26,7 +26,7 @@ from amlb_ext.amlb.safe_text import (
     labels_survive,
     normalize_text,
 )
-from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
+from amlb_ext.core.frames import NA_TEXTS, reads_as_missing
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 

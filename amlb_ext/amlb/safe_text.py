@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from amlb_ext.core.missing import reads_as_missing
+from amlb_ext.core.frames import reads_as_missing
 
 #: Labels that would name the last two columns of AMLB's predictions.
 TAKEN_LABELS = frozenset({"predictions", "truth"})

@@ -11,7 +11,7 @@ from amlb_ext.cli.display import print_json
 from amlb_ext.cli.series import SERIES, compare_series, takes_series
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.values import named_files
-from amlb_ext.core.candidates import check_candidate_name
+from amlb_ext.core.checked_call import check_candidate_name
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_compared

@@ -32,7 +32,7 @@ def difficulty(
     check_suite_folder(suite)
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.difficulty import write_difficulty
-    from amlb_ext.difficulty.text import gain_table
+    from amlb_ext.difficulty.publication import gain_table
 
     written = write_difficulty(suite, out)
     if json:

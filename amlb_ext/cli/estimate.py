@@ -89,7 +89,7 @@ def estimate(
             "--explore was given without a folder to write to", "add -o DIR"
         )
     from amlb_ext.estimate import estimate as estimate_error
-    from amlb_ext.estimate.files import write_report
+    from amlb_ext.estimate.plot import write_report
     from amlb_ext.suite.sealed_json import json_text
 
     report = estimate_error(

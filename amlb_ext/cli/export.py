@@ -87,7 +87,7 @@ def export(
 def _export_for_tabarena(
     suite: Path, out: Path | None, *, quiet: bool, json: bool
 ) -> int:
-    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena.export`."""
+    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena`."""
     from amlb_ext.suite.layout import holds_forecasts
 
     if holds_forecasts(suite):

@@ -257,7 +257,7 @@ def read_execution(
     fold_retries : int
         how many times a fold is tried again after its process or worker died
     """
-    from amlb_ext.core.parallel.execution import Execution, parse_size
+    from amlb_ext.core.parallel import Execution, parse_size
 
     return Execution(
         workers=jobs,

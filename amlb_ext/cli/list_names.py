@@ -1,13 +1,13 @@
-"""``hardsynth list``: what can be named on the command line."""
+"""``hardsynth list`` and ``completion``: what can be typed, for people and for a shell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from amlb_ext.cli.command import command
+from amlb_ext.cli.command import COMMANDS, command
 from amlb_ext.cli.display import print_json
-from amlb_ext.core.presets import PRESETS
+from amlb_ext.core.config import PRESETS
 
 
 @command(group="research", name="list")
@@ -74,3 +74,29 @@ def _preset_text(changes: Mapping[str, Any]) -> str:
         else:
             texts.append(f"{stage}={','.join(settings)}")
     return ", ".join(texts) or "the defaults"
+
+
+@command(group="research")
+def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
+    """Print a script for completion in your shell.
+
+    The script lets your shell complete commands, flags and paths. The shell reads it when it
+    starts.
+
+    Parameters
+    ----------
+    shell : SHELL
+        bash, zsh or fish
+
+    Examples
+    --------
+    $ hardsynth completion bash > ~/.local/share/bash-completion/completions/hardsynth
+    $ hardsynth completion zsh > ~/.zfunc/_hardsynth
+    """
+    from cyclopts import App
+
+    app = App(name="hardsynth", help_flags=("--help", "--help-all"))
+    for one in COMMANDS.values():
+        one.add_to(app, for_completion=True)
+    print(app.generate_completion(shell=shell), end="")
+    return 0

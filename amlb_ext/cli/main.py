@@ -7,17 +7,255 @@ check failed, or standard output could not be written · 2 invalid input, nothin
 
 from __future__ import annotations
 
+import difflib
+import re
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.help import command_help, overview
-from amlb_ext.cli.parse import parse
+from amlb_ext.cli.command import GROUPS, Command, Flag, all_commands
 from amlb_ext.cli.terminal import OutputError, check_words, guarded_streams
-from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.memory import use_one_allocator
 from amlb_ext.core.version import __version__
+
+# What --help prints: plain text as wide as the terminal, in two levels.
+
+_DESCRIPTION = "Model-aware hard benchmarks for the AutoML Benchmark (AMLB)."
+_EXAMPLES = """\
+hardsynth demo                                       a first look, in a minute
+hardsynth compare new.csv --target y --baseline F.skops --candidate new=new.skops
+                                                     models of your own, on your rows
+hardsynth generate -o hard                           the bundled tasks, no network
+hardsynth generate openml/t/31 openml/s/271 -o hard  OpenML tasks and suites
+hardsynth generate data.csv --target price -o hard   a table of your own
+hardsynth harden validation -o hard                  a hard twin of an AMLB benchmark
+hardsynth run constantpredictor -u hard              the AutoML Benchmark on the suite
+hardsynth install hard                               add the suite to your AMLB configuration
+"""
+
+
+def overview(commands: Iterable[Command]) -> str:
+    """Return ``hardsynth --help``: the commands in groups, a line for each."""
+    lines = ["usage: hardsynth COMMAND ...", "", _DESCRIPTION]
+    by_group: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+    for command in commands:
+        summary = command.doc.summary.removesuffix(".")
+        by_group[command.group].append((command.name, summary))
+    for group, entries in by_group.items():
+        lines += ["", f"{GROUPS[group]}:", *_entries(entries, column=14)]
+    lines += ["", "examples:", textwrap.indent(_EXAMPLES, "  ").rstrip()]
+    lines += [
+        "",
+        "flags of a command: hardsynth COMMAND --help, all of them: --help-all",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def command_help(command: Command, *, everything: bool = False) -> str:
+    """Return ``hardsynth COMMAND --help``, or with ``everything`` that of ``--help-all``.
+
+    Parameters
+    ----------
+    command : Command
+    everything : bool
+    """
+    groups = flags_by_group(command, everything=everything)
+    usage = textwrap.wrap(f"usage: {command.usage}", _width(), subsequent_indent="  ")
+    lines = [*usage, "", *textwrap.wrap(command.doc.summary, _width())]
+    if command.doc.description:
+        lines += ["", *textwrap.wrap(command.doc.description, _width())]
+    for title, flags in groups.items():
+        entries = [(flag.shown, flag.text) for flag in flags]
+        lines += ["", f"{title}:", *_entries(entries)]
+    if command.doc.examples:
+        title = "examples" if "\n" in command.doc.examples else "example"
+        lines += ["", f"{title}:", textwrap.indent(command.doc.examples, "  ")]
+    n_shown = sum(not flag.is_positional for flags in groups.values() for flag in flags)
+    n_hidden = sum(not flag.is_positional for flag in command.flags) - n_shown
+    if n_hidden:
+        lines += ["", f"{n_hidden} more flags: hardsynth {command.name} --help-all"]
+    return "\n".join(lines) + "\n"
+
+
+def flags_by_group(
+    command: Command, *, everything: bool
+) -> Mapping[str, Sequence[Flag]]:
+    """Return the flags that a help lists, by the title of their group."""
+    if command.everyday and not everything:
+        groups = {}
+        for title, names in command.everyday.items():
+            groups[title] = [command.find(name) for name in names]
+        return groups
+    listed: dict[str, list[Flag]] = {}
+    for flag in command.flags:
+        listed.setdefault(flag.group, []).append(flag)
+    return listed
+
+
+def _width() -> int:
+    return max(40, min(shutil.get_terminal_size().columns, 100) - 2)
+
+
+def _entries(entries: Iterable[tuple[str, str]], column: int = 26) -> list[str]:
+    """Return terms with their explanations beside them, or below where a term is long."""
+    lines = []
+    for term, text in entries:
+        first = f"  {term}"
+        if len(first) > column - 2:
+            lines.append(first)
+            first = ""
+        wrapped = textwrap.wrap(
+            text,
+            _width(),
+            initial_indent=f"{first:<{column}}",
+            subsequent_indent=" " * column,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        lines += wrapped or [first]
+    return lines
+
+
+# From the words of a command line to a command and its arguments, or to one line of error.
+
+
+def parse(
+    commands: Mapping[str, Command], words: Sequence[str]
+) -> tuple[Command, dict[str, Any]]:
+    """Return the command that was named, and what its function is called with.
+
+    Parameters
+    ----------
+    commands : mapping of str to Command
+    words : sequence of str
+        The command line without the program's name. What follows ``--`` is the argument ``extra``.
+
+    Raises
+    ------
+    ConfigError
+        A word that cannot be read, with what was probably meant.
+    """
+    from cyclopts import App, CycloptsError
+
+    words, extra = _split(words)
+    name = words[0] if words else ""
+    if name not in commands:
+        near = difflib.get_close_matches(name, commands, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        what = f"there is no command {name!r}{hint}" if name else "no command is named"
+        raise ConfigError(what, "see hardsynth --help")
+    command = commands[name]
+    app = App(
+        name="hardsynth", help_flags=(), version_flags=(), result_action="return_value"
+    )
+    command.add_to(app)
+    try:
+        once = _without_replaced(words, command)
+        _, bound, _ = app.parse_args(once, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        problem = _explain(error, command, words[1:])
+        raise ConfigError(problem, f"see hardsynth {name} --help") from None
+    given = dict(bound.arguments)
+    for flag in command.flags:
+        if flag.is_required and given.get(flag.name) in (None, ()):
+            raise ConfigError(
+                f"the following arguments are required: {flag.title}",
+                f"see hardsynth {name} --help",
+            )
+    arguments = command.arguments(given)
+    injected = {"words": tuple(words), "extra": tuple(extra)}
+    return command, arguments | injected
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words before ``--``, and those behind it, which are for another program."""
+    words = list(words)
+    if "--" not in words:
+        return words, []
+    place = words.index("--")
+    return words[:place], words[place + 1 :]
+
+
+def _without_replaced(words: Sequence[str], command: Command) -> list[str]:
+    """Return the words without settings that are given again: the last one counts.
+
+    ``--targets A B`` is one setting; ``--drop A --drop B`` are two columns.
+    """
+    replaced = set()
+    for flag in command.flags:
+        if flag.takes_several_words and flag.is_setting:
+            places = [place for place, word in enumerate(words) if word in flag.names]
+            replaced.update(places[:-1])
+    kept = []
+    is_kept = True
+    for place, word in enumerate(words):
+        if word.startswith("-"):
+            is_kept = place not in replaced
+        if is_kept:
+            kept.append(word)
+    return kept
+
+
+def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
+    """Return what is wrong with a command line."""
+    from cyclopts import (
+        MissingArgumentError,
+        UnknownOptionError,
+        UnusedCliTokensError,
+    )
+
+    if isinstance(error, UnknownOptionError):
+        return _unknown_flag(error.token.keyword or error.token.value, command)
+    if isinstance(error, UnusedCliTokensError):
+        word = str((error.unused_tokens or [""])[0])
+        if "-u" in words and command.flags[0].name == "suite":
+            return f"the suite is named twice: {word} and -u"
+        return f"unknown argument {word}"
+    if isinstance(error, MissingArgumentError):
+        return _missing_value(error, command, words)
+    error.verbose = False
+    return str(error).removesuffix(".").replace("\n", " ")
+
+
+def _missing_value(error: Any, command: Command, words: Sequence[str]) -> str:
+    flag = command.find(error.argument.field_info.name.replace("__", "."))
+    typed = {word.partition("=")[0] for word in words}
+    known = {name for one in command.flags for name in one.names}
+    for word in words:
+        # a flag that is mistyped is missing, too
+        name = word.partition("=")[0].replace("--no-", "--", 1)
+        if re.match("--[a-z]", name) and not {name, word} & known:
+            return _unknown_flag(word, command)
+    if typed & set(flag.names):
+        return f"{flag.title} needs a value, {flag.metavar}"
+    missing = [flag.title]
+    for other in command.flags:
+        if (
+            other.is_required
+            and not other.is_positional
+            and not typed & set(other.names)
+        ):
+            missing.append(other.title)
+    titles = ", ".join(dict.fromkeys(missing))
+    return f"the following arguments are required: {titles}"
+
+
+def _unknown_flag(word: str, command: Command) -> str:
+    """Return why a command has no such flag, or which one was probably meant."""
+    word = word.partition("=")[0]
+    if word in command.refused:
+        return f"hardsynth {command.name} has no {word}: {command.refused[word]}"
+    # without their dashes, which would make all flags alike
+    flags = {name.lstrip("-"): name for flag in command.flags for name in flag.names}
+    near = difflib.get_close_matches(word.lstrip("-"), flags, n=1)
+    return f"unknown argument {word}" + (
+        f"; did you mean {flags[near[0]]}?" if near else ""
+    )
+
 
 _HELP = {"-h", "--help", "--help-all"}
 

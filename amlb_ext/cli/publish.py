@@ -86,7 +86,7 @@ def publish(
         server_url,
         write_plan,
     )
-    from amlb_ext.publish.text import plan_text, report_text
+    from amlb_ext.publish.publish import plan_text, report_text
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.sealed_json import json_text
 

@@ -55,8 +55,8 @@ def relations(
     options = build_config(settings).source
     from amlb_ext.core.files import write_text
     from amlb_ext.core.frames import with_columns
-    from amlb_ext.relations.listing import relations_as_yaml
     from amlb_ext.relations.mining import mine_relations
+    from amlb_ext.relations.wording import relations_as_yaml
     from amlb_ext.sources import open_specs
 
     texts = []

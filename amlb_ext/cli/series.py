@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import SettingPath, flag_name
-from amlb_ext.core.candidates import check_candidate_name
+from amlb_ext.core.checked_call import check_candidate_name
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending

@@ -28,8 +28,6 @@ SPECIAL = {
     ("baseline", "model"): "baseline",
     ("baseline", "params"): "baseline-params",
     ("synthesizer", "name"): "synthesizer",
-    ("search", "max_rows"): "search-max-rows",
-    ("synthesizer", "max_rows"): "synthesizer-max-rows",
     ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
     ("source", "read_as"): "as",

@@ -18,22 +18,26 @@ from amlb_ext.comparison.labelled import (
 from amlb_ext.comparison.region import FailureRegion, find_region
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.slices import compare_on_slices
-from amlb_ext.core.candidates import check_candidates
-from amlb_ext.core.checked_call import CountOrNone, Level, Seed, checked_call
+from amlb_ext.core.checked_call import (
+    CountOrNone,
+    Level,
+    Seed,
+    check_candidates,
+    checked_call,
+)
 from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.ordered_split import OLDEST
 from amlb_ext.hardening.rules import failing_text
+from amlb_ext.hardening.split import OLDEST
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, check_align
-from amlb_ext.models.columns import columns_of_model
+from amlb_ext.models.checks import refuse_seen_rows
+from amlb_ext.models.columns import Align, check_align, columns_of_model
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.kind import check_kind
-from amlb_ext.models.seen_rows import refuse_seen_rows
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
+from amlb_ext.models.native import check_kind
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
 from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
 
@@ -111,7 +115,7 @@ def compare(
     align : {'auto', 'index', 'position'}
         How rows of ``y``, of ``groups`` and of predictions belong to those of ``X``. By default
         what has no index is meant by position, and an index by its labels; where both readings
-        make sense, they are refused. See :mod:`amlb_ext.models.alignment`.
+        make sense, they are refused. See :mod:`amlb_ext.models.columns`.
 
     Returns
     -------
@@ -131,7 +135,7 @@ def compare(
     -----
     Losses are the Brier loss (where a model names labels alone: wrong decisions), or the squared
     error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F
-    (:mod:`amlb_ext.stats.capped_errors`). Where the largest errors would decide there is no
+    (:mod:`amlb_ext.stats.bounded_loss`). Where the largest errors would decide there is no
     verdict, and the plain figures stand (:mod:`amlb_ext.stats.heavy_tails`).
     Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
     from the re-fits of F. Both questions of all candidates are adjusted together, with the

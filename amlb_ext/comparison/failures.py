@@ -17,9 +17,9 @@ from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.rules import failing_text
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, check_align
+from amlb_ext.models.columns import Align, check_align
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.kind import check_kind
+from amlb_ext.models.native import check_kind
 from amlb_ext.report.slices import search_and_judge
 from amlb_ext.stats.claims import NO_REGION
 

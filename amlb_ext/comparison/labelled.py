@@ -17,10 +17,10 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, align_rows
+from amlb_ext.models.answers import Labels, label_text, order_labels
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
-from amlb_ext.models.kind import check_kind
-from amlb_ext.models.labels import Labels, label_text, order_labels
+from amlb_ext.models.native import check_kind
 
 #: Fewer rows hold no answer.
 LEAST_ROWS = 50
@@ -97,7 +97,7 @@ def read_labelled_rows(
     order : RowOrder, optional
         Groups and times of the rows of X.
     align : {'auto', 'index', 'position'}
-        How the rows of y belong to those of X, see :mod:`amlb_ext.models.alignment`.
+        How the rows of y belong to those of X, see :mod:`amlb_ext.models.columns`.
     left_out : collection of str
         Columns that models may read, and that tell nothing of where F fails.
     declared : sequence of str

@@ -12,12 +12,12 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
-from amlb_ext.hardening.ordered_split import blocks_left_out
+from amlb_ext.hardening.split import blocks_left_out
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import Answers
+from amlb_ext.models.checks import check_answers
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
-from amlb_ext.models.invariants import check_answers
 
 #: From what a model answers to the loss of each row, ``(n,)``.
 RowLoss = Callable[[Answers], np.ndarray]

@@ -8,7 +8,7 @@ import pandas as pd
 from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core.rng import random_stream
 from amlb_ext.report.slices import search_and_judge
-from amlb_ext.stats.capped_errors import ErrorCap
+from amlb_ext.stats.bounded_loss import ErrorCap
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import (
     holm_adjusted,

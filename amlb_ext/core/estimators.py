@@ -8,14 +8,16 @@ this list compute from their rows and do nothing else.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import numbers
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.packaged_models import PACKAGED_MODELS
 
 #: Public modules of scikit-learn whose classifiers and regressors may be named.
 _MODULES = (
@@ -197,3 +199,64 @@ def declared_words(estimator: type, key: str) -> set[Any]:
 def _is_number(value: Any) -> bool:
     """Whether a value is a number, a truth value or nothing."""
     return value is None or isinstance(value, numbers.Number)
+
+
+# Models that hardsynth brings itself, named as AMLB finds them in a suite: below extensions.
+#
+# A suite holds a copy of their code, which AMLB runs. Here the code of this installation runs,
+# under the same name, whatever a folder called extensions holds.
+
+
+#: Import path of each model that a suite may name, with its parameters, which are numbers.
+PACKAGED_MODELS: Mapping[str, tuple[str, ...]] = {
+    "extensions.WeirdReader.readers.OutlineReader": ("is_hard", "grid"),
+}
+
+
+def packaged_folder(path: str) -> str:
+    """Return the folder below ``frameworks`` that holds a packaged model; empty for any other.
+
+    Examples
+    --------
+    >>> packaged_folder("extensions.WeirdReader.readers.OutlineReader")
+    'WeirdReader'
+    >>> packaged_folder("sklearn.linear_model.Ridge")
+    ''
+    """
+    return path.split(".")[1] if path in PACKAGED_MODELS else ""
+
+
+def make_importable(path: str) -> None:
+    """Let Python find a packaged model by its import path; nothing happens for any other path.
+
+    Parameters
+    ----------
+    path : str
+        Import path of a class.
+
+    Raises
+    ------
+    FileNotFoundError
+        The installation lacks it.
+
+    Examples
+    --------
+    >>> import importlib
+    >>> make_importable("extensions.WeirdReader.readers.OutlineReader")
+    >>> importlib.import_module("extensions.WeirdReader.readers").OutlineReader(grid=24)
+    OutlineReader(grid=24)
+    """
+    folder = packaged_folder(path)
+    name = f"extensions.{folder}"
+    if not folder or name in sys.modules:
+        return
+    root = asset_path("frameworks", folder)
+    spec = importlib.util.spec_from_file_location(
+        name, root / "__init__.py", submodule_search_locations=[str(root)]
+    )
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(f"cannot load {root}")
+    # the package alone: its modules are imported by their own names, below it
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)

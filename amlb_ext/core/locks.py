@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import explain_disk_errors
-from amlb_ext.core.places import check_no_links
+from amlb_ext.core.paths import check_no_links
 
 
 @contextlib.contextmanager

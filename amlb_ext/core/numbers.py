@@ -9,12 +9,16 @@ that would happen is read as Python's exact numbers (``object`` of ``int``, ``De
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+
+from amlb_ext.core.errors import DataError
 
 #: Integers beyond this are not exact in float64.
 MAX_EXACT_INTEGER = 2**53
@@ -82,17 +86,14 @@ def convert_to_float64(values: pd.Series) -> FloatColumn:
             return FloatColumn(floats)
     distinct = {_normalize_number(value) for value in present}
     integers = {value for value in distinct if isinstance(value, int)}
+    others = distinct - integers
     return FloatColumn(
         values=floats,
         before=len(distinct),
         after=int(floats.nunique()),
-        is_whole=all(_is_whole_float(value) for value in distinct - integers),
+        is_whole=all(isinstance(one, float) and one.is_integer() for one in others),
         is_rounded=any(int(float(value)) != value for value in integers),
     )
-
-
-def _is_whole_float(value: object) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 def holds_numbers(values: pd.Series) -> bool:
@@ -208,3 +209,320 @@ def _is_number(value: object) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int | float | Decimal | np.number)
+
+
+# Numbers as people write them: currencies, thousands, per cent, brackets, units, times of day.
+#
+# A cell alone may be read in two ways: 1,234 has a thousands separator or a decimal comma. So the
+# texts of a column are read together, and a column whose texts contradict each other is refused.
+
+
+Number = float | int | Decimal
+
+#: Blanks of typesetters, and signs that look like a minus or an apostrophe.
+_PLAIN = str.maketrans(
+    "\u00a0\u2007\u2009\u202f\u2212\u2013\ufe63\uff0d\u2019", "    ----'"
+)
+_CELL = re.compile(
+    r"([+-]?)\s*(\D*?)\s*([+-]?)\s*"
+    # behind a letter a point ends a word, as in Rs.500
+    r"(\d(?:[\d.,' ]*\d)?[.,]?|(?<![^\W\d_])[.,]\d+)"
+    r"([eE][+-]?\d+)?\s*(\D*?)(-?)",
+    re.ASCII,
+)
+_BRACKETS = re.compile(r"(\D*)\(([^()]*\d[^()]*)\)(\D*)", re.ASCII)
+_GROUPS = {".": "[,' ]", ",": "[.' ]"}
+#: What stands before the exponent: digits in one group or in groups of three, and a fraction.
+_BODY = {
+    decimal: re.compile(
+        rf"(?:\d+|[1-9]\d{{0,2}}({groups})\d{{3}}(?:\1\d{{3}})*{lakhs})"
+        rf"(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+",
+        re.ASCII,
+    )
+    # India writes 12,34,567
+    for decimal, groups, lakhs in (
+        (".", _GROUPS["."], r"|\d{1,2}(?:,\d{2})+,\d{3}"),
+        (",", _GROUPS[","], ""),
+    )
+}
+_TIME = re.compile(r"(\d\d?)(?::([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?)?", re.ASCII)
+_HALF_OF_DAY = re.compile(r"\s*([ap])\.?m\.?", re.IGNORECASE)
+#: Currencies that are written in letters; signs such as $ are known to Unicode.
+_CODES = (
+    "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR JPY KRW MXN MYR NOK NZD PHP PLN RON "
+    "RUB SEK SGD THB TRY TWD UAH USD ZAR Fr Fr. Ft Kč kr kr. Rs Rs. zł"
+)
+_CURRENCIES = frozenset(_CODES.split())
+#: The exponent of what stands behind a number.
+_SHARES = {"%": "e-2", "\u2030": "e-3"}
+_TIME_OF_DAY = ":"
+
+
+@dataclass(frozen=True)
+class WrittenNumbers:
+    """The numbers that the texts of a column write.
+
+    Attributes
+    ----------
+    numbers : dict of str to number
+        By text; None for what is none. Exact where a text has more digits than ``float64``.
+    decimal : str
+        The decimal sign, ``.`` or ``,``.
+    unit : str
+        What stands beside the numbers, ``:`` for times of day; empty for numbers alone.
+    example : str
+        The first text that no program would read as a number; empty where there is none.
+    """
+
+    numbers: dict[str, Number | None]
+    decimal: str
+    unit: str
+    example: str
+
+    @property
+    def is_time(self) -> bool:
+        """Whether they are times of day."""
+        return self.unit == _TIME_OF_DAY
+
+    @property
+    def note(self) -> str:
+        """What the reader of a table should know of it; empty for plain numbers."""
+        if not self.example:
+            return ""
+        value = self.numbers[self.example]
+        meaning = f"{self.example!r} is read as {value:.12g}"
+        if self.is_time:
+            return f"{meaning}, minutes since midnight"
+        if self.unit in _SHARES:
+            return f"{meaning}, a fraction"
+        return meaning
+
+
+class AmbiguousNumberError(DataError):
+    """Every number of a column can be read with a decimal point and with a decimal comma."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A text taken apart: ``-$1,234.5e3`` has the sign ``-`` and the unit ``$``."""
+
+    sign: str
+    body: str
+    exponent: str
+    unit: str
+
+    def number(self, decimal: str) -> Number | None:
+        """Return the number with one decimal sign, or None where it cannot have that sign."""
+        if self.unit == _TIME_OF_DAY:
+            return float(self.body)
+        if not _BODY[decimal].fullmatch(self.body):
+            return None
+        digits = re.sub(_GROUPS[decimal], "", self.body).replace(",", ".")
+        exponent = _SHARES.get(self.unit, self.exponent)
+        return parse_number(f"{self.sign}{digits}{exponent}")
+
+
+def read_written_numbers(
+    texts: Collection[str], decimal: str | None = None, *, what: str = "the column"
+) -> WrittenNumbers:
+    """Return the numbers that the texts of one column write.
+
+    Read are ``$1,234.50``, ``1.234,56 €``, ``1 234``, ``1'234``, ``(12.5)`` and ``12.5-`` for less
+    than zero, ``12 kg`` where all have that unit, ``12.5%`` as the fraction 0.125, and times of day
+    as minutes since midnight: ``13:45`` and ``1:45 pm`` are 825.
+
+    Parameters
+    ----------
+    texts : collection of str
+        Distinct.
+    decimal : {'.', ','}, optional
+        The decimal sign; the other one is taken where it makes numbers of more texts. By default
+        the texts decide.
+    what : str
+        What the column is called in an error.
+
+    Raises
+    ------
+    AmbiguousNumberError
+        Nothing tells a thousands separator from a decimal comma.
+    DataError
+        Numbers in several units, or with both decimal signs.
+
+    Examples
+    --------
+    >>> read_written_numbers(["$1,234.50", "($2.25)", "n/a"]).numbers
+    {'$1,234.50': 1234.5, '($2.25)': -2.25, 'n/a': None}
+    >>> read_written_numbers(["1.234 €", "12,50 €"]).numbers
+    {'1.234 €': 1234.0, '12,50 €': 12.5}
+    >>> read_written_numbers(["12.5%", "3%"]).note
+    "'12.5%' is read as 0.125, a fraction"
+    """
+    cells = {}
+    for text in texts:
+        cell = _take_apart(text)
+        if cell is not None:
+            cells[text] = cell
+    unit = _settle_unit(cells, what)
+    sign = decimal or _find_decimal(cells, what)
+    numbers = _read_all(cells, sign)
+    if decimal is not None:
+        other = "," if decimal == "." else "."
+        others = _read_all(cells, other)
+        if _count_read(others) > _count_read(numbers):
+            sign, numbers = other, others
+    example = ""
+    for text, number in numbers.items():
+        if number is not None and not _is_plain(text):
+            example = text
+            break
+    return WrittenNumbers(
+        numbers={text: numbers.get(text) for text in texts},
+        decimal=sign,
+        unit=unit,
+        example=example,
+    )
+
+
+def _read_all(cells: Mapping[str, _Cell], decimal: str) -> dict[str, Number | None]:
+    return {text: cell.number(decimal) for text, cell in cells.items()}
+
+
+def _count_read(numbers: Mapping[str, Number | None]) -> int:
+    return sum(number is not None for number in numbers.values())
+
+
+def _is_plain(text: str) -> bool:
+    """Whether any program reads the text as that number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _take_apart(text: str) -> _Cell | None:
+    """Return the parts of a text that may write a number, else None."""
+    text = text.translate(_PLAIN).strip()
+    minutes = _minutes(text)
+    if minutes is not None:
+        return _Cell("", repr(minutes), "", _TIME_OF_DAY)
+    sign = ""
+    if in_brackets := _BRACKETS.fullmatch(text):
+        text = "".join(in_brackets.groups()).strip()
+        sign = "-"
+    match = _CELL.fullmatch(text)
+    if match is None:
+        return None
+    first, before, second, body, exponent, behind, last = match.groups()
+    if body[-1] in ".,":
+        last = ""  # CHF 5.- has no cents
+    signs = sign + first + second + last
+    if len(signs) > 1:
+        return None
+    before, behind = before.strip(), behind.strip()
+    if before and (behind or not _is_currency(before)):
+        return None
+    if behind and behind not in _SHARES and not _is_unit(behind):
+        return None
+    if behind in _SHARES and exponent:
+        return None
+    return _Cell(signs, body, exponent or "", before or behind)
+
+
+def _minutes(text: str) -> float | None:
+    """Return the minutes since midnight of a time of day, else None."""
+    half = _HALF_OF_DAY.search(text)
+    is_halved = half is not None and half.end() == len(text)
+    match = _TIME.fullmatch(text[: half.start()] if half and is_halved else text)
+    if match is None or not (match[2] or is_halved):
+        return None
+    hours = int(match[1])
+    if half and is_halved:
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + (12 if half[1].lower() == "p" else 0)
+    if hours > 23:
+        return None
+    return 60.0 * hours + int(match[2] or 0) + float(match[3] or 0) / 60
+
+
+def _is_currency(word: str) -> bool:
+    if word in _CURRENCIES:
+        return True
+    # $, US$, R$
+    kinds = [unicodedata.category(letter) for letter in word]
+    return len(word) <= 4 and "Sc" in kinds and all(kind[0] in "LS" for kind in kinds)
+
+
+def _is_unit(word: str) -> bool:
+    """Whether a word behind a number has a letter or a sign of a unit: ``kg``, ``€``, ``°``."""
+    kinds = [unicodedata.category(letter) for letter in word]
+    return any(kind[0] == "L" or kind in ("Sc", "So") for kind in kinds)
+
+
+def _settle_unit(cells: dict[str, _Cell], what: str) -> str:
+    """Return the unit of all cells; drop cells with one where most have none.
+
+    Raises
+    ------
+    DataError
+        Cells of several units, or of one and of none.
+    """
+    counts = Counter(cell.unit for cell in cells.values())
+    if len(counts) < 2:
+        return next(iter(counts), "")
+    # a sign of a currency is left out at times, and nothing is nothing in every unit
+    others = [unit for unit in counts if unit]
+    if len(others) == 1 and _is_currency(others[0]):
+        return others[0]
+    (unit, _), *_ = counts.most_common(1)
+    for text, cell in list(cells.items()):
+        if cell.unit == unit or (not cell.unit and not cell.body.strip("0.,")):
+            continue
+        if unit:
+            like = next(text for text in cells if cells[text].unit == unit)
+            raise DataError(
+                f"{what} holds {like!r} and {text!r}, which are not of one unit",
+                "write all of them in one unit",
+            )
+        del cells[text]
+    return unit
+
+
+def _find_decimal(cells: Mapping[str, _Cell], what: str) -> str:
+    """Return the decimal sign that the texts show.
+
+    Raises
+    ------
+    DataError
+        They show both, or none where it matters.
+    """
+    only: dict[str, str] = {}
+    ambiguous = ""
+    for text, cell in cells.items():
+        with_point, with_comma = cell.number("."), cell.number(",")
+        if with_point == with_comma:
+            continue
+        if with_comma is None:
+            only.setdefault(".", text)
+        elif with_point is None:
+            only.setdefault(",", text)
+        elif "," in cell.body or cell.unit not in ("", *_SHARES):
+            # a point in a number alone is what programs write
+            ambiguous = ambiguous or text
+    if len(only) == 2:
+        raise DataError(
+            f"{what} holds {only['.']!r} with a decimal point and {only[',']!r} with a decimal "
+            "comma",
+            "write all of them in one way, or name the sign of most: --decimal . or --decimal ,",
+        )
+    if only:
+        return next(iter(only))
+    if ambiguous:
+        with_point, with_comma = map(cells[ambiguous].number, ".,")
+        raise AmbiguousNumberError(
+            f"{what} holds {ambiguous!r}, which is {with_point:.12g} with a decimal point and "
+            f"{with_comma:.12g} with a decimal comma, and no other value tells which",
+            "add --decimal . or --decimal ,",
+        )
+    return "."

@@ -159,15 +159,11 @@ def write_frame(frame: pd.DataFrame, path: Path, *, what: str = "X") -> str:
     plain, _ = plain_frame(frame, what=what)
     for name, values in plain.items():
         if holds_numbers(values):
-            plain[name] = _of_one_type(values)
+            # exact numbers as decimals, since Arrow takes no mixture of types
+            present = values.notna()
+            decimals = [Decimal(str(value)) for value in values[present]]
+            plain[name] = replace_as_objects(values, present, decimals)
     return write_file(path, lambda part: plain.to_parquet(part, index=False))
-
-
-def _of_one_type(values: pd.Series) -> pd.Series:
-    """Return exact numbers as decimals, since Arrow takes no mixture of types."""
-    present = values.notna()
-    decimals = [Decimal(str(value)) for value in values[present]]
-    return replace_as_objects(values, present, decimals)
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.kind import Kind
+from amlb_ext.core.unit import Kind
 
 if TYPE_CHECKING:
     from amlb_ext.core.row_order import RowOrder

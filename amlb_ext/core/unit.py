@@ -1,13 +1,14 @@
-"""What an evaluation counts: a row of a table, or a window of series.
+"""What is predicted, and what an evaluation counts: a row of a table, or a window of series.
 
-A verdict, a measure and a region are the same for both. Only their sentences differ, so what is
-called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
+A verdict, a measure and a region are the same for both units. Only their sentences differ, so what
+is called otherwise stands here, and a sentence takes it from its unit. No finished sentence is ever
 translated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +76,19 @@ WINDOW = Unit(
     everything="all windows",
     more="take more series",
 )
+
+
+class Kind(str, Enum):
+    """What is predicted, under AMLB's names."""
+
+    REGRESSION = "regression"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self is not Kind.REGRESSION
+
+    def __str__(self) -> str:
+        return self.value

@@ -1,6 +1,6 @@
 """Difficulty as data: how hard each row of a source is for F, and what is left to gain on it.
 
-rows, tasks → croissant → files; publication (to OpenML, without the features)
+tasks → files; publication (to OpenML, without the features)
 """
 
 from amlb_ext.difficulty.files import DifficultyFiles, write_difficulty

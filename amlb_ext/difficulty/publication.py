@@ -21,18 +21,21 @@ from amlb_ext.core.display import (
 )
 from amlb_ext.core.errors import HardsynthError, PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
-from amlb_ext.difficulty.rows import ROW_COLUMNS, collect_rows
-from amlb_ext.difficulty.tasks import collect_tasks
+from amlb_ext.difficulty.tasks import ROW_COLUMNS, collect_rows, collect_tasks
 from amlb_ext.publish import steps
-from amlb_ext.publish.address import host_name
 from amlb_ext.publish.arff import Attribute, arff_text
-from amlb_ext.publish.describe import PAPER, fit_to_limits, source_address
-from amlb_ext.publish.journal import Journal
-from amlb_ext.publish.licence import Licence, settle_licences
-from amlb_ext.publish.limits import DATA, UPLOAD_LIMIT, check_xml, server_name
-from amlb_ext.publish.objects import data_set_xml
+from amlb_ext.publish.describe import PAPER, data_set_xml, fit_to_limits, source_address
+from amlb_ext.publish.limits import (
+    DATA,
+    UPLOAD_LIMIT,
+    Licence,
+    check_xml,
+    server_name,
+    settle_licences,
+)
+from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import megabytes
-from amlb_ext.publish.server import FATAL, Refused, Server, Uncertain
+from amlb_ext.publish.server import FATAL, Refused, Server, Uncertain, host_name
 from amlb_ext.suite import SuiteFiles
 
 #: Names of a task are told in the description; the others are columns of the data set.
@@ -144,7 +147,7 @@ def plan_difficulty(
     only : sequence of str
         Tasks of the suite; all when empty.
     licences : sequence of str
-        See :func:`amlb_ext.publish.licence.settle_licences`.
+        See :func:`amlb_ext.publish.limits.settle_licences`.
 
     Raises
     ------
@@ -378,3 +381,49 @@ def plan_text(units: list[dict[str, Any]], url: str) -> str:
         f"dry run: nothing was sent to {url}; all is within the server's limits"
     )
     return "\n".join(lines)
+
+
+# How much is left to gain on each task, for a terminal.
+
+
+def gain_table(tasks: pd.DataFrame) -> str:
+    """Return how much is left to gain on each task, for a terminal."""
+    headers = [
+        "task",
+        "rows",
+        "bad",
+        "F's loss",
+        "left to gain where F fails",
+        "finding",
+    ]
+    rows = []
+    for task in tasks.to_dict("records"):
+        rows.append(
+            [
+                shorten_text(task["task"]),
+                task["rows"],
+                task["bad_rows"],
+                task["mean_loss"],
+                gain_text({str(key): value for key, value in task.items()}),
+                task["finding"] or "not certified",
+            ]
+        )
+    return text_table(headers, rows)
+
+
+def gain_text(task: dict[str, Any]) -> str:
+    """Return how much is left to gain, with its interval.
+
+    Examples
+    --------
+    >>> gain_text({"left_to_gain": 0.2, "left_to_gain_low": 0.1, "left_to_gain_high": 0.4})
+    '20 % (10 to 40)'
+    """
+    if not is_known(task["left_to_gain"]):
+        return "-"
+    text = format_percent(task["left_to_gain"])
+    low, high = task["left_to_gain_low"], task["left_to_gain_high"]
+    if not (is_known(low) and is_known(high)):
+        return text
+    limits = [format_percent(limit).removesuffix(" %") for limit in (low, high)]
+    return f"{text} ({limits[0]} to {limits[1]})"

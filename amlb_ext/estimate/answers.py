@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,45 +14,50 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import html_view
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.estimate import checks
 from amlb_ext.estimate.advice import (
     advise,
     choose_preference,
     choose_quoted,
     describe_assumption,
+    headline,
+    report_text,
     why_none_quoted,
 )
 from amlb_ext.estimate.drawing import (
+    REFUTED,
     About,
     Against,
     Comparison,
+    Finding,
+    absent_classes,
+    class_shares,
     compare_classes,
     compare_columns,
     compare_predictions,
     compare_second_model,
     compare_targets,
+    join_findings,
     level_of_each,
     like_priors,
     same_shares,
+    support_finding,
 )
-from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import EstimateInputs, losses_by
+from amlb_ext.estimate.inputs import EstimateInputs, Generator, losses_by
 from amlb_ext.estimate.osyn.run import OsynChoices, OsynRun, run_osyn
 from amlb_ext.estimate.partition import (
     independent_cells,
     partition_bound,
     partition_estimate,
 )
-from amlb_ext.estimate.text import headline, report_text
 from amlb_ext.sources.table import Table
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
+from amlb_ext.stats.bounded_mean import stratified_interval
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
-from amlb_ext.stats.prediction_powered import prediction_powered_error
-from amlb_ext.stats.stratified_mean import stratified_interval
+from amlb_ext.stats.prediction_powered import choose_surrogate, prediction_powered_error
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
-from amlb_ext.stats.surrogate import choose_surrogate
 
 #: Largest number of rows whose place the support check looks up.
 SUPPORT_ROWS = 10_000
@@ -96,13 +100,13 @@ class EstimateAnswers:
         self.seed = seed
         self.answers: list[Answer] = []
         #: Was S drawn by its labels?
-        self.label_findings: list[checks.Finding] = []
+        self.label_findings: list[Finding] = []
         #: Was S drawn as other rows were?
         self.comparisons: list[Comparison] = []
         #: Do these other rows lie where S does?
-        self.support_findings: dict[Against, checks.Finding] = {}
+        self.support_findings: dict[Against, Finding] = {}
         #: Are generated rows like real ones?
-        self.generator_findings: list[checks.Finding] = []
+        self.generator_findings: list[Finding] = []
         self.support: dict[str, Support] = {}
         self.osyn: OsynRun | None = None
         #: Rows without labels in metric form.
@@ -185,15 +189,15 @@ class EstimateAnswers:
         # The priors correct how often the classes were drawn.
         return Answer(estimate, (Evidence.FEATURES,))
 
-    def _compare_with_priors(self) -> checks.Finding:
+    def _compare_with_priors(self) -> Finding:
         """Compare the classes of the labelled rows with the priors, which may be counts."""
         inputs = self.inputs
         assert inputs.priors is not None
         if inputs.priors_of_train and inputs.train is not None:
             _, y_train = inputs.train
             comparison = compare_classes(inputs.y, y_train, inputs.labels)
-            return comparison.finding(checks.REFUTED)
-        return checks.class_shares(inputs.y, inputs.priors)
+            return comparison.finding(REFUTED)
+        return class_shares(inputs.y, inputs.priors)
 
     def _compare_training_rows(self, Z: np.ndarray, y: np.ndarray) -> None:
         """Check whether the labelled rows were drawn as the training rows were.
@@ -234,7 +238,7 @@ class EstimateAnswers:
     def _compare_training_classes(self, y: np.ndarray) -> None:
         """Check whether S lacks a class, or else has other shares than the training rows."""
         inputs = self.inputs
-        absent = checks.absent_classes(inputs.y, y, inputs.labels)
+        absent = absent_classes(inputs.y, y, inputs.labels)
         self.lacks_class = absent.refuted and not inputs.drawn_at_random
         if self.lacks_class:
             self.label_findings.append(absent)
@@ -366,7 +370,7 @@ class EstimateAnswers:
             f"the mean loss on generated rows is {mean_loss:.3g}, outside the {self.level:.0%} "
             f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled rows"
         )
-        self.generator_findings.append(checks.Finding(True, text))
+        self.generator_findings.append(Finding(True, text))
 
     def _add_partition_bound(self, others: np.ndarray, are_real: bool) -> None:
         """Add the sound bound from other rows: one half makes the cells, the second their masses.
@@ -404,7 +408,7 @@ class EstimateAnswers:
         *,
         labels: np.ndarray | None,
         metric: np.ndarray,
-    ) -> checks.Finding:
+    ) -> Finding:
         """Check whether the rows M lie where labelled ones do, and store the result.
 
         Parameters
@@ -428,7 +432,7 @@ class EstimateAnswers:
             columns=self.inputs.metric_names(),
         )
         self.support[whose] = support
-        return checks.support_finding(support, whose)
+        return support_finding(support, whose)
 
     def report(self, model: str, data: str) -> EstimateReport:
         """Check the assumption of every answer, choose the one to quote, and put it first."""
@@ -506,7 +510,7 @@ class EstimateAnswers:
                 comparisons.append((comparison, finding))
             elif finding.refuted:
                 overruled.append(finding.text)
-        support_findings: dict[Against, checks.Finding] = {}
+        support_findings: dict[Against, Finding] = {}
         for against, finding in self.support_findings.items():
             if against not in vouched:
                 support_findings[against] = finding
@@ -524,14 +528,14 @@ class EstimateAnswers:
         # It failed by its own means: no check can save it.
         if estimate.check == FAILED:
             return estimate
-        findings: list[checks.Finding] = []
+        findings: list[Finding] = []
         if Evidence.LABELS in answer.evidence:
             findings += [*self.label_findings, *judged.about("labels")]
         if Evidence.FEATURES in answer.evidence:
             findings += [*judged.about("features"), *judged.support_findings.values()]
         if Evidence.GENERATOR in answer.evidence:
             findings += self.generator_findings
-        joint = checks.join_findings(findings)
+        joint = join_findings(findings)
         if joint is None:
             return estimate
         reason = "; ".join(text for text in (estimate.reason, joint.text) if text)
@@ -542,11 +546,11 @@ class EstimateAnswers:
 class Judged:
     """Comparisons and support checks with their findings, and those that the user overruled."""
 
-    comparisons: list[tuple[Comparison, checks.Finding]]
-    support_findings: dict[Against, checks.Finding]
+    comparisons: list[tuple[Comparison, Finding]]
+    support_findings: dict[Against, Finding]
     overruled: list[str]
 
-    def about(self, subject: About) -> list[checks.Finding]:
+    def about(self, subject: About) -> list[Finding]:
         """Return the findings of comparisons about labels, or about features."""
         findings = []
         for comparison, finding in self.comparisons:
@@ -632,17 +636,21 @@ class EstimateReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values; missing numbers are null."""
-        comparisons = []
-        for comparison in self.comparisons:
-            comparisons.append(
-                {
-                    "what": comparison.what,
-                    "against": comparison.against,
-                    "p": comparison.p,
-                }
-            )
-        estimates = [_without_nan(dataclasses.asdict(row)) for row in self.rows]
-        support = {name: _support_entry(entry) for name, entry in self.support.items()}
+        support = {
+            name: {
+                "share_inside": entry.share_inside,
+                "own": entry.labelled_share_inside,
+                "k": entry.k,
+                "refused": entry.refused,
+                "lacking": entry.lacking,
+                "reason": entry.reason,
+            }
+            for name, entry in self.support.items()
+        }
+        comparisons = [
+            {"what": one.what, "against": one.against, "p": one.p}
+            for one in self.comparisons
+        ]
         return {
             "model": self.model,
             "data": self.data,
@@ -656,31 +664,8 @@ class EstimateReport:
             "approximate": self.approximate or None,
             "comparisons": comparisons,
             "level_of_each_comparison": level_of_each(self.comparisons),
-            "estimates": estimates,
-            "support": support,
+            "estimates": to_json_values(self.rows),
+            "support": to_json_values(support),
             "osyn": None if self.osyn is None else self.osyn.to_json(),
             "notes": list(self.notes),
         }
-
-
-def _support_entry(support: Support) -> dict[str, Any]:
-    """Return a support check as JSON values."""
-    return _without_nan(
-        {
-            "share_inside": support.share_inside,
-            "own": support.labelled_share_inside,
-            "k": support.k,
-            "refused": support.refused,
-            "lacking": list(support.lacking),
-            "reason": support.reason,
-        }
-    )
-
-
-def _without_nan(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping with null for NaN and the infinities, which JSON lacks."""
-    values = {}
-    for key, value in entry.items():
-        is_missing = isinstance(value, float) and not math.isfinite(value)
-        values[key] = None if is_missing else value
-    return values

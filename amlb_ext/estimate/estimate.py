@@ -15,10 +15,13 @@ from pydantic import Field
 from amlb_ext.core.checked_call import Count, Level, Seed, checked_call
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
-from amlb_ext.estimate.generated import Generator
-from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
+from amlb_ext.estimate.inputs import (
+    EstimateRequest,
+    Generator,
+    read_inputs,
+)
 from amlb_ext.estimate.osyn.run import OsynChoices
-from amlb_ext.models.alignment import Align
+from amlb_ext.models.columns import Align
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.sources.table import Table
 from amlb_ext.stats.bounded_loss import CLIP
@@ -110,7 +113,7 @@ def estimate(
     given : GivenTable, optional
         The features of the labelled rows as a model in memory is to be given them.
     align : {'auto', 'index', 'position'}
-        How predictions in memory belong to these, see :mod:`amlb_ext.models.alignment`.
+        How predictions in memory belong to these, see :mod:`amlb_ext.models.columns`.
 
     Returns
     -------

@@ -9,7 +9,8 @@ y, f : targets and predictions, codes and probabilities, or in the target's own 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +18,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.config import BaselineConfig, SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.core.paths import table_ending
+from amlb_ext.core.progress import Bar
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.tables import default_target, natural_order
 from amlb_ext.core.task import Fold, Kind, Origin, Task
+from amlb_ext.estimate.osyn.regions import Batch
 from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
 from amlb_ext.hardening.baseline.fitted import (
     FittedBaseline,
@@ -31,19 +35,17 @@ from amlb_ext.hardening.baseline.fitted import (
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import decide, find_cut
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.alignment import Align
-from amlb_ext.models.answers import Answers
+from amlb_ext.models.answers import Answers, Labels, label_text
+from amlb_ext.models.checks import check_answers, refuse_seen_rows
+from amlb_ext.models.columns import Align
 from amlb_ext.models.files import (
     is_model_file,
     is_predictions_file,
     load_fitted_model,
 )
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.invariants import check_answers
-from amlb_ext.models.kind import check_kind
-from amlb_ext.models.labels import Labels, label_text
+from amlb_ext.models.native import check_kind
 from amlb_ext.models.predictions import read_predictions
-from amlb_ext.models.seen_rows import refuse_seen_rows
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.read_table import read_table
@@ -57,7 +59,8 @@ from amlb_ext.stats.bounded_loss import (
     log_loss,
     squared_loss,
 )
-from amlb_ext.stats.stratified_mean import PRIOR_TOLERANCE
+from amlb_ext.stats.bounded_mean import PRIOR_TOLERANCE
+from amlb_ext.synthesizers import make_synthesizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -607,3 +610,94 @@ def choose_priors(
         )
     # The tolerance allows rounded shares, whose sum is made exact here.
     return shares / shares.sum()
+
+
+# Generated rows in batches: their place among the labelled rows, and the model's losses.
+
+
+#: Number of rows to sample and predict at once.
+BATCH = 20_000
+
+
+@dataclass
+class Generator:
+    """Generated rows, the same in every pass.
+
+    Parameters
+    ----------
+    inputs : EstimateInputs
+    name : str
+        Name of a synthesizer, or of a file by its ending.
+    n : int
+        Number of rows; a file has its own.
+    seed : int
+    quiet : bool
+    """
+
+    inputs: EstimateInputs
+    name: str
+    n: int
+    seed: int
+    quiet: bool = True
+
+    def __post_init__(self) -> None:
+        path = Path(self.name)
+        #: Encoded rows and scaled targets of a file; None for a synthesizer.
+        self.rows: tuple[np.ndarray, np.ndarray] | None = None
+        if table_ending(path.name):
+            self.rows = self.inputs.read_generated(path)
+            self.n = len(self.rows[0])
+            return
+        if self.inputs.train is None:
+            raise ConfigError(
+                f"synthesizer {self.name} has no rows to learn from",
+                "add --train FILE; rows made from the labelled ones alone would add nothing",
+            )
+        Z, y = self.inputs.train
+        synthesizer = make_synthesizer(SynthesizerConfig(name=self.name))
+        self.model = synthesizer.fit(
+            Z,
+            y,
+            cards=self.inputs.encoder.cards_,
+            n_classes=self.inputs.target.n_classes,
+            rng=self._random_stream("fit"),
+        )
+
+    def encoded(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield encoded rows and targets in the units of the labelled ones."""
+        # A new random stream, so that a second pass gives the same rows.
+        rng = self._random_stream("sample")
+        for start in range(0, self.n, BATCH):
+            stop = min(start + BATCH, self.n)
+            if self.rows is None:
+                Z, y = self.model.sample(stop - start, rng)
+            else:
+                all_Z, all_y = self.rows
+                Z = all_Z[start:stop]
+                y = all_y[start:stop]
+            yield Z, self.inputs.units(y)
+
+    def stream(self) -> Iterator[Batch]:
+        """Yield metric rows, class codes (or None) and losses (or None)."""
+        n_batches = math.ceil(self.n / BATCH)
+        batches = Bar(
+            self.encoded(),
+            total=n_batches,
+            desc="generated",
+            unit="batch",
+            disable=self.quiet,
+        )
+        for Z, y in batches:
+            losses = None
+            # A file of predictions cannot predict these rows.
+            if self.inputs.can_predict:
+                losses = self.inputs.losses_of(Z, y)
+            # Single precision takes half the memory; Regions settles ties in double precision.
+            M = self.inputs.metric(Z).astype(np.float32)
+            codes = y.astype(int) if self.inputs.labels else None
+            yield M, codes, losses
+
+    def _random_stream(self, stage: str) -> np.random.Generator:
+        return random_stream(
+            self.seed, self.inputs.task.name, "estimate", stage, self.name
+        )

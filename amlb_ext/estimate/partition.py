@@ -43,8 +43,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.estimate.osyn.bound import checked_masses
 from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.theorem import checked_masses
 from amlb_ext.stats.bounded_loss import checked_losses
 from amlb_ext.stats.error_estimate import ErrorEstimate
 

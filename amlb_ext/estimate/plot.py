@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import math
+from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.files import write_file, write_text
 from amlb_ext.estimate.answers import EstimateReport
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
+from amlb_ext.suite.sealed_json import json_text
 
 #: Colours of the recommended estimate, of one whose check failed, and of any other.
 GOOD = "#2e7d4f"
@@ -19,8 +23,8 @@ BAD = "#c2371e"
 PLAIN = "#5b6772"
 
 
-def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
-    """Return the picture as ``svg`` or ``png``.
+def draw_estimates(report: EstimateReport) -> bytes:
+    """Return the picture as SVG.
 
     A green line with a dot is the recommended estimate, a red dashed line one whose check failed,
     and an arrow a lower bound.
@@ -40,10 +44,9 @@ def draw_estimates(report: EstimateReport, form: str = "svg") -> bytes:
     else:
         _draw_intervals(figure.subplots(), rows, report)
     # A fixed salt and no date: the same report gives the same bytes.
-    metadata = {"Date": None} if form == "svg" else {}
     picture = io.BytesIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "estimate"}):
-        figure.savefig(picture, format=form, dpi=140, metadata=metadata)
+        figure.savefig(picture, format="svg", metadata={"Date": None})
     return picture.getvalue()
 
 
@@ -118,3 +121,25 @@ def _draw_curve(ax: Axes, report: EstimateReport) -> None:
 def _hide_frame(ax: Axes) -> None:
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+
+
+# The files of a report: a table, a JSON document, a picture.
+
+
+def write_report(report: EstimateReport, folder: Path) -> None:
+    """Write ``estimates.csv``, ``estimate.json``, ``estimate.svg``, and what OSYN explored.
+
+    Raises
+    ------
+    ConfigError
+        The folder is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder} is a file", "choose a folder with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "estimates.csv", report.table().to_csv(index=False))
+    write_text(folder / "estimate.json", json_text(report.to_json()))
+    picture = draw_estimates(report)
+    write_file(folder / "estimate.svg", lambda path: path.write_bytes(picture))
+    if report.osyn is not None and report.osyn.sweep is not None:
+        write_text(folder / "explore.csv", report.osyn.sweep.to_csv(index=False))

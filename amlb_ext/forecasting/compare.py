@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.candidates import check_candidates
 from amlb_ext.core.checked_call import (
     Count,
     CountOrNone,
     Level,
     Seed,
     Text,
+    check_candidates,
     checked_call,
 )
 from amlb_ext.core.display import format_decimals, format_percent

@@ -18,21 +18,20 @@ import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import random_stream
+from amlb_ext.core.frames import number_rows, repeats_earlier
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.replacements import substituted_names
-from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.encode import TargetEncoder
-from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import note_no_failures, raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
-from amlb_ext.hardening.made_rows.sides import MadeSide
+from amlb_ext.hardening.made_rows.screening import MadeSide
 from amlb_ext.hardening.oracle import check_labels
-from amlb_ext.hardening.prepare import FoldSeeds, Prepared
+from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.split import PARTS
+from amlb_ext.hardening.weights import Composition
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
@@ -220,7 +219,7 @@ def summarise_fold(
         "alpha": models.rule.alpha,
         "alpha_reason": models.rule.reason,
         # AMLB fits F again with it
-        "seed": FoldSeeds.derive(models.config.seed, models.key).fit,
+        "seed": derive_int_seed(models.config.seed, *models.key, "fit"),
         "train": prepared.n_train,
         "test": len(test),
         "bad": int(test.is_bad.sum()),
@@ -266,7 +265,10 @@ def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
     if side is None:
         return [*notes, note_no_failures(models.rule, prepared.test.hardness)]
     if models.relations is not None:
-        notes += _relation_notes(models.relations, prepared.test)
+        notes += models.relations.leaks()
+        n_unusable = int((prepared.test.is_bad & ~prepared.test.is_feasible).sum())
+        if n_unusable:
+            notes.append(Note(kind="infeasible failures", counts={"rows": n_unusable}))
     return [*notes, *side.notes]
 
 
@@ -292,15 +294,6 @@ def _score_parts(
             # the score of the whole test fold is listed under its own name, as "rmse"
             scores[name if part == "full" else part] = score
     return scores
-
-
-def _relation_notes(relations: FoldRelations, test: JudgedRows) -> list[Note]:
-    notes = relations.leaks()
-    is_unusable = test.is_bad & ~test.is_feasible
-    n_unusable = int(is_unusable.sum())
-    if n_unusable:
-        notes.append(Note(kind="infeasible failures", counts={"rows": n_unusable}))
-    return notes
 
 
 # Rows as the suite wants them: features and target in canonical form, and provenance.
@@ -352,18 +345,15 @@ def write_real_rows(
     refits : sequence of Baseline
         F's re-fits, whose losses are noted; none where they have seen the rows.
     """
-    # a real row comes from itself, and is named as in the source
-    ids = task.row_ids[rows.row].astype(np.int64)
-    provenance = pd.DataFrame(
-        {
-            "origin": np.where(rows.is_bad, "bad", "good"),
-            "source_row": ids,
-            "parent_row": ids,
-            **_group_column(task, rows.row),
-            **_judgement_columns(models, rows, target, refits),
-            "substituted": rows.substituted,
-            **_put_back_column(models, rows),
-        }
+    provenance = _provenance(
+        task,
+        models,
+        rows,
+        origin=np.where(rows.is_bad, "bad", "good"),
+        # a real row comes from itself
+        parent=rows.row,
+        target=target,
+        refits=refits,
     )
     return Rows(
         features=rows.features.reset_index(drop=True),
@@ -393,19 +383,15 @@ def write_made_side(
     for origin, rows in made.items():
         if not len(rows):
             continue
-        # from positions among the side's real rows to those in the table, to the source's
-        parent_rows = real.row[rows.parent]
-        parent_ids = task.row_ids[parent_rows].astype(np.int64)
-        provenance = pd.DataFrame(
-            {
-                "origin": np.full(len(rows), origin, dtype=object),
-                "source_row": rows.row,
-                "parent_row": parent_ids,
-                **_group_column(task, parent_rows),
-                **_judgement_columns(models, rows, target, refits),
-                "substituted": rows.substituted,
-                **_put_back_column(models, rows),
-            }
+        provenance = _provenance(
+            task,
+            models,
+            rows,
+            origin=np.full(len(rows), origin, dtype=object),
+            # from positions among the side's real rows to those in the table
+            parent=real.row[rows.parent],
+            target=target,
+            refits=refits,
         )
         y = rows.y[:, target]
         scale = models.targets[target].scale
@@ -435,13 +421,28 @@ def _pick_rows(rows: Rows, positions: np.ndarray) -> Rows:
     )
 
 
-def _judgement_columns(
-    models: FoldModels, rows: JudgedRows, target: int, refits: Sequence[Baseline]
-) -> dict[str, np.ndarray]:
-    """Return what F, K and the oracle say of rows, as columns of the provenance."""
+def _provenance(
+    task: Task,
+    models: FoldModels,
+    rows: JudgedRows,
+    *,
+    origin: np.ndarray,
+    parent: np.ndarray,
+    target: int,
+    refits: Sequence[Baseline],
+) -> pd.DataFrame:
+    """Return where rows come from, and what F, K and the oracle say of them.
+
+    ``parent`` are positions in the table; rows are named as in the source, made ones by -1.
+    """
+    ids = task.row_ids.astype(np.int64)
     y = rows.y[:, target]
     f = rows.f[:, target]
-    return {
+    columns = {
+        "origin": origin,
+        "source_row": np.where(rows.row >= 0, ids[rows.row], -1),
+        "parent_row": ids[parent],
+        **_group_column(task, parent),
         "hardness": rows.hardness,
         "loss": row_losses.row_loss(y, f),
         "reducible": rows.reducible[:, target],
@@ -450,18 +451,17 @@ def _judgement_columns(
         "weight": rows.weight,
         **_prediction_columns(models.targets[target].scale, f),
         **_refit_columns(refit_losses(refits, rows.Z, y)),
+        "substituted": rows.substituted,
     }
+    if models.relations is not None:
+        columns["put_back"] = rows.put_back
+    return pd.DataFrame(columns)
 
 
 def _group_column(task: Task, rows: np.ndarray) -> dict[str, np.ndarray]:
     """Say which group rows of the table belong to, where the user names groups."""
     clusters = None if task.order is None else task.order.clusters
     return {} if clusters is None else {"group": clusters[rows]}
-
-
-def _put_back_column(models: FoldModels, rows: JudgedRows) -> dict[str, np.ndarray]:
-    """Say in which columns rows were given back their parent's value; where relations are kept."""
-    return {} if models.relations is None else {"put_back": rows.put_back}
 
 
 def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.ndarray]:

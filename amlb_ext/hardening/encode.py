@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.relations.conditions import tolerance_at
-from amlb_ext.relations.rounding import Rounding, learn_rounding
+from amlb_ext.relations.values import Rounding, learn_rounding
 from amlb_ext.suite.coding import column_form, written_values
 
 
@@ -89,8 +89,12 @@ class Encoder(BaseEstimator):
         for column in self.columns:
             values = features[column.name]
             known = np.zeros(0, dtype=int)
-            if not column.is_numeric:
-                known = self._known_codes(column, values)
+            if not column.is_numeric and self.known == "table":
+                known = np.arange(len(column.categories))
+            elif not column.is_numeric:
+                known = np.unique(values.cat.codes.to_numpy())
+                # -1 is pandas' code of a missing value
+                known = known[known >= 0]
             if len(known):
                 self.categorical_.append(column)
                 category_codings.append(CategoryCoding(column, known))
@@ -107,14 +111,6 @@ class Encoder(BaseEstimator):
         self.low_ = np.array([scale.low for scale in number_scales])
         self.span_ = np.array([scale.span for scale in number_scales])
         return self
-
-    def _known_codes(self, column: Column, values: pd.Series) -> np.ndarray:
-        """Return the table's codes of the categories that get one of ours."""
-        if self.known == "table":
-            return np.arange(len(column.categories))
-        codes = np.unique(values.cat.codes.to_numpy())
-        # -1 is pandas' code of a missing value
-        return codes[codes >= 0]
 
     @property
     def n_categorical_(self) -> int:

@@ -147,12 +147,7 @@ class FoldRelations:
         made = self.relations.correct(self._with_targets(features, y), parents)
         put_back = np.zeros(made.shape, dtype=bool)
         if repairs:
-            feasible = self.relations.put_back(made, parents)
-            made, put_back, is_broken = (
-                feasible.rows,
-                feasible.put_back,
-                feasible.is_broken,
-            )
+            made, put_back, is_broken = self.relations.put_back(made, parents)
         else:
             is_broken = np.asarray(self.relations.broken(made, parents).any(axis=1))
         corrected_y = y.copy()

@@ -2,7 +2,9 @@
 
 ``harden_fold`` is a pure function of (task, fold, configuration): no files, no clock, one
 random stream per stage. So is ``harden_group``, for the tasks of a table with several targets
-(paper, section 6): a task on its own is a group of one.
+(paper, section 6): a task on its own is a group of one. Rows are made from the failures of the test
+rows and, where asked, of the training rows; the test side may also have rows that stand for all
+test rows.
 
 Every target has an F, an oracle T and a scale of its own. Shared are K, hence the bad rows and the
 region; the search, whose fitness averages the squared error over the targets; and the synthesizer,
@@ -14,30 +16,42 @@ passes the agreement filter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.progress import begin_stage
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
-from amlb_ext.hardening.composition import Composition
-from amlb_ext.hardening.made_rows.sides import make_both_sides
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.made_rows.augment import augment_bad_rows
+from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
+from amlb_ext.hardening.made_rows.proposals import (
+    ask_design,
+    confirm_rows,
+    surplus_of_proposals,
+    with_surrogates,
+)
+from amlb_ext.hardening.made_rows.screening import (
+    MadeSide,
+    TakenRows,
+    note_least_support,
+    with_least_support,
+)
+from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
 from amlb_ext.hardening.prepare import CrossFit, prepare
 from amlb_ext.hardening.rules import BY_KIND, RULES
-
-__all__ = [
-    "HardFold",
-    "check_several_targets",
-    "harden_fold",
-    "harden_group",
-]
+from amlb_ext.hardening.weights import Composition, Region
+from amlb_ext.suite.notes import Note
 
 
 def harden_fold(
     task: Task,
     fold: int,
     config: GenerateConfig,
-    cross: CrossFit | None = None,
-    composition: Composition | None = None,
 ) -> HardFold:
     """Find the rows of a fold on which F fails, augment them, sample new ones.
 
@@ -47,10 +61,6 @@ def harden_fold(
         With folds.
     fold : int
     config : GenerateConfig
-    cross : CrossFit, optional
-        What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
-    composition : Composition, optional
-        What the main test file is made of; as the settings name it when omitted.
 
     Returns
     -------
@@ -74,7 +84,7 @@ def harden_fold(
     >>> sorted(hard.parts)
     ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
-    return harden_group([task], fold, config, cross, composition)[0]
+    return harden_group([task], fold, config)[0]
 
 
 def harden_group(
@@ -201,3 +211,165 @@ def check_several_targets(config: GenerateConfig) -> None:
             "--learn-from population serves a single target, --targets names several",
             "leave it out, or harden the targets one by one with --target",
         )
+
+
+# Both sides of a fold.
+
+
+#: Shares of the rows that F may still be asked about, for the made rows of each kind.
+AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
+
+
+def make_both_sides(
+    models: FoldModels,
+    test: JudgedRows,
+    train: JudgedRows,
+    *,
+    table: pd.DataFrame,
+    region: Region,
+    composition: Composition,
+) -> tuple[MadeSide | None, MadeSide | None]:
+    """Make rows from the failures of the test rows and, where asked, of the training rows.
+
+    No made row repeats the features of a row of the table, of a test row as it is written, or of
+    a row made before it.
+
+    Parameters
+    ----------
+    models : FoldModels
+    test, train : JudgedRows
+        The real rows of both sides.
+    table : DataFrame
+        Features of all rows of the table, in canonical form.
+    region : Region
+        ``P(bad | x)``.
+    composition : Composition
+        Whether rows of the population are wanted, and how many.
+
+    Returns
+    -------
+    test_side, train_side : MadeSide or None
+        None where no row failed; without bad test rows nothing is made at all.
+    """
+    if not test.is_bad.any():
+        return None, None
+    real_sides = {"test": test}
+    if models.config.train_hard and train.is_bad.any():
+        real_sides["train"] = train
+    models = with_least_support(models, train)
+    taken = TakenRows((table, test.features))
+    sides = {}
+    for name, real in real_sides.items():
+        side = make_side(models, real, name, taken)
+        # the test side comes first, so it is the training side that gives way
+        taken = taken.with_made(side.augmented.rows, side.synthetic.rows)
+        sides[name] = side
+    # last, so that asking for these rows changes no other row
+    sides["test"] = _with_population(
+        sides["test"], models, test, taken=taken, region=region, composition=composition
+    )
+    return sides["test"], sides.get("train")
+
+
+def _with_population(
+    side: MadeSide,
+    models: FoldModels,
+    real: JudgedRows,
+    *,
+    taken: TakenRows,
+    region: Region,
+    composition: Composition,
+) -> MadeSide:
+    """Return the side with rows of the population where the composition asks for any."""
+    wanted = composition.population_wanted(len(real))
+    # the oracle knows the spread of one target
+    if not wanted or len(models.targets) > 1:
+        return side
+    proposed = make_region_rows(
+        with_surrogates(models, "test", "population"),
+        real,
+        importance=lambda Z: composition.importance(region.weights(Z)),
+        wanted=wanted,
+        taken=taken,
+        seed=derive_seed(models.config.seed, *models.key, "test", "population"),
+    )
+    # they stand for any row, whatever K says of them
+    [population] = confirm_rows(
+        models, [proposed], share=SYNTHETIC_SHARE, holds_to_rule=False
+    )
+    notes = side.notes
+    if not models.can_search:
+        notes = (*notes, Note(kind="no population", side="test"))
+    elif len(population.rows) < wanted:
+        counts = {"made": len(population.rows), "wanted": wanted}
+        notes = (
+            *notes,
+            Note(kind="few of the population", side="test", counts=counts),
+        )
+    return replace(side, population=population, notes=notes)
+
+
+def make_side(
+    models: FoldModels, real: JudgedRows, side: str, taken: TakenRows | None = None
+) -> MadeSide:
+    """Augment the bad rows, learn their distribution, sample from it.
+
+    Parameters
+    ----------
+    models : FoldModels
+    real : JudgedRows
+        All real rows of this side, at least one of them bad: they bound columns and targets.
+    side : str
+        ``test`` or ``train``; part of the key of the random streams.
+    taken : TakenRows, optional
+        Rows that no made row may repeat; when omitted those the models were fitted on, and the
+        real rows of this side.
+    """
+    if taken is None:
+        # decoded, not as they came: rows of a study are known by their codes alone
+        fitted_on = models.encoder.inverse(models.Z)
+        taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
+    notes: tuple[Note, ...] = ()
+    if models.least_support is not None and models.config.search.operators.agreement:
+        notes = (note_least_support(models.least_support, side),)
+
+    # one stream per stage, keyed by the side as well
+    seed, key = models.config.seed, (*models.key, side)
+    augment_seed = derive_seed(seed, *key, "augment")
+    synthesize_seed = derive_seed(seed, *key, "synthesize")
+    # suites were made before a bad row had several tries: the key of the first has no number
+    search_seeds = [derive_seed(seed, *key, "search")]
+    for attempt in range(1, models.config.search.tries):
+        search_seeds.append(derive_seed(seed, *key, "search", attempt))
+
+    ask_design(models, real, side)
+    begin_stage(f"searching for rows near the {side} rows on which F fails")
+    proposed = augment_bad_rows(
+        with_surrogates(models, side),
+        real,
+        side=side,
+        taken=taken,
+        seed=augment_seed,
+        search_seeds=search_seeds,
+    )
+    [augmented] = confirm_rows(models, [proposed], share=AUGMENTED_SHARE)
+    if models.config.synthesizer.times:
+        begin_stage(f"learning the {side} failures, and sampling from them")
+    proposed = sample_synthetic_rows(
+        # learnt anew: F has said more by now
+        with_surrogates(models, side),
+        real,
+        augmented=augmented.rows,
+        side=side,
+        taken=taken.with_made(augmented.rows),
+        seed=synthesize_seed,
+        surplus=surplus_of_proposals(models),
+    )
+    [synthetic] = confirm_rows(models, [proposed], share=SYNTHETIC_SHARE)
+    return MadeSide(
+        augmented=augmented,
+        synthetic=synthetic,
+        bad=int(real.is_bad.sum()),
+        least_support=models.least_support,
+        notes=(*notes, *augmented.notes, *synthetic.notes),
+    )

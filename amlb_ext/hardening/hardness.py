@@ -54,7 +54,7 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.kind import Kind
+from amlb_ext.core.unit import Kind
 from amlb_ext.hardening.rules import BY_KIND, RULES
 from amlb_ext.suite.notes import Note
 
@@ -153,7 +153,10 @@ class BadRule:
         if self.by_decision:
             if decided is None:
                 decided = decide(f[:, 0], self.cut)
-            return [_decision_hardness(y[:, 0], f[:, 0], decided)]
+            # 1 for a wrong decision, and beside it by how much: at most a half
+            is_wrong = (decided != y[:, 0]).astype(float)
+            own_class = row_losses.true_probability(y[:, 0], f[:, 0])
+            return [is_wrong + (1 - own_class) / 2]
         by_target = hardness_by_target(self.rule, y, f, t)
         if self.breaks_ties:
             losses = hardness_by_target("quantile", y, f)
@@ -286,12 +289,6 @@ def find_cut(p: np.ndarray, decided: np.ndarray) -> float | None:
     low = below.max(initial=0.0)
     high = above.min(initial=np.nextafter(1.0, 2.0))
     return float((low + high) / 2) if low < high else None
-
-
-def _decision_hardness(y: np.ndarray, p: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    """Return 1 for a wrong decision, and beside it by how much: at most a half."""
-    wrong = (decided != y).astype(float)
-    return wrong + (1 - row_losses.true_probability(y, p)) / 2
 
 
 def note_no_failures(rule: BadRule, hardness: np.ndarray) -> Note:
@@ -429,10 +426,6 @@ def _rule_for(config: HardnessConfig, kind: Kind) -> str:
     return of_numbers if config.alpha is None else "absolute"
 
 
-def _is_by_decision(config: HardnessConfig, rule: str) -> bool:
-    return rule == "wrong" and config.alpha is None and not config.class_alpha
-
-
 def settle_rule(
     config: HardnessConfig,
     kind: Kind,
@@ -479,14 +472,15 @@ def settle_rule(
     """
     rule = _rule_for(config, kind)
     family, _ = RULES[rule]
-    fitting = _rules_for(kind)
+    served = "classification" if kind.is_classification else "regression"
+    fitting = [name for name, (serves, _) in RULES.items() if serves in ("any", served)]
     if rule not in fitting:
         raise ConfigError(
             f"the rule {rule!r} serves {family}, this task is {kind}",
             f"use --rule {' or '.join(fitting)}",
         )
     check_alpha(config, kind)
-    if _is_by_decision(config, rule):
+    if rule == "wrong" and config.alpha is None and not config.class_alpha:
         cut = None if decided is None else find_cut(f[:, 0], decided)
         by_decision = BadRule(
             rule=rule,
@@ -597,16 +591,6 @@ def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:
     threshold = 1 - alpha if rule in _FALLING else alpha
     # a band of exactly alpha must not be lost to rounding of 1 - alpha
     return _Threshold(threshold - 1e-12, alpha, reason)
-
-
-def _rules_for(kind: Kind) -> list[str]:
-    """Return the names of the rules that serve a kind of task."""
-    served = "classification" if kind.is_classification else "regression"
-    names = []
-    for name, (family, _) in RULES.items():
-        if family in ("any", served):
-            names.append(name)
-    return names
 
 
 def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> BadRule:

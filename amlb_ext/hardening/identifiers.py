@@ -197,7 +197,7 @@ def required_columns(file: str, model: Any) -> RequiredColumns:
     file : str
         Name of the model's file.
     model : object or None
-        As :func:`amlb_ext.hardening.baseline.trial.load_baseline_model` returns it.
+        As :func:`amlb_ext.hardening.baseline.fitted.load_baseline_model` returns it.
 
     Examples
     --------
@@ -385,13 +385,31 @@ def select_columns(
         )
     settled = {*dropped, *options.keep}
     counters = [name for name in row_numbers(task) if name not in settled]
-    notes = [
-        *_note_left_out(left_out, task),
-        *_note_kept(kept),
-        *_note_needed(needed, required),
-        *_note_asked(asked, options),
-        *_note_row_numbers(counters),
-    ]
+    notes = _notes_left_out(left_out, task)
+    if kept:
+        notes.append(
+            f"like identifiers, and kept because --keep says so: {_listed(kept)}"
+        )
+    if needed:
+        why = "was fitted on it" if len(needed) == 1 else "was fitted on them"
+        if required.names is None:
+            why = "does not say which columns it was fitted on"
+        notes.append(
+            f"like identifiers, and kept because F, the file {required.file}, {why}: "
+            f"{_listed(needed)}"
+        )
+    dropped_by_name = [name for name in asked if name in options.drop]
+    ignored = [name for name in asked if name not in options.drop]
+    for flag, flagged in (("--drop", dropped_by_name), ("--as", ignored)):
+        if flagged:
+            listed = ", ".join(map(repr, flagged))
+            notes.append(f"left out because {flag} says so: {listed}")
+    if counters:
+        verb = "counts" if len(counters) == 1 else "count"
+        notes.append(
+            f"{', '.join(map(repr, counters))} only {verb} the rows; if that says nothing of the "
+            f"target, leave it out: {_column_flags('--drop', counters)}"
+        )
     reduced = drop_columns(task, dropped)
     return dataclasses.replace(reduced, notes=(*task.notes, *notes))
 
@@ -407,10 +425,7 @@ def drop_columns(task: Task, dropped: Collection[str]) -> Task:
     return dataclasses.replace(task, columns=columns, features=features)
 
 
-# Notes of a task, one for each reason why a column is left out, kept, or had better be left out
-
-
-def _note_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str]:
+def _notes_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str]:
     if not columns:
         return []
     names = {column.name for column in columns}
@@ -430,49 +445,6 @@ def _note_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str]
         left_out = f"{n} columns were left out because they look like identifiers"
         remedy = f"{flags} brings them back"
     return [f"{left_out}: {_listed(columns)}; {remedy}", *notes]
-
-
-def _note_kept(columns: Sequence[IdentifierColumn]) -> list[str]:
-    if not columns:
-        return []
-    return [f"like identifiers, and kept because --keep says so: {_listed(columns)}"]
-
-
-def _note_needed(
-    columns: Sequence[IdentifierColumn], required: RequiredColumns
-) -> list[str]:
-    if not columns:
-        return []
-    if required.names is None:
-        why = "does not say which columns it was fitted on"
-    else:
-        why = "was fitted on it" if len(columns) == 1 else "was fitted on them"
-    return [
-        f"like identifiers, and kept because F, the file {required.file}, {why}: {_listed(columns)}"
-    ]
-
-
-def _note_asked(names: Sequence[str], options: SourceConfig) -> list[str]:
-    dropped = [name for name in names if name in options.drop]
-    ignored = [name for name in names if name not in options.drop]
-    notes = []
-    for flag, flagged in (("--drop", dropped), ("--as", ignored)):
-        if flagged:
-            listed = ", ".join(repr(name) for name in flagged)
-            notes.append(f"left out because {flag} says so: {listed}")
-    return notes
-
-
-def _note_row_numbers(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    listed = ", ".join(repr(name) for name in names)
-    flags = _column_flags("--drop", names)
-    verb = "counts" if len(names) == 1 else "count"
-    return [
-        f"{listed} only {verb} the rows; if that says nothing of the "
-        f"target, leave it out: {flags}"
-    ]
 
 
 def _column_flags(flag: str, names: Sequence[str]) -> str:

@@ -22,10 +22,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.hardening.baseline.estimator import Baseline
-from amlb_ext.hardening.baseline.ledger import AskLedger
+from amlb_ext.hardening.baseline.estimator import AskLedger, Baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.feasibility import FoldRelations
+from amlb_ext.hardening.feasibility import CorrectedRows, FoldRelations
 from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
 
@@ -73,7 +72,7 @@ class FoldModels:
         Of the fold's random streams.
     least_support : float or None
         What a made row's label needs of the oracle where the table consists of cells, see
-        :func:`amlb_ext.hardening.made_rows.cells.least_support`; None elsewhere.
+        :func:`amlb_ext.hardening.made_rows.screening.least_support`; None elsewhere.
     relations : FoldRelations or None
         What made rows must satisfy; None where nothing is mined or declared.
     """
@@ -127,6 +126,49 @@ class FoldModels:
         for j, target in enumerate(self.targets):
             snapped.append(target.scale.snap(y[:, j]))
         return np.stack(snapped, axis=1)
+
+    def correct(
+        self,
+        features: pd.DataFrame,
+        y: np.ndarray,
+        *,
+        real: JudgedRows,
+        parent: np.ndarray,
+        repairs: bool,
+    ) -> CorrectedRows:
+        """Put the relations to made rows; without any they stay as they are.
+
+        Parameters
+        ----------
+        features, y : DataFrame of shape (n, d), ndarray of shape (n, k)
+            Of made rows, decoded.
+        real : JudgedRows
+            The real rows of the side.
+        parent : ndarray of shape (n,), int
+            Of each made row the one of them that it came from.
+        repairs : bool
+            As in :meth:`amlb_ext.hardening.feasibility.FoldRelations.correct`.
+        """
+        if self.relations is None:
+            return CorrectedRows(
+                features=features,
+                y=y,
+                is_broken=np.zeros(len(features), dtype=bool),
+                put_back=np.full(len(features), "", dtype=object),
+            )
+        return self.relations.correct(
+            features,
+            y,
+            parent_features=real.features.iloc[parent].reset_index(drop=True),
+            parent_y=real.y[parent],
+            repairs=repairs,
+        )
+
+    def reducible_hardness(
+        self, y: np.ndarray, f: np.ndarray, t: np.ndarray
+    ) -> np.ndarray:
+        """Return ``(T - F)^2`` by target, ``(n, k)``: rows are weighed by it whatever K is."""
+        return np.stack(hardness_by_target("reducible", y, f, t), axis=1)
 
     def support_labels(
         self, t: np.ndarray, y: np.ndarray
@@ -258,8 +300,6 @@ def judge_real_rows(
         is_feasible = ~models.relations.breaks(features, y)
     support, agrees = models.support_labels(t, y)
     hardness = models.rule.hardness(y, f, t, decided)
-    # under every rule: real rows may be weighed by it whatever K is
-    reducible = hardness_by_target("reducible", y, f, t)
     return JudgedRows(
         features=features,
         Z=Z,
@@ -267,7 +307,7 @@ def judge_real_rows(
         f=f,
         hardness=hardness,
         is_bad=models.rule.select(hardness),
-        reducible=np.stack(reducible, axis=1),
+        reducible=models.reducible_hardness(y, f, t),
         support=support,
         agrees=agrees,
         weight=weight,

@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.baseline.rounds import MOST_CLASSES, affordable_rounds
+from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
 from amlb_ext.hardening.split import CvSplits, judged_rows
 
 #: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.

@@ -25,13 +25,12 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
-from amlb_ext.core.rng import derive_int_seed, derive_seed
+from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
-from amlb_ext.hardening.baseline.estimator import Baseline
+from amlb_ext.hardening.baseline.estimator import AskLedger, Baseline
 from amlb_ext.hardening.baseline.fitted import make_baseline
-from amlb_ext.hardening.baseline.ledger import AskLedger
 from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
@@ -43,49 +42,14 @@ from amlb_ext.hardening.judged_rows import (
     judge_real_rows,
 )
 from amlb_ext.hardening.oracle import Oracle
-from amlb_ext.hardening.ordered_split import blocks_left_out
-from amlb_ext.hardening.split import PARTS, CvSplits, cross_folds, judged_rows
+from amlb_ext.hardening.split import (
+    PARTS,
+    CvSplits,
+    blocks_left_out,
+    cross_folds,
+    judged_rows,
+)
 from amlb_ext.hardening.weights import Region, draw_region
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoldSeeds:
-    """Seeds of the random streams of a fold's preparation, one per stage.
-
-    Attributes
-    ----------
-    cross : int
-        Parts of the training rows, and the fits of F without one of them.
-    oracle : int
-    relations : int
-        Evidence of mined relations.
-    fit : int
-        F on all training rows.
-    weights : int
-        The region.
-    region : int
-        The test rows drawn by their weights.
-    """
-
-    cross: int
-    oracle: int
-    relations: int
-    fit: int
-    weights: int
-    region: int
-
-    @classmethod
-    def derive(cls, seed: int, key: tuple[str | int, ...]) -> FoldSeeds:
-        """Derive the seeds of all stages from the user's seed and the fold's key."""
-        return cls(
-            # estimators take 31 bits at most
-            cross=derive_int_seed(seed, *key, "cross"),
-            oracle=derive_int_seed(seed, *key, "oracle"),
-            relations=derive_seed(seed, *key, "relations"),
-            fit=derive_int_seed(seed, *key, "fit"),
-            weights=derive_int_seed(seed, *key, "weights"),
-            region=derive_seed(seed, *key, "region"),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +66,8 @@ class CrossFit:
     ----------
     key : tuple
         Of the fold's random streams.
-    seeds : FoldSeeds
-        Derived from it.
+    seed : int
+        The user's; each stage derives its own from it and the key.
     encoder : Encoder
     features : DataFrame
         The training rows, in canonical form.
@@ -138,7 +102,7 @@ class CrossFit:
     """
 
     key: tuple[str | int, ...]
-    seeds: FoldSeeds
+    seed: int
     encoder: Encoder
     features: pd.DataFrame
     row: np.ndarray
@@ -157,6 +121,11 @@ class CrossFit:
     relations: FoldRelations | None = None
     regions: dict[bytes, Region] = field(default_factory=dict, repr=False)
 
+    def stage_seed(self, stage: str) -> int:
+        """Return the seed of a stage: ``fit`` for F on all rows, ``weights`` for the region."""
+        # estimators take 31 bits at most
+        return derive_int_seed(self.seed, *self.key, stage)
+
     def learn_region(self, is_bad: np.ndarray) -> Region:
         """Return the region of the judged rows that are bad, ``(m,)`` bool in their order.
 
@@ -166,7 +135,9 @@ class CrossFit:
         asked = np.packbits(is_bad).tobytes()
         if asked not in self.regions:
             Z = self.Z[self.judged]
-            region = Region(self.seeds.weights).fit(Z, is_bad, self.judged_parts)
+            region = Region(self.stage_seed("weights")).fit(
+                Z, is_bad, self.judged_parts
+            )
             self.regions[asked] = region
         return self.regions[asked]
 
@@ -313,15 +284,15 @@ def prepare(
     """
     if cross is None:
         cross = cross_fit(tasks, fold, config)
-    baselines = _fit_baselines(cross)
+    unseen = cross.unseen_predictions()
+    models = _fit_models(tasks[0], cross, config, unseen)
+    baselines = tuple(target.baseline for target in models.targets)
     # F judges the test rows as AMLB will read them, not as the source has them
-    chooser = Chooser(baselines, (cross.encoder,) * len(baselines))
+    chooser = Chooser(baselines, cross.encoder)
     written = write_test_rows(tasks[0], fold, chooser)
     Z = cross.encoder.transform(written.features)
     y = _scale_targets(tasks, cross.scales, written.rows)
 
-    unseen = cross.unseen_predictions()
-    models = _settle_models(tasks[0], cross, baselines, config, unseen)
     judged = cross.judged
     train = judge_real_rows(
         models,
@@ -367,7 +338,7 @@ def prepare(
         decided=decided,
     )
     region_rows, region_repeats = draw_region(
-        test.weight, np.random.default_rng(cross.seeds.region)
+        test.weight, random_stream(config.seed, *cross.key, "region")
     )
     return Prepared(
         models=models,
@@ -415,7 +386,9 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     first = tasks[0]
     # the tasks of a group share this key: their streams, and so their parts, are the same
     key = (first.stream_name, fold)
-    seeds = FoldSeeds.derive(config.seed, key)
+    # of the parts of the training rows, and of the fits of F without one of them
+    cross_seed = derive_int_seed(config.seed, *key, "cross")
+    oracle_seed = derive_int_seed(config.seed, *key, "oracle")
     rows = first.folds[fold].train
     features = first.features.iloc[rows]
     encoder = Encoder(first.columns).fit(features)
@@ -440,12 +413,12 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         scale = TargetEncoder(task.kind, task.labels, target)
         y = scale.transform(target)
         # F and T are fitted on the same parts; of a group they are the same for each target
-        parts = cross_folds(y, scale.n_classes, PARTS, seeds.cross, order)
+        parts = cross_folds(y, scale.n_classes, PARTS, cross_seed, order)
         baseline = make_baseline(config.baseline, task, encoder, scale)
         if ledger is not None and baseline.can_search:
             baseline = AskedBaseline(baseline, ledger)
-        f, fits = baseline.cross_fit(Z, y, rows, parts, seeds.cross)
-        oracle = Oracle(scale.n_classes, seeds.oracle).fit(Z, y, parts)
+        f, fits = baseline.cross_fit(Z, y, rows, parts, cross_seed)
+        oracle = Oracle(scale.n_classes, oracle_seed).fit(Z, y, parts)
         ys.append(y)
         fs.append(f)
         t = np.full(f.shape, np.nan)
@@ -454,14 +427,18 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         scales.append(scale)
         baselines.append(baseline)
         refits.append(fits)
-        null.append(_null_fits(baseline, Z, y, rows, fits, order, seeds.cross))
+        null.append(_null_fits(baseline, Z, y, rows, fits, order, cross_seed))
         oracles.append(oracle)
     relations = FoldRelations.settle(
-        tasks, rows, scales, config.relations, seeds.relations
+        tasks,
+        rows,
+        scales,
+        config.relations,
+        seed=derive_seed(config.seed, *key, "relations"),
     )
     return CrossFit(
         key=key,
-        seeds=seeds,
+        seed=config.seed,
         encoder=encoder,
         features=features,
         row=rows,
@@ -499,26 +476,13 @@ def _null_fits(
     return null
 
 
-def _fit_baselines(cross: CrossFit) -> tuple[Baseline, ...]:
-    """Fit the F of each target on all training rows."""
-    fitted = []
-    for j, baseline in enumerate(cross.baselines):
-        # a copy is fitted, since what was cross-fitted may be used again
-        unfitted = copy(baseline)
-        y = cross.y[:, j]
-        # one seed for all targets: each F differs from the next by its target alone
-        fitted.append(unfitted.fit(cross.Z, y, cross.seeds.fit))
-    return tuple(fitted)
-
-
-def _settle_models(
+def _fit_models(
     task: Task,
     cross: CrossFit,
-    baselines: Sequence[Baseline],
     config: GenerateConfig,
     unseen: np.ndarray | None,
 ) -> FoldModels:
-    """Put the models of all targets together, with K settled on the training rows."""
+    """Fit the F of each target on all training rows, and settle K on them."""
     judged = cross.judged
     rule = settle_rule(
         config.hardness,
@@ -530,7 +494,11 @@ def _settle_models(
         decided=cross.decided_rows(judged),
     )
     targets = []
-    for j, baseline in enumerate(baselines):
+    # one seed for all targets: each F differs from the next by its target alone
+    seed = cross.stage_seed("fit")
+    for j, unfitted in enumerate(cross.baselines):
+        # a copy is fitted, since what was cross-fitted may be used again
+        baseline = copy(unfitted).fit(cross.Z, cross.y[:, j], seed)
         targets.append(
             TargetModels(
                 scale=cross.scales[j],

@@ -2,19 +2,34 @@
 
 Folds are repeated random splits, stratified by class, for sources that have none; the paper
 (section 5) uses 31 random splits of 8:2. A source with folds of its own, as an OpenML task, keeps
-them, or the first so many of them. Rows with groups or times are split as
-:mod:`amlb_ext.hardening.ordered_split` says.
+them, or the first so many of them.
+
+Rows with groups or times (:mod:`amlb_ext.core.row_order`) are split so that groups stay together
+and nothing is learnt from later rows. Random folds let a model see the neighbours of what it is
+tested on, and flatter it. With an order
+
+* the folds of a table test the last rows in blocks, each by a model of all rows before it; or
+  random groups, each by a model of the others;
+* within the training rows of a fold, F and the oracle are cross-fitted in the same way, and so are
+  K's threshold and the region, which are learnt from what cross-fitting says. The oldest third has
+  nothing before it to be learnt from, so it is learnt from and never judged.
+
+Both at once are strict: what is learnt from is older, *and* of no group that is tested on.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
@@ -24,11 +39,6 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Task
-from amlb_ext.hardening.ordered_split import (
-    check_folds,
-    ordered_folds,
-    ordered_parts,
-)
 from amlb_ext.sources.reading import describe_target_texts
 
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
@@ -165,7 +175,7 @@ def cross_folds(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (train, held-out) positions, stratified where each class has a row for each part.
 
-    Rows with an order are split as :func:`~amlb_ext.hardening.ordered_split.ordered_parts` says;
+    Rows with an order are split as :func:`~amlb_ext.hardening.split.ordered_parts` says;
     forward in time the oldest of them are never held out.
 
     Examples
@@ -196,3 +206,251 @@ def judged_rows(parts: CvSplits) -> np.ndarray:
     [1, 2]
     """
     return np.sort(np.concatenate([held for _, held in parts]))
+
+
+# Splits of rows with groups or times.
+
+
+#: Share of the rows that folds forward in time test on at most, all folds together.
+MOST_TESTED = 0.5
+#: Share of the training rows, the oldest, that are learnt from only.
+OLDEST = 1 / 3
+#: Fewer rows than this teach no model.
+FEWEST_ROWS = 10
+#: A fold that learns from a smaller share of the table is no fold of it.
+LEAST_TRAINED = 0.1
+
+
+def ordered_folds(
+    task: Task, order: RowOrder, *, folds: int, test_size: float, seed: int
+) -> tuple[Fold, ...]:
+    """Return folds of a table whose rows have an order.
+
+    Parameters
+    ----------
+    task : Task
+    order : RowOrder
+        Of its rows.
+    folds : int
+    test_size : float
+        Share of the rows that each fold tests on at most; forward in time all folds together test
+        on half of the rows at most.
+    seed : int
+        Of random groups.
+
+    Raises
+    ------
+    DataError
+        Too few times or groups.
+    """
+    tests: Sequence[np.ndarray]
+    if order.time is not None:
+        share = min(test_size, MOST_TESTED / folds)
+        tests = _blocks(order.time, oldest=1 - share * folds, n_blocks=folds)
+    else:
+        tests = _random_groups(task, order, folds, test_size, seed)
+    made = []
+    for test in tests:
+        train = np.flatnonzero(order.may_teach(test))
+        if len(train) < max(FEWEST_ROWS, LEAST_TRAINED * len(task)):
+            raise _nothing_left_error(task, order, n_train=len(train), n_test=len(test))
+        made.append(Fold(train.astype(np.int64), np.sort(test).astype(np.int64)))
+    if len(made) < folds:
+        times = len(np.unique(order.time)) if order.time is not None else 0
+        raise DataError(
+            f"{task.name}: {times} different times are too few for {folds} folds forward in time",
+            f"--folds {max(1, len(made))}",
+        )
+    return tuple(made)
+
+
+def check_folds(task: Task, order: RowOrder, *, is_asked_for: bool = True) -> None:
+    """Refuse a source's own folds where they mix what the order keeps apart.
+
+    Parameters
+    ----------
+    task : Task
+    order : RowOrder
+        Of its rows.
+    is_asked_for : bool
+        Whether the user named the columns of the order; else the source did.
+
+    Raises
+    ------
+    DataError
+    """
+    flags = [f"--time {order.time_name}"] if order.time_name else []
+    flags += [f"--group {order.group_name}"] if order.group_name else []
+    words = " and ".join(flags)
+    remedy = (
+        f"give the rows as one table with {words}, which makes folds that keep to it"
+    )
+    if is_asked_for:
+        remedy += f", or leave {words} out"
+    for number, fold in enumerate(task.folds):
+        allowed = order.may_teach(fold.test)[fold.train]
+        n_wrong = int((~allowed).sum())
+        if not n_wrong:
+            continue
+        faults = []
+        if order.time is not None:
+            faults.append(f"not older than the test rows ({order.time_name!r})")
+        if order.group is not None:
+            faults.append(f"of groups of the test rows ({order.group_name!r})")
+        raise DataError(
+            f"{task.name}: the source has folds of its own, and in fold {number} {n_wrong} of "
+            f"{len(fold.train)} training rows are {', or '.join(faults)}",
+            remedy,
+        )
+
+
+def ordered_parts(
+    y: np.ndarray, n_classes: int, parts: int, seed: int, order: RowOrder
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (train, held-out) positions that keep to an order.
+
+    By groups alone every row is held out once. Forward in time the oldest rows never are.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Class codes, for parts alike in classes where groups allow it.
+    n_classes : int
+        0 for regression.
+    parts : int
+    seed : int
+    order : RowOrder
+        Of these rows.
+
+    Raises
+    ------
+    DataError
+        No part has rows to learn from.
+
+    Examples
+    --------
+    >>> order = RowOrder(time=np.arange(60.0), gap=2)
+    >>> for train, held in ordered_parts(np.zeros(60), 0, 2, 0, order):
+    ...     print(train.max(), held.min(), held.max())
+    18 20 39
+    38 40 59
+    """
+    if order.time is not None:
+        held_parts = _blocks(order.time, oldest=OLDEST, n_blocks=parts)
+    else:
+        held_parts = _group_parts(y, n_classes, parts, seed, order)
+    splits = []
+    for held in held_parts:
+        train = np.flatnonzero(order.may_teach(held))
+        # what has nothing to learn from is not judged
+        if len(train) >= FEWEST_ROWS:
+            splits.append((train, np.sort(held)))
+    if not splits:
+        raise DataError(
+            f"of {len(y)} training rows none can be predicted by a model of other rows "
+            f"({order.text})",
+            "give more rows, more times or groups, or a smaller --gap",
+        )
+    return splits
+
+
+def blocks_left_out(
+    order: RowOrder, n_blocks: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (kept, left-out) positions, with one block of time left out in turn.
+
+    For the re-fits of a null control, which stand for F itself: what was learnt from five sixths
+    of the years is F's like, what was learnt from the first year is not.
+
+    Examples
+    --------
+    >>> kept, left_out = blocks_left_out(RowOrder(time=np.arange(10.0)), 5)[0]
+    >>> left_out.tolist(), len(kept)
+    ([0, 1], 8)
+    """
+    assert order.time is not None
+    everything = np.arange(len(order.time))
+    splits = []
+    for block in _blocks(order.time, oldest=0.0, n_blocks=n_blocks):
+        splits.append((np.setdiff1d(everything, block), np.sort(block)))
+    return splits
+
+
+def _blocks(time: np.ndarray, *, oldest: float, n_blocks: int) -> list[np.ndarray]:
+    """Return blocks of rows of about one size, in the order of time, behind the oldest share.
+
+    Rows of one time are never parted, so there may be fewer blocks.
+    """
+    in_order = np.argsort(time, kind="stable")
+    sorted_times = time[in_order]
+    n = len(time)
+    starts = np.linspace(oldest * n, n, n_blocks + 1)[:-1]
+    positions = np.minimum(np.rint(starts).astype(int), n - 1)
+    # a block starts with the first row of its time
+    first_rows = np.searchsorted(sorted_times, sorted_times[positions], side="left")
+    if oldest > 0:
+        # the first time has nothing before it: its block starts with the second
+        second = np.searchsorted(sorted_times, sorted_times[0], side="right")
+        first_rows = np.maximum(first_rows, second)
+    edges = [*np.unique(first_rows[first_rows < n]), n]
+    blocks = []
+    for start, end in pairwise(edges):
+        blocks.append(in_order[start:end])
+    return blocks
+
+
+def _random_groups(
+    task: Task, order: RowOrder, folds: int, test_size: float, seed: int
+) -> Sequence[np.ndarray]:
+    """Return the rows of random groups, for each fold."""
+    assert order.group is not None
+    n_groups = len(np.unique(order.group))
+    n_test = max(1, round(test_size * n_groups))
+    if n_test >= n_groups:
+        raise DataError(
+            f"{task.name}: {n_groups} groups are too few to test on {test_size:.0%} of them",
+            "give more groups, or a smaller --test-size",
+        )
+    splitter = GroupShuffleSplit(folds, test_size=n_test, random_state=seed)
+    # splitters look at the number of rows, not at what is in them
+    no_features = np.zeros(len(task))
+    splits = splitter.split(no_features, groups=order.group)
+    return [test for _, test in splits]
+
+
+def _group_parts(
+    y: np.ndarray, n_classes: int, parts: int, seed: int, order: RowOrder
+) -> list[np.ndarray]:
+    """Return the rows of each part: whole groups, alike in classes where that can be."""
+    assert order.group is not None
+    n_parts = min(parts, len(np.unique(order.group)))
+    if n_parts < 2:
+        # one group: nothing can be learnt elsewhere
+        return []
+    _, class_sizes = np.unique(y, return_counts=True)
+    splitter_class = GroupKFold
+    if n_classes and class_sizes.min() >= n_parts:
+        splitter_class = StratifiedGroupKFold
+    # scikit-learn takes seeds of 31 bits
+    splitter = splitter_class(n_parts, shuffle=True, random_state=seed % 2**31)
+    splits = splitter.split(np.zeros(len(y)), y, groups=order.group)
+    # with few groups a part may be left without any
+    return [held for _, held in splits if len(held)]
+
+
+def _nothing_left_error(
+    task: Task, order: RowOrder, *, n_train: int, n_test: int
+) -> DataError:
+    remedy = "give more rows"
+    if order.gap:
+        remedy = "give a smaller --gap"
+    if order.time is not None and order.group is not None:
+        remedy = (
+            "groups that last over all times leave nothing to learn from: leave --group or --time "
+            "out"
+        )
+    return DataError(
+        f"{task.name}: {n_train} rows are left to learn from for {n_test} test rows "
+        f"({order.text})",
+        remedy,
+    )

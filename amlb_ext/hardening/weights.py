@@ -1,17 +1,27 @@
-"""Region weights: where failures are likely, by features alone.
+"""Region weights: where failures are likely, by features alone, and what is drawn by them.
 
 ``w(x) = P(bad | x)``, a calibrated random forest on the training rows' out-of-fold bad flags. It
 never sees F's output on the row it weighs, so weighted real rows keep unbiased labels. The other
 kind of weight, reducible hardness ``v(x) = (T(x) - F(x))^2``, is the rule ``reducible`` of
 :mod:`amlb_ext.hardening.hardness`.
+
+The test file of a task's main part consists of real test rows, each repeated by how likely F fails
+there, and of made rows that stand for the same population: these carry the order of models, while
+rows that K has chosen show failures. The mixture is settled per task on training rows
+(:mod:`amlb_ext.validity.composition`) or named by the user.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from amlb_ext.core.config import CompositionPart
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.split import CvSplits
@@ -106,14 +116,18 @@ class Region:
         """Learn from rows with groups or times; see :meth:`fit`."""
         votes = np.full(len(Z), np.nan)
         for learnt, held in parts:
-            if bad[learnt].any() and not bad[learnt].all():
-                forest = self._fit_forest(Z[learnt], bad[learnt], with_oob=False)
-                chances = forests.predict_proba(forest, fill_missing(Z[held]))
-                votes[held] = chances[:, 1]
+            own_bad = bad[learnt]
+            # of one kind of rows alone nothing is learnt
+            if own_bad.all() or not own_bad.any():
+                continue
+            forest = self._fit_forest(Z[learnt], own_bad, with_oob=False)
+            chances = forests.predict_proba(forest, fill_missing(Z[held]))
+            votes[held] = chances[:, 1]
         voted = np.flatnonzero(np.isfinite(votes))
-        if bad[voted].all() or not bad[voted].any():
+        voted_bad = bad[voted]
+        if voted_bad.all() or not voted_bad.any():
             return self
-        sigmoid = fit_platt_sigmoid(votes[voted], bad[voted])
+        sigmoid = fit_platt_sigmoid(votes[voted], voted_bad)
         if sigmoid.coef_[0, 0] > 0:
             self.forest_ = self._fit_forest(Z, bad, with_oob=False)
             self.sigmoid_ = sigmoid
@@ -221,17 +235,25 @@ def draw_region(
         chances = weights / total
         rows = rng.choice(n, size=fewest, replace=True, p=chances)
         return np.sort(rows), True
-    # rows in random order lie on a line, each as long as its weight; every unit takes the row
-    # under one random offset
-    order = rng.permutation(n)
-    lengths = weights[order]
-    ends = np.cumsum(lengths) * (size / total)
-    first_offset = rng.random()
-    offsets = first_offset + np.arange(size)
+    return _systematic_sample(weights, size, rng), False
+
+
+def _systematic_sample(
+    weights: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the rows under evenly spaced points: one due c times comes floor(c) or ceil(c) times.
+
+    Source: Madow (1949), Ann. Math. Stat. 20.
+    """
+    # in random order, since neighbours in the file must not share their rounding
+    order = rng.permutation(len(weights))
+    # rows lie on a line, each as long as its weight; every unit takes the row under one offset
+    ends = np.cumsum(weights[order]) * (size / weights.sum())
+    offsets = rng.random() + np.arange(size)
     picks = np.searchsorted(ends, offsets, side="left")
     # the last offset may lie beyond the last end by rounding
-    picks = np.minimum(picks, n - 1)
-    return np.sort(order[picks]), False
+    picks = np.minimum(picks, len(weights) - 1)
+    return np.sort(order[picks])
 
 
 def mixed_weights(weights: np.ndarray, region_share: float) -> np.ndarray:
@@ -255,36 +277,101 @@ def mixed_weights(weights: np.ndarray, region_share: float) -> np.ndarray:
     return region_share * weights / weights.mean() + (1 - region_share)
 
 
-def repeat_by_weight(
-    weights: np.ndarray, size: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return rows repeated in proportion to their weights, so that a plain mean is weighted.
+# What the test file of a main task is made of.
 
-    Systematic sampling: a row that is due c times comes floor(c) or ceil(c) times (Madow, 1949,
-    Ann. Math. Stat. 20).
 
-    Parameters
+#: Region share and share of made rows where the user names the parts and nothing is measured.
+USUAL_REGION_SHARE, USUAL_MADE_SHARE = 0.5, 0.5
+#: A weighted real row comes this often on average, so that few weights are lost to rounding.
+REPEATS = 2
+#: Most made rows of the population in a test file.
+MOST_POPULATION = 5000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """The parts of a main test file, and how much each counts.
+
+    Attributes
     ----------
-    weights : ndarray of shape (n,)
-    size : int
-        Rows returned.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (size,), int
-        Positions, ascending.
-
-    Examples
-    --------
-    >>> repeat_by_weight(np.array([1.0, 3.0]), 4, np.random.default_rng(0)).tolist()
-    [0, 1, 1, 1]
+    parts : tuple of str
+        Of ``weighted``, ``population``, ``bad``, ``ga`` and ``synthetic``.
+    region_share : float
+        lambda of :func:`amlb_ext.hardening.weights.mixed_weights`: 0 leaves every real row once.
+    made_share : float
+        Share of ``population`` rows in the file; 0 for none.
+    reason : str
+        How it was settled, one sentence.
     """
-    # neighbours in the file must not share their rounding
-    order = rng.permutation(len(weights))
-    ends = np.cumsum(weights[order]) * (size / weights.sum())
-    offsets = rng.random() + np.arange(size)
-    picks = np.searchsorted(ends, offsets, side="left")
-    # the last offset may lie beyond the last end by rounding
-    picks = np.minimum(picks, len(weights) - 1)
-    return np.sort(order[picks])
+
+    parts: tuple[CompositionPart, ...]
+    region_share: float = USUAL_REGION_SHARE
+    made_share: float = USUAL_MADE_SHARE
+    reason: str = ""
+
+    @classmethod
+    def of_parts(
+        cls, parts: Sequence[CompositionPart], reason: str = ""
+    ) -> Composition:
+        """Return the composition of named parts; ``auto`` stands for weighted real rows.
+
+        Examples
+        --------
+        >>> Composition.of_parts(["auto"]).parts
+        ('weighted',)
+        """
+        if "auto" in parts:
+            parts = ("weighted",)
+        return cls(parts=tuple(parts), reason=reason)
+
+    @property
+    def made_from_failures(self) -> tuple[CompositionPart, ...]:
+        """The parts that K has chosen; bad and synthetic rows where there are none."""
+        chosen = [part for part in self.parts if part in ("bad", "ga", "synthetic")]
+        return tuple(chosen) or ("bad", "synthetic")
+
+    def population_wanted(self, n_real: int) -> int:
+        """Return how many ``population`` rows are asked for beside n real rows."""
+        if "population" not in self.parts:
+            return 0
+        share = self.made_share
+        beside = REPEATS * n_real if "weighted" in self.parts else n_real
+        return min(MOST_POPULATION, round(beside * share / (1 - share)))
+
+    def importance(self, weights: np.ndarray) -> np.ndarray:
+        """Return u of rows with these region weights."""
+        return mixed_weights(weights, self.region_share)
+
+    def pick_real_rows(
+        self, weights: np.ndarray, n_made: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the positions of the weighted real rows, ascending, with repeats.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n,)
+            ``P(bad | x)`` of all test rows.
+        n_made : int
+            Population rows beside them: with fewer than were asked for real rows are repeated
+            less, so that each side keeps its share.
+        rng : Generator
+        """
+        n = len(weights)
+        size = REPEATS * n
+        if n_made:
+            beside = round(n_made * (1 - self.made_share) / self.made_share)
+            size = min(max(beside, n), REPEATS * n)
+        u = self.importance(weights)
+        # equal weights need no repeats, and no rounding
+        if np.allclose(u, 1.0) and not n_made:
+            return np.arange(n)
+        return _systematic_sample(u, size, rng)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain mappings and lists."""
+        entry: dict[str, Any] = {"parts": list(self.parts)}
+        if "weighted" in self.parts:
+            entry["region_share"] = self.region_share
+        if "population" in self.parts:
+            entry["made_share"] = self.made_share
+        return entry | {"reason": self.reason}

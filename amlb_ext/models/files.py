@@ -109,7 +109,7 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
     ------
     ModelError
         Missing or unreadable file, a skops file that names what is not on the list of
-        :mod:`amlb_ext.models.skops_types`, or a pickle without
+        :mod:`amlb_ext.models.skops_files`, or a pickle without
         ``--trust-pickle``: loading a pickle runs whatever code it holds.
     """
     check_model_file(path)

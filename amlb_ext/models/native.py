@@ -14,8 +14,82 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit, softmax
+from sklearn.base import is_classifier, is_regressor
 
 from amlb_ext.core.errors import ModelError
+
+# What a model predicts, classes or numbers, from what the model itself says.
+
+
+def kind_of_model(model: Any) -> str | None:
+    """Return ``classification`` or ``regression``; None where the model does not tell.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model, a function, or predictions, which do not tell.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
+    >>> kind_of_model(LogisticRegression()), kind_of_model(Ridge()), kind_of_model(len)
+    ('classification', 'regression', None)
+    """
+    known = native_kind(model)
+    # a service answers what it is asked for
+    if known is not None or not getattr(model, "gives_labels", True):
+        return known
+    if _has_tag(is_classifier, model):
+        return "classification"
+    if _has_tag(is_regressor, model):
+        return "regression"
+    # CatBoost's regressors have an empty list of classes
+    if classes_of_model(model) is not None or hasattr(model, "predict_proba"):
+        return "classification"
+    return None
+
+
+def classes_of_model(model: Any) -> list[Any] | None:
+    """Return the classes of a model in its own order; None where it names none."""
+    try:
+        classes = getattr(model, "classes_", None)
+    except Exception:
+        # a property of a pipeline whose last step has none
+        return None
+    if classes is None or not len(classes):
+        return None
+    return list(classes)
+
+
+def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -> None:
+    """Raise where a model predicts numbers and the target has classes, or the reverse.
+
+    Raises
+    ------
+    ModelError
+    """
+    kind = kind_of_model(model)
+    if kind is None or (kind == "classification") == is_classification:
+        return
+    has = "a regressor" if is_classification else "a classifier"
+    needs = "classes" if is_classification else "numbers"
+    flag = "regression" if is_classification else "classification"
+    raise ModelError(
+        f"{name} is {has}, but the target {target} has {needs}",
+        f"name the column that the model predicts with --target, or add --kind {flag} (in Python "
+        f"kind={flag!r})",
+    )
+
+
+def _has_tag(ask: Any, model: Any) -> bool:
+    """Whether scikit-learn counts a model as of a kind; False where it has no tags."""
+    if isinstance(model, type):
+        return False
+    try:
+        return bool(ask(model))
+    except Exception:
+        return False
+
 
 #: Losses of CatBoost whose models predict classes.
 _CATBOOST_CLASSES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
@@ -182,3 +256,57 @@ def native_kind(model: Any) -> str | None:
     """Return the kind of a library's own model; None for any other object."""
     native = as_native(model)
     return None if native is None else native.kind
+
+
+def with_native_categories(model: Any, rows: Any) -> pd.DataFrame | None:
+    """Return rows with their texts as categories; None where the model reads no categories.
+
+    Parameters
+    ----------
+    model : object
+    rows : DataFrame, or anything else
+    """
+    if not isinstance(rows, pd.DataFrame):
+        return None
+    texts = [
+        name
+        for name in rows.columns
+        if pd.api.types.is_object_dtype(rows[name])
+        or pd.api.types.is_string_dtype(rows[name])
+    ]
+    known = _known_categories(model, rows, texts) if texts else None
+    if known is None:
+        return None
+    recast = rows.copy()
+    for name, categories in known.items():
+        dtype = pd.CategoricalDtype(categories)
+        recast[name] = rows[name].astype(object).astype(dtype)
+    return recast
+
+
+def _known_categories(
+    model: Any, rows: pd.DataFrame, texts: list[Any]
+) -> dict[Any, Any] | None:
+    """Return the categories of each text column, None of one whose own will do."""
+    package = type(model).__module__.partition(".")[0]
+    if package == "lightgbm":
+        booster = getattr(model, "booster_", model)
+        kept = getattr(booster, "pandas_categorical", None) or []
+        # in the order of the columns that were categories
+        return dict(zip(texts, kept, strict=True)) if len(kept) == len(texts) else None
+    if package == "amlb_ext":
+        return _known_categories(model.model, rows, texts)
+    if package == "xgboost" and _xgboost_keeps_categories():
+        return dict.fromkeys(texts)
+    if type(model).__name__.startswith("HistGradientBoosting"):
+        # its encoder knows the categories, and goes by their values
+        return dict.fromkeys(texts)
+    return None
+
+
+def _xgboost_keeps_categories() -> bool:
+    """Whether this XGBoost keeps categories by value; older ones know codes alone."""
+    import xgboost
+
+    major, minor, *_ = xgboost.__version__.split(".")
+    return (int(major), int(minor)) >= (3, 1)

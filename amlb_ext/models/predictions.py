@@ -15,18 +15,18 @@ import pandas as pd
 
 from amlb_ext.core.errors import ModelError, SourceError
 from amlb_ext.core.task import Task
-from amlb_ext.models.alignment import Align, align_rows
 from amlb_ext.models.answers import (
     Answers,
+    Labels,
     RawAnswers,
     flat_rows,
+    order_labels,
     read_labels,
     read_numbers,
     read_probabilities,
     wanted_text,
 )
-from amlb_ext.models.columns import list_names
-from amlb_ext.models.labels import Labels, order_labels
+from amlb_ext.models.columns import Align, align_rows, list_names
 from amlb_ext.sources.read_table import read_table
 
 #: Names of the column of a regression, or of the labels that are named; the first is documented.
@@ -119,7 +119,7 @@ def interpret_predictions(
     beside : object of n rows, optional
         The rows that are predicted, whose index may tell which is which.
     align : {'auto', 'index', 'position'}
-        See :mod:`amlb_ext.models.alignment`.
+        See :mod:`amlb_ext.models.columns`.
     present : sequence of int, optional
         Codes of the classes that the table has, for bare arrays; all when omitted.
 

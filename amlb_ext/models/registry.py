@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
-from amlb_ext.core.estimators import check_is_listed, is_estimator
-from amlb_ext.core.kind import Kind
-from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.estimators import check_is_listed, is_estimator, make_importable
+from amlb_ext.core.unit import Kind
 from amlb_ext.core.yaml_reader import read_value, yaml_problem
 
 if TYPE_CHECKING:
@@ -71,22 +70,18 @@ def _both_kinds(
     )
 
 
+_RIDGE = ModelSpec("sklearn.linear_model.Ridge", encoding="onehot")
+_LOGISTIC = ModelSpec(
+    "sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"
+)
 #: Short names; a new baseline is one entry here and inherits ``tests/hardening``'s conformance
 #: suite. Trees see ordinal codes (paper, section 4.3.1), the others one-hot columns.
 BASELINES: dict[str, NamedBaseline] = {
     "ridge": NamedBaseline(
-        ModelSpec(
-            "sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"
-        ),
-        ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
-        "linear model with an L2 penalty (logistic for classes)",
+        _LOGISTIC, _RIDGE, "linear model with an L2 penalty (logistic for classes)"
     ),
     "logistic": NamedBaseline(
-        ModelSpec(
-            "sklearn.linear_model.LogisticRegression", {"max_iter": 1000}, "onehot"
-        ),
-        ModelSpec("sklearn.linear_model.Ridge", {}, "onehot"),
-        "logistic regression (ridge for regression)",
+        _LOGISTIC, _RIDGE, "logistic regression (ridge for regression)"
     ),
     "random_forest": _both_kinds(
         "sklearn.ensemble.RandomForestClassifier",
@@ -194,7 +189,7 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     if name in BASELINES:
         named = BASELINES[name]
         spec = named.classifier if kind.is_classification else named.regressor
-        spec = ModelSpec(spec.path, {**spec.params, **params}, spec.encoding)
+        spec = replace(spec, params={**spec.params, **params})
     elif name in READERS:
         if not kind.is_classification:
             raise ModelError(
@@ -202,14 +197,14 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
                 "name another model for --baseline, e.g. random_forest",
             )
         spec = READERS[name].classifier
-        spec = ModelSpec(spec.path, {**spec.params, **params}, spec.encoding)
+        spec = replace(spec, params={**spec.params, **params})
     elif "." in name:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
         raise _unknown_baseline(name)
     if config.encoding != "auto":
-        spec = ModelSpec(spec.path, spec.params, config.encoding)
+        spec = replace(spec, encoding=config.encoding)
     return spec
 
 

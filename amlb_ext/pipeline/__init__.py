@@ -5,9 +5,9 @@ whatever order jobs finish; last the definitions and the manifest. A fold that s
 under the same key is not computed again, so a killed run continues.
 
 ``request`` what is asked for and what must hold first · ``generate`` the order of the stages ·
-``folds`` all folds, on several processes, ``job`` one of them · ``integrations`` what AMLB can run
-beside the tasks · ``twin`` the benchmark that a suite is the hard twin of · ``repair`` makes again
-what is damaged, ``origins`` from which sources, ``rebuild`` a lost manifest.
+``folds`` all folds, on several processes, and the job that is one of them · ``twin`` the benchmark
+that a suite is the hard twin of · ``repair`` makes again what is damaged, ``origins`` from which
+sources, ``rebuild`` a lost manifest.
 """
 
 from amlb_ext.pipeline.generate import generate_suite

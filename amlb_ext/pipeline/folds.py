@@ -1,6 +1,7 @@
 """All folds of all tasks: which are finished, which must be computed, on several processes.
 
-A job is one fold of one task, or of all tasks of a group, which share their rows.
+A job is one fold of one task, or of all tasks of a group, which share their rows; it runs in a
+worker.
 """
 
 from __future__ import annotations
@@ -8,26 +9,150 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.errors import HardsynthError, ServiceError, SuiteError
+from amlb_ext.core.config import GenerateConfig
+from amlb_ext.core.errors import (
+    ConfigError,
+    DataError,
+    HardsynthError,
+    ModelError,
+    ServiceError,
+    SuiteError,
+)
 from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
-from amlb_ext.core.progress import Bar, StageDisplay
+from amlb_ext.core.progress import Bar, StageDisplay, begin_stage
 from amlb_ext.core.task import Task
 from amlb_ext.core.version import __version__
-from amlb_ext.pipeline.job import Tasks, send_job, write_job
+from amlb_ext.hardening.assemble import HardFold
+from amlb_ext.hardening.fold import harden_group
+from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.pipeline.request import (
     Request,
     result_settings,
     stored_settings,
 )
-from amlb_ext.suite import FoldRecord, Layout, begin_suite, read_finished_fold
+from amlb_ext.suite import (
+    Coding,
+    FoldRecord,
+    Layout,
+    begin_suite,
+    read_finished_fold,
+    write_fold,
+)
 from amlb_ext.suite.notes import NO_FAILURES
-from amlb_ext.suite.transfer import check_in_folds
+from amlb_ext.suite.transfer import check_in_folds, pack_folds
+from amlb_ext.validity.calibration import calibrate, wants_calibration
+from amlb_ext.validity.composition import CompositionChoice, choose_composition
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
+
+#: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
+Tasks = tuple[Task, ...]
+#: Records of a fold, by task, and the files that were sent with them.
+Sent = tuple[list[FoldRecord], dict[str, bytes]]
+
+
+def write_job(
+    group: Tasks, fold: int, config: GenerateConfig, keys: list[str], root: str
+) -> list[FoldRecord] | HardsynthError:
+    """Harden one fold and write it; what the user can mend comes back as an error.
+
+    Parameters
+    ----------
+    group : tuple of Task
+    fold : int
+    config : GenerateConfig
+    keys : list of str
+        Per task the hash of all that the fold's files depend on.
+    root : str
+        The suite's folder.
+    """
+    # Returned, not raised: it is a finding about this task, and the others go on.
+    try:
+        hard_folds = harden_calibrated(group, fold, config)
+    except (ModelError, ConfigError, DataError) as error:
+        return error
+    begin_stage("writing its files")
+    # its models are gone, and tables are written in one piece
+    release_memory()
+    layout = Layout(Path(root))
+    records = []
+    for task, hard, key in zip(group, hard_folds, keys, strict=True):
+        record = write_fold(
+            layout,
+            task.name,
+            Coding.of(task),
+            fold=fold,
+            train=hard.train,
+            parts=hard.parts,
+            key=key,
+            summary=hard.summary,
+            notes=hard.notes,
+        )
+        records.append(record)
+    return records
+
+
+def send_job(
+    group: Tasks, fold: int, config: GenerateConfig, keys: list[str]
+) -> Sent | HardsynthError:
+    """Harden one fold where the suite's folder cannot be seen; its files are sent back."""
+    with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
+        records = write_job(group, fold, config, keys, folder)
+        if isinstance(records, HardsynthError):
+            return records
+        return records, pack_folds(Layout(Path(folder)), records)
+
+
+def harden_calibrated(
+    group: Tasks, fold: int, config: GenerateConfig
+) -> list[HardFold]:
+    """Harden a fold, with kappa and composition settled on its training rows.
+
+    What the user has named is taken as it stands.
+    """
+    begin_stage("fitting F and the oracle")
+    # Fitted once: kappa is calibrated on the very fits that judge the fold.
+    cross = cross_fit(group, fold, config)
+    held_out = HeldOutCandidates(group, config, cross)
+    if "auto" in config.composition:
+        begin_stage("choosing what the main task holds")
+    choice = choose_composition(group, fold, config, cross, held_out)
+    if not wants_calibration(config):
+        hard_folds = harden_group(group, fold, config, cross, choice.composition)
+        return _with_choice(hard_folds, choice)
+    begin_stage("calibrating the search")
+    calibrations = calibrate(group, fold, config, held_out)
+    # its candidates and rows are not needed any more, and memory is
+    del held_out
+    # One search serves all targets, so they have one kappa.
+    search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
+    config = config.model_copy(update={"search": search})
+    # With kappa 0 no value is mutated, but numbers still get their jitter.
+    has_numbers = any(column.is_numeric for column in group[0].columns)
+    jitters = has_numbers and config.search.operators.jitter > 0
+    hard_folds = harden_group(group, fold, config, cross, choice.composition)
+    for hard, calibration in zip(hard_folds, calibrations, strict=True):
+        hard.summary["calibration"] = calibration.to_json()
+        hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
+        if hard.summary["bad"] and calibration.why is not None:
+            hard.notes.append(calibration.why)
+    return _with_choice(hard_folds, choice)
+
+
+def _with_choice(
+    hard_folds: list[HardFold], choice: CompositionChoice
+) -> list[HardFold]:
+    """Note in each fold's summary what its mixture was chosen from."""
+    for hard in hard_folds:
+        hard.summary["composition"] = choice.to_json()
+    return hard_folds
 
 
 @dataclass
@@ -163,13 +288,19 @@ def _run_folds(
         for group in group_tasks(tasks):
             for fold in range(len(group[0].folds)):
                 keys = fold_keys(group, fold, settings)
-                records = _read_finished(layout, group, fold, keys)
+                records = [
+                    read_finished_fold(layout, task.name, fold, key=key)
+                    for task, key in zip(group, keys, strict=True)
+                ]
                 # An error of one fold, a model that cannot be built say, is that of all.
                 if all(records) or group[0].name in results.errors:
                     results.add_records(group, fold, records)
                     bar.update(len(group))
                     continue
-                _begin(layout, settings)
+                # The folder is ours from the first file on, so that a killed run can continue; a
+                # finished suite, or one of other settings, counts as unfinished from here on.
+                if layout.manifest.exists() or stored_settings(layout) != settings:
+                    begin_suite(layout, {"settings": settings, "version": __version__})
                 begun.append((group, fold))
                 yield _fold_unit(layout, group, fold, keys=keys, request=request)
 
@@ -200,16 +331,6 @@ def _run_folds(
             results.add_records(group, fold, records)
             remove_log(layout, group, fold)
     return results
-
-
-def _read_finished(
-    layout: Layout, group: Tasks, fold: int, keys: Sequence[str]
-) -> list[FoldRecord | None]:
-    """Return per task the record of a fold that stands whole under its key, or None."""
-    records = []
-    for task, key in zip(group, keys, strict=True):
-        records.append(read_finished_fold(layout, task.name, fold, key=key))
-    return records
 
 
 def _fold_unit(
@@ -280,13 +401,6 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
 
 def _sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _begin(layout: Layout, settings: dict[str, Any]) -> None:
-    """Mark the folder as ours before the first file, so that a killed run can continue."""
-    # A finished suite, or one of other settings, counts as unfinished from here on.
-    if layout.manifest.exists() or stored_settings(layout) != settings:
-        begin_suite(layout, {"settings": settings, "version": __version__})
 
 
 def withdraw(layout: Layout) -> None:

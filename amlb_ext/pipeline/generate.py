@@ -25,7 +25,7 @@ from amlb_ext.core.row_order import OrderedTable, order_columns, read_order
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.baseline.trial import load_baseline_model, try_baseline
+from amlb_ext.hardening.baseline.fitted import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
 from amlb_ext.hardening.hardness import check_alpha
 from amlb_ext.hardening.identifiers import (
@@ -38,8 +38,8 @@ from amlb_ext.hardening.identifiers import (
     split_column_lists,
 )
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
-from amlb_ext.models.seen_rows import refuse_seen_test_rows
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
@@ -47,16 +47,16 @@ from amlb_ext.pipeline.folds import (
     harden_all,
     withdraw,
 )
-from amlb_ext.pipeline.integrations import framework_definitions
 from amlb_ext.pipeline.request import (
     GenerationReport,
     Request,
     check_output,
     check_settings,
+    framework_definitions,
     result_settings,
     suite_request,
 )
-from amlb_ext.pipeline.settled_notes import settled_notes
+from amlb_ext.pipeline.summary import settled_notes
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.reading import (
@@ -127,6 +127,7 @@ def generate_suite(request: Request) -> GenerationReport:
             task.name: [record.summary["seed"] for record in task.folds]
             for task in suite_tasks
         }
+        constraints = asset_path("resources", "constraints.yaml")
         manifest = finish_suite(
             layout,
             name=request.config.name,
@@ -137,7 +138,8 @@ def generate_suite(request: Request) -> GenerationReport:
             version=__version__,
             integrations=framework_definitions(request.config, seeds),
             request=suite_request(request),
-            constraints=_read_constraints(),
+            # with fewer folds and less time than AMLB's own
+            constraints=constraints.read_text(encoding="utf-8"),
             original=original,
             absent=[*report.absent, *hardened.waiting],
         )
@@ -314,7 +316,12 @@ def order_tasks(
         if order.cluster_text:
             notes.append(order.cluster_text)
         if dropped == {column.name for column in task.columns}:
-            errors.append((task.name, _no_feature_error(task, sorted(dropped))))
+            listed = sorted(dropped)
+            no_feature = DataError(
+                f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
+                f"--keep {shlex.quote(listed[0])}",
+            )
+            errors.append((task.name, no_feature))
             continue
         for name in sorted(dropped):
             keep = f"--keep {shlex.quote(name)}"
@@ -329,13 +336,6 @@ def order_tasks(
             task = dataclasses.replace(task, features=ordered[-1].features)
         ordered.append(task)
     return ordered, errors
-
-
-def _no_feature_error(task: Task, dropped: list[str]) -> DataError:
-    return DataError(
-        f"{task.name}: without {' and '.join(map(repr, dropped))} there is no feature",
-        f"--keep {shlex.quote(dropped[0])}",
-    )
 
 
 def _describe_readings(
@@ -447,12 +447,6 @@ def _suite_tasks(
         )
         suite_tasks.append(suite_task)
     return suite_tasks
-
-
-def _read_constraints() -> str:
-    """Return AMLB constraints for a suite: with fewer folds and less time than AMLB's own."""
-    path = asset_path("resources", "constraints.yaml")
-    return path.read_text(encoding="utf-8")
 
 
 def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:

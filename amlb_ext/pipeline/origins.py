@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from amlb_ext.core.config import GenerateConfig, SourceConfig
+from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
-from amlb_ext.core.redact import redact_url
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.models.files import is_baseline_file
 from amlb_ext.models.registry import check_model_listed

@@ -16,7 +16,6 @@ from amlb_ext.core.errors import DataError, SourceError, SuiteError
 from amlb_ext.core.files import explain_disk_errors
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.generate import generate_suite
-from amlb_ext.pipeline.integrations import framework_definitions
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -24,6 +23,7 @@ from amlb_ext.pipeline.origins import (
     read_sources,
     unknown_sources_error,
 )
+from amlb_ext.pipeline.request import framework_definitions
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.suite import (
     FoldRecord,

@@ -29,7 +29,7 @@ from amlb_ext.core.files import (
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.models.registry import check_model_listed
-from amlb_ext.pipeline.job import write_job
+from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -217,7 +217,7 @@ def _fold_jobs(
     folds: Collection[tuple[str, int]],
     manifest: Manifest,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of :func:`amlb_ext.pipeline.job.write_job` for each fold once."""
+    """Yield the arguments of :func:`amlb_ext.pipeline.folds.write_job` for each fold once."""
     for group in groups:
         folds_of_group = {fold for task, fold in folds if task in group.names}
         for fold in sorted(folds_of_group):

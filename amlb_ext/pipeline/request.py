@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,23 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.paths import portable_spec
-from amlb_ext.core.places import check_no_links
+from amlb_ext.core.paths import check_no_links, portable_spec
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.trial import check_baseline_file
+from amlb_ext.hardening.baseline.fitted import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.models.files import comes_fitted, is_baseline_file
 from amlb_ext.models.registry import BASELINES, resolve_model
 from amlb_ext.models.service import is_service
-from amlb_ext.pipeline.integrations import integration_params
 from amlb_ext.sources.reading import TableReading
 from amlb_ext.suite import Layout, SuiteRequest, safe_names
-from amlb_ext.suite.layout import is_fresh
+from amlb_ext.suite.layout import (
+    BASELINE_FRAMEWORK,
+    INTEGRATION,
+    NULL_FRAMEWORK,
+    is_fresh,
+)
 from amlb_ext.synthesizers import make_synthesizer
+from amlb_ext.validity.refits import NULL_SHARE
 
 
 @dataclass(frozen=True)
@@ -230,9 +235,11 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
             "choose another folder with -o",
         )
     # --force replaces a suite of other settings, never a folder that is none of ours.
-    stored = without_permission(stored_settings(layout))
+    stored = stored_settings(layout)
     if stored != settings and not force:
-        different = _find_difference(stored or {}, settings)
+        different = _find_difference(
+            stored if isinstance(stored, dict) else {}, settings
+        )
         raise SuiteError(
             f"{root} holds a suite made with other settings ({different})",
             "choose another folder with -o, or --force to replace it",
@@ -246,16 +253,6 @@ def stored_settings(layout: Layout) -> Any:
         return record["settings"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def without_permission(settings: Any) -> Any:
-    """Return stored settings without the permission to load pickles that older suites kept."""
-    if not isinstance(settings, dict):  # what a damaged record holds
-        return settings
-    baseline = settings.get("baseline")
-    if not isinstance(baseline, dict) or "trust_pickle" not in baseline:
-        return settings
-    return {**settings, "baseline": {**baseline, "trust_pickle": False}}
 
 
 def _find_difference(
@@ -304,3 +301,64 @@ def command_text(
         words += ["--targets", shlex.join(targets)]
     words += ["-o", "DIR", "--config", "FILE"]
     return " ".join(words)
+
+
+# What the suite offers AMLB beside its tasks.
+
+
+#: How far the null's seed stands from F's.
+NULL_OFFSET = 1000
+
+
+def framework_definitions(
+    config: GenerateConfig, seeds: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """Return ``frameworks.yaml``: F itself, its re-seeded null, and a candidate to begin with.
+
+    Parameters
+    ----------
+    config : GenerateConfig
+    seeds : mapping of str to sequence of int
+        With which F was fitted on each fold, by task: with AMLB's seed it would be another F.
+    """
+    entry = {"module": INTEGRATION, "version": "stable"}
+    candidate = {
+        "classifier": "sklearn.ensemble.HistGradientBoostingClassifier",
+        "regressor": "sklearn.ensemble.HistGradientBoostingRegressor",
+        "encoding": "ordinal",
+    }
+    frameworks: dict[str, Any] = {}
+    # AMLB does not have the model: its clones are fitted when the suite is made, and not by AMLB.
+    if not comes_fitted(config.baseline):
+        params = integration_params(config)
+        # How much F's scores vary with seed and rows alone: a smaller gain over F means nothing.
+        null = params | {"seed_offset": NULL_OFFSET, "train_share": NULL_SHARE}
+        own = {"seeds": {task: list(seeds[task]) for task in sorted(seeds)}}
+        frameworks[BASELINE_FRAMEWORK] = entry | {
+            "description": "the baseline F of this suite",
+            "params": params | own,
+        }
+        frameworks[NULL_FRAMEWORK] = entry | {
+            "description": "the null: F with another seed, on another part of the training rows",
+            "params": null,
+        }
+    frameworks["HardsynthCandidate"] = entry | {
+        "description": "a candidate for comparison: histogram gradient boosting",
+        "params": candidate,
+    }
+    return frameworks
+
+
+def integration_params(config: GenerateConfig) -> dict[str, Any]:
+    """Return AMLB parameters of F for each family of tasks that it serves."""
+    params: dict[str, Any] = {}
+    for kind, family in ((Kind.BINARY, "classifier"), (Kind.REGRESSION, "regressor")):
+        try:
+            spec = resolve_model(config.baseline, kind)
+        except ModelError:  # a model of the other family only
+            continue
+        params[family] = spec.path
+        # Sorted, as the manifest gives them back: a repair writes the same bytes.
+        params[f"{family}_params"] = dict(sorted(spec.params.items()))
+        params["encoding"] = spec.encoding
+    return params

@@ -10,14 +10,24 @@ from typing import Any
 from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
 from amlb_ext.publish.describe import (
+    alias_of,
     certificate_verdict,
+    data_xml,
     describe_split,
     fit_texts,
     suite_texts,
+    suite_xml,
+    task_xml,
 )
-from amlb_ext.publish.licence import Licence, settle_licences
-from amlb_ext.publish.limits import DATA, STUDY, UPLOAD_DEFAULT, UPLOAD_LIMIT, check_xml
-from amlb_ext.publish.objects import alias_of, data_xml, suite_xml, task_xml
+from amlb_ext.publish.limits import (
+    DATA,
+    STUDY,
+    UPLOAD_DEFAULT,
+    UPLOAD_LIMIT,
+    Licence,
+    check_xml,
+    settle_licences,
+)
 from amlb_ext.publish.rows import Fit
 from amlb_ext.publish.unit import PublishUnit, build_unit
 from amlb_ext.suite import MAIN_SUFFIXES, SuiteFiles
@@ -104,7 +114,7 @@ def plan_suite(
     fit : str
         See :func:`amlb_ext.publish.rows.choose_sizes`.
     licences : sequence of str
-        See :func:`amlb_ext.publish.licence.settle_licences`.
+        See :func:`amlb_ext.publish.limits.settle_licences`.
     url : str
         Where the file suite can be had.
 

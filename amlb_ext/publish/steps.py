@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import lookup
-from amlb_ext.publish.journal import Journal
-from amlb_ext.publish.objects import TAG, suite_xml, task_xml
+from amlb_ext.publish.describe import TAG, suite_xml, task_xml
+from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.server import OVERLOADED, Refused, Server, Uncertain, find_text
 from amlb_ext.publish.unit import PublishUnit
 
@@ -59,8 +59,10 @@ def ensure_data_set(
         journal,
         unit.key,
         step="data",
-        post=lambda: server.post("data/", description=xml, dataset=content),
-        find=find_ours,
+        post=lambda: _new_number(
+            server.post("data/", description=xml, dataset=content)
+        ),
+        find=lambda _: _look_repeatedly(server, SETTLE, find_ours),
         name=unit.name,
     )
     return data_id, True
@@ -83,28 +85,24 @@ def ensure_task(
         if _is_still_there(asks_for_unit):
             return recorded
     xml = task_xml(unit, data_id)
-    for attempt in range(1, POSTS + 1):
-        journal.write(unit.key, "task", "posting", data=data_id, attempt=attempt)
-        try:
-            task_id = _new_number(server.post("task/", description=xml))
-            state = "posted"
-        except (Uncertain, Refused) as error:
-            existing = _existing_tasks(error)
-            if not existing and not _may_have_been_taken(error):
-                code = getattr(error, "code", 0)
-                journal.write(unit.key, "task", "refused", code=code)
-                raise
-            if not existing:
-                if attempt == POSTS:
-                    raise
-                server.sleep(SETTLE[1])
-                continue
-            # the oldest one, so that everybody finds the same
-            task_id = min(existing)
-            state = "found"
-        journal.write(unit.key, "task", state, id=task_id, data=data_id)
-        return task_id
-    raise AssertionError("not reached")
+
+    def find_named(error: Refused | Uncertain) -> int | None:
+        existing = _existing_tasks(error)
+        if not existing:
+            server.sleep(SETTLE[1])
+        # the oldest one, so that everybody finds the same
+        return min(existing, default=None)
+
+    return _send(
+        server,
+        journal,
+        unit.key,
+        step="task",
+        post=lambda: _new_number(server.post("task/", description=xml)),
+        find=find_named,
+        duplicate_code=_DUPLICATE_TASK,
+        data=data_id,
+    )
 
 
 def compare_split(
@@ -138,29 +136,31 @@ def ensure_tag(
     server: Server, journal: Journal, key: str, *, kind: str, number: int
 ) -> None:
     """Tag a data set or a task; a tag that is there already is no error."""
-    last = journal.last(key, f"tag {kind}")
-    if last.get("state") != "posted" or last.get("id") != number:
-        _send_tag(server, journal, key, kind=kind, number=number)
-
-
-def _send_tag(
-    server: Server, journal: Journal, key: str, *, kind: str, number: int
-) -> None:
-    # a tag that was sent twice is one tag, so none is looked up before it is sent again
     step = f"tag {kind}"
-    for attempt in range(1, POSTS + 1):
-        journal.write(key, step, "posting", id=number)
-        fields = {f"{kind}_id": str(number), "tag": TAG}
-        try:
-            server.post(f"{kind}/tag", fields)
-            break
-        except (Uncertain, Refused) as error:
-            if getattr(error, "code", None) == _DUPLICATE_TAG:
-                break
-            if not _may_have_been_taken(error) or attempt == POSTS:
-                raise
-            server.sleep(SETTLE[1])
-    journal.write(key, step, "posted", id=number)
+    last = journal.last(key, step)
+    if last.get("state") == "posted" and last.get("id") == number:
+        return
+
+    def post() -> int:
+        server.post(f"{kind}/tag", {f"{kind}_id": str(number), "tag": TAG})
+        return number
+
+    def find_named(error: Refused | Uncertain) -> int | None:
+        if getattr(error, "code", None) == _DUPLICATE_TAG:
+            return number
+        # a tag that was sent twice is one tag, so none is looked up before it is sent again
+        server.sleep(SETTLE[1])
+        return None
+
+    _send(
+        server,
+        journal,
+        key,
+        step=step,
+        post=post,
+        find=find_named,
+        duplicate_code=_DUPLICATE_TAG,
+    )
 
 
 def ensure_suite(
@@ -197,8 +197,8 @@ def ensure_suite(
         journal,
         alias,
         step="suite",
-        post=lambda: server.post("study/", description=xml),
-        find=find_ours,
+        post=lambda: _new_number(server.post("study/", description=xml)),
+        find=lambda _: _look_repeatedly(server, SETTLE, find_ours),
         duplicate_code=_DUPLICATE_ALIAS,
     )
 
@@ -209,8 +209,8 @@ def _send(
     key: str,
     *,
     step: str,
-    post: Callable[[], Element],
-    find: Callable[[], int | None],
+    post: Callable[[], int],
+    find: Callable[[Refused | Uncertain], int | None],
     duplicate_code: int | None = None,
     **about: Any,
 ) -> int:
@@ -222,16 +222,17 @@ def _send(
     key, step : str
         Of the journal's lines; ``about`` is written into each.
     post : callable
-        Sends once and returns the answer.
+        Sends once and returns the number.
     find : callable
-        Looks for what was sent and returns its number, if the server has it.
+        Given why there is no number, looks for what was sent and returns its number, if the server
+        has it.
     duplicate_code : int, optional
         Code of a refusal that says that the server has it already.
     """
     for attempt in range(1, POSTS + 1):
         journal.write(key, step, "posting", attempt=attempt, **about)
         try:
-            number: int | None = _new_number(post())
+            number: int | None = post()
         except (Uncertain, Refused) as error:
             code = getattr(error, "code", 0)
             is_duplicate = duplicate_code is not None and code == duplicate_code
@@ -240,7 +241,7 @@ def _send(
                 raise
             # what has no answer is looked for before it is sent again; a duplicate that cannot be
             # found would be refused again
-            number = _look_repeatedly(server, SETTLE, find)
+            number = find(error)
             if number is None and (is_duplicate or attempt == POSTS):
                 raise
         if number is not None:

@@ -19,8 +19,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
-from amlb_ext.publish.procedures import HOLDOUT, ORDERED
-from amlb_ext.publish.rows import Fit, SentRows, choose_rows
+from amlb_ext.publish.rows import HOLDOUT, ORDERED, Fit, SentRows, choose_rows
 from amlb_ext.suite import AmlbTask, ColumnCoding, SuiteFiles
 from amlb_ext.suite.coding import NUMBERS
 

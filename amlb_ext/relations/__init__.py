@@ -8,20 +8,18 @@ A *relation* is a condition that real rows satisfy, such as ``total_bedrooms <= 
 ``grammar``
     the language in which a condition is written, and its parser.
 ``values``
-    the values of a column as integer codes.
+    the values of a column as integer codes, rounded, and as they are written.
 ``kinds``
     what a relation is: a rule, a dependency between columns, known combinations.
 ``equations``
     equalities of numbers, which compute one of them.
-``rounding``, ``written_forms``
-    how the numbers of a column are rounded and written.
 ``groups``
     one-hot columns, and shares within a band.
-``mining_table``, ``number_rules``, ``linear_rules``, ``equality_search``, ``product_search``, \
-``group_search``, ``dependency_search``, ``value_rules``, ``mining``
+``mining_table``, ``number_rules``, ``equality_search``, ``product_search``, ``value_rules``, \
+``mining``
     which relations hold in a table, and how much evidence there is for each.
-``listing``
-    mined relations as a file to edit.
+``wording``
+    relations in plain words, and mined ones as a file to edit.
 ``feasible``
     made rows that satisfy all relations: corrected, rejected, or given their parent's values.
 ``declared``

@@ -114,11 +114,6 @@ def disjunction(conditions: Sequence[Evaluation]) -> Evaluation:
     return evaluate
 
 
-def implication(premise: Evaluation, conclusion: Evaluation) -> Evaluation:
-    """Return the evaluation of ``premise implies conclusion``."""
-    return disjunction([negation(premise), conclusion])
-
-
 # comparisons
 
 
@@ -198,18 +193,6 @@ def is_same_category(first: str, second: str) -> Evaluation:
 
 
 # numbers
-
-
-def column_numbers(column: str) -> Number:
-    """Return what reads the numbers of a column."""
-    return lambda rows: rows[column].to_numpy(dtype=float)
-
-
-def constant_number(value: float) -> Number:
-    """Return a literal."""
-    # an array, because a division of Python's floats by zero raises
-    constant = np.asarray(value, dtype=float)
-    return lambda rows: constant
 
 
 def calculate(

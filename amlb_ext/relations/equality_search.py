@@ -27,10 +27,9 @@ from amlb_ext.relations.grammar import (
     quote_value,
 )
 from amlb_ext.relations.kinds import Rule
-from amlb_ext.relations.linear_rules import fit_constant
 from amlb_ext.relations.mining_table import LEAST_ROWS, SCREENING_ROWS, MiningTable
-from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows
-from amlb_ext.relations.rounding import half_unit_of
+from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows, fit_constant
+from amlb_ext.relations.values import half_unit_of
 
 #: Columns on the right side of an equality; plain sums may have as many as a rule can write.
 MOST_SOURCES = 8
@@ -80,18 +79,24 @@ class _Sample:
     def __init__(self, table: MiningTable, names: Sequence[str]) -> None:
         n_tried = max(SCREENING_ROWS, ROWS_PER_COLUMN * len(names))
         tried = np.sort(table.permutation[:n_tried])
-        complete = complete_rows(table.rows[list(names)].iloc[tried])
+        rows = table.rows[list(names)].iloc[tried]
+        complete = complete_rows(rows)
         spread = complete.std().to_numpy()
-        kept = complete.loc[:, spread > 0]
+        varies = spread > 0
+        kept = complete.loc[:, varies]
         self.names = [str(name) for name in kept]
         self.numbers = kept.to_numpy(dtype=float)
-        self.spread = spread[spread > 0]
-        halves = [half_unit_of(table.numbers(name)) for name in self.names]
+        self.spread = spread[varies]
+        halves = []
+        for name in self.names:
+            halves.append(half_unit_of(table.numbers(name)))
         #: Half a unit of each column's last digit.
         self.halves = np.array(halves)
         self.rounding = self.halves / self.spread
-        centred = (self.numbers - self.numbers.mean(axis=0)) / self.spread
-        self.correlation = centred.T @ centred / max(1, len(centred))
+        mean = self.numbers.mean(axis=0)
+        centred = (self.numbers - mean) / self.spread
+        n_rows = max(1, len(centred))
+        self.correlation = centred.T @ centred / n_rows
 
     def regress(self, target: int, sources: Sequence[int]) -> tuple[np.ndarray, float]:
         """Return factors of scaled sources, and what they leave of the scaled target."""
@@ -377,16 +382,20 @@ def _write(formula: _Formula, names: Sequence[str], target: str) -> str:
     divisor = lcm(*(factor.denominator for factor in factors))
     # decimals stay decimals
     divisor = divisor if divisor <= max(DENOMINATORS) else 1
-    written = ""
+    terms = []
+    for name, factor in zip(names, factors, strict=True):
+        size = quote_value(abs(float(factor * divisor)))
+        term = quote_name(name)
+        if size != "1":
+            term = f"{size} * {term}"
+        terms.append((factor < 0, term))
     # what is added comes before what is taken away
-    for is_minus in (False, True):
-        for name, factor in zip(names, factors, strict=True):
-            if (factor < 0) != is_minus:
-                continue
-            size = quote_value(abs(float(factor * divisor)))
-            term = quote_name(name) if size == "1" else f"{size} * {quote_name(name)}"
-            sign = " - " if is_minus else " + "
-            written += sign + term if written else ("-" if is_minus else "") + term
+    terms.sort(key=lambda signed: signed[0])
+    is_minus, first = terms[0]
+    written = f"-{first}" if is_minus else first
+    for is_minus, term in terms[1:]:
+        sign = "-" if is_minus else "+"
+        written += f" {sign} {term}"
     if divisor > 1:
         written = f"({written}) / {divisor}"
     if formula.constant:

@@ -21,8 +21,12 @@ from amlb_ext.relations.grammar import (
     split_at_word,
 )
 from amlb_ext.relations.kinds import Rule
-from amlb_ext.relations.rounding import half_unit_of
-from amlb_ext.relations.values import holds_numbers, numeric_columns, read_numbers
+from amlb_ext.relations.values import (
+    half_unit_of,
+    holds_numbers,
+    numeric_columns,
+    read_numbers,
+)
 
 #: Columns and their exponents; empty for a constant.
 Powers = tuple[tuple[str, int], ...]
@@ -145,13 +149,15 @@ def read_equation(rule: Rule, rows: pd.DataFrame) -> Rule:
     names = [side.id for side in (right, left) if isinstance(side, ast.Name)]
     # of 'b == a' the left side is what is computed, of 'a + b == c' the only name
     target = names[-1] if names else rule.columns[-1]
+    others = [name for name in rule.columns if name != target]
+    lacks_other = rows[others].isna().any(axis=1)
     equation = Equation(
         kind=rule.kind,
         condition=rule.condition,
         evidence=rule.evidence,
         terms=terms,
         target=target,
-        shares_gaps=_shares_gaps(rule.columns, target, rows),
+        shares_gaps=bool((lacks_other == rows[target].isna()).all()),
     )
     if not equation.solvable:
         return rule
@@ -211,11 +217,6 @@ def rooms_of(equation: Equation, rows: pd.DataFrame) -> Iterator[float]:
         if room:
             # as short as it can be written, and not below
             yield float(f"{room * (1 + 1e-9):.6g}")
-
-
-def _shares_gaps(columns: tuple[str, ...], target: str, rows: pd.DataFrame) -> bool:
-    is_missing = rows[[name for name in columns if name != target]].isna().any(axis=1)
-    return bool((is_missing == rows[target].isna()).all())
 
 
 # from a tree to terms; None for what is no sum of products

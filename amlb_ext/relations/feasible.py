@@ -19,30 +19,16 @@ from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.groups import Group
 from amlb_ext.relations.kinds import Dependency, Relation
-from amlb_ext.relations.values import ColumnReader, holds_numbers, read_numbers
-from amlb_ext.relations.written_forms import WrittenForm
+from amlb_ext.relations.values import (
+    ColumnReader,
+    WrittenForm,
+    holds_numbers,
+    read_numbers,
+)
 
 Direction = Literal["up", "down"]
 #: A column, and the relation by which others determine it.
 Derivation = tuple[str, Dependency | Equation]
-
-
-@dataclass(frozen=True)
-class FeasibleRows:
-    """Made rows after the relations have been put to them.
-
-    Attributes
-    ----------
-    rows : DataFrame of shape (n, d)
-    put_back : ndarray of shape (n, d), bool
-        Cells that have their parent's value because a relation was broken.
-    is_broken : ndarray of shape (n,), bool
-        Rows that break a relation still.
-    """
-
-    rows: pd.DataFrame
-    put_back: np.ndarray
-    is_broken: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +54,7 @@ class Relations:
     >>> parents = pd.DataFrame({"bedrooms": [1.0, 2.0], "rooms": [3.0, 4.0]})
     >>> relations = Relations(relations=(parse_relation("bedrooms <= rooms", parents),))
     >>> made = parents.assign(bedrooms=[3.5, 3.0])
-    >>> relations.put_back(made, parents).rows["bedrooms"].tolist()
+    >>> relations.put_back(made, parents)[0]["bedrooms"].tolist()
     [1.0, 3.0]
     """
 
@@ -244,7 +230,7 @@ class Relations:
         self,
         rows: pd.DataFrame,
         parents: pd.DataFrame,
-    ) -> FeasibleRows:
+    ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
         """Give rows their parent's values in the columns of every broken relation.
 
         What is put back may break another relation, so this goes on until none is broken.
@@ -256,10 +242,19 @@ class Relations:
 
         Returns
         -------
-        FeasibleRows
-            A row stays broken only where its parent breaks the relation as well.
+        rows : DataFrame of shape (n, d)
+        put_back : ndarray of shape (n, d), bool
+            Cells that have their parent's value because a relation was broken.
+        is_broken : ndarray of shape (n,), bool
+            Rows that break a relation still: only where the parent breaks it as well.
         """
-        binds = self._bound_columns(list(rows.columns))
+        # which columns each relation binds, (m, d), as :meth:`broken` has them
+        names = list(rows.columns)
+        bound = [relation.columns for relation in self.relations]
+        bound += [(name,) for name in self.one_way]
+        binds = np.zeros((len(bound), len(names)), dtype=int)
+        for row, columns in enumerate(bound):
+            binds[row, [names.index(name) for name in columns]] = 1
         put_back = np.zeros(rows.shape, dtype=bool)
         is_broken = np.zeros(len(rows), dtype=bool)
         repaired = rows.reset_index(drop=True)
@@ -284,25 +279,7 @@ class Relations:
                 cells=put_back,
                 changed=open_rows,
             )
-        return FeasibleRows(repaired, put_back, is_broken)
-
-    def _bound_columns(self, names: list[str]) -> np.ndarray:
-        """Return which columns each relation binds, ``(m, d)`` int, as :meth:`broken` has them."""
-        bound = [relation.columns for relation in self.relations]
-        bound += [(name,) for name in self.one_way]
-        shape = (len(bound), len(names))
-        binds = np.zeros(shape, dtype=int)
-        for row, columns in enumerate(bound):
-            positions = [names.index(name) for name in columns]
-            binds[row, positions] = 1
-        return binds
-
-    def breaks_form(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return which rows have a number that is not written as real ones, ``(n,)`` bool."""
-        breaks = np.zeros(len(rows), dtype=bool)
-        for name, form in self.forms.items():
-            breaks |= form.breaks(read_numbers(rows, name))
-        return breaks
+        return repaired, put_back, is_broken
 
 
 def _sort_by_sources(chosen: Mapping[str, Dependency | Equation]) -> list[Derivation]:

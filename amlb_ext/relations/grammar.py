@@ -28,12 +28,9 @@ from amlb_ext.relations.conditions import (
     Number,
     Operation,
     calculate,
-    column_numbers,
     compare_numbers,
     conjunction,
-    constant_number,
     disjunction,
-    implication,
     is_category,
     is_missing,
     is_same_category,
@@ -225,7 +222,8 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
     mentioned = tuple(parser.mentioned)
     if len(sides) == 2:
         premise, conclusion = evaluations
-        return Condition(text, mentioned, implication(premise, conclusion))
+        holds = disjunction([negation(premise), conclusion])
+        return Condition(text, mentioned, holds)
     return Condition(text, mentioned, evaluations[0], parser.tree)
 
 
@@ -333,24 +331,17 @@ class _Parser:
         links = []
         left = node.left
         for comparator, right in zip(node.ops, node.comparators, strict=True):
-            links.append(self._parse_link(left, comparator, right))
+            symbol = _COMPARISONS.get(type(comparator))
+            if symbol is not None:
+                links.append(self._parse_comparison(left, symbol, right))
+            elif isinstance(comparator, ast.In):
+                links.append(self._parse_membership(left, right))
+            elif isinstance(comparator, ast.NotIn):
+                links.append(negation(self._parse_membership(left, right)))
+            else:
+                raise self._rule_error("uses a comparison that is not allowed")
             left = right
         return conjunction(links)
-
-    def _parse_link(
-        self,
-        left: ast.expr,
-        comparator: ast.cmpop,
-        right: ast.expr,
-    ) -> Evaluation:
-        if isinstance(comparator, ast.In):
-            return self._parse_membership(left, right)
-        if isinstance(comparator, ast.NotIn):
-            return negation(self._parse_membership(left, right))
-        symbol = _COMPARISONS.get(type(comparator))
-        if symbol is None:
-            raise self._rule_error("uses a comparison that is not allowed")
-        return self._parse_comparison(left, symbol, right)
 
     def _parse_membership(self, left: ast.expr, right: ast.expr) -> Evaluation:
         """``a in (b, c)`` is ``a == b or a == c``."""
@@ -402,8 +393,15 @@ class _Parser:
             )
         second = self._find_column(other)
         if second is None:
-            text = self._category_text(column, other)
-            test = is_category(column, text)
+            literal = self._read_literal(other)
+            if isinstance(literal, float):
+                # categories that look like numbers, as "1", are texts in the table
+                literal = quote_value(literal)
+            if not isinstance(literal, str):
+                raise self._rule_error(
+                    f"compares {column!r} with something that is no text"
+                )
+            test = is_category(column, literal)
         elif self.columns[second]:
             raise self._rule_error(
                 f"compares the texts of {column!r} with numbers of {second!r}"
@@ -411,16 +409,6 @@ class _Parser:
         else:
             test = is_same_category(column, second)
         return test if symbol == "==" else negation(test)
-
-    def _category_text(self, column: str, node: ast.expr) -> str:
-        """Return the text that a category is compared with."""
-        literal = self._read_literal(node)
-        if isinstance(literal, str):
-            return literal
-        if isinstance(literal, float):
-            # categories that look like numbers, as "1", are texts in the table
-            return quote_value(literal)
-        raise self._rule_error(f"compares {column!r} with something that is no text")
 
     # values
 
@@ -447,7 +435,12 @@ class _Parser:
         if isinstance(node, ast.Name) and node.id == "missing":
             return MISSING
         if isinstance(node, ast.UnaryOp):
-            return self._read_signed(node)
+            # Python's tree has ``-1`` as an operation on 1
+            sign = _SIGNS.get(type(node.op))
+            unsigned = self._read_literal(node.operand)
+            if sign is None or not isinstance(unsigned, float):
+                return None
+            return sign * unsigned
         if not isinstance(node, ast.Constant):
             return None
         if isinstance(node.value, str):
@@ -462,25 +455,17 @@ class _Parser:
         except OverflowError:
             raise self._rule_error("holds a number that is too large") from None
 
-    def _read_signed(self, node: ast.UnaryOp) -> float | None:
-        """Return a number with its sign; Python's tree has ``-1`` as an operation on 1."""
-        sign = _SIGNS.get(type(node.op))
-        if sign is None:
-            return None
-        unsigned = self._read_literal(node.operand)
-        if not isinstance(unsigned, float):
-            return None
-        return sign * unsigned
-
     def _parse_number(self, node: ast.expr) -> Number:
         column = self._find_column(node)
         if column is not None:
             if not self.columns[column]:
                 raise self._rule_error(f"calculates with {column!r}, which holds texts")
-            return column_numbers(column)
+            return lambda rows: rows[column].to_numpy(dtype=float)
         literal = self._read_literal(node)
         if isinstance(literal, float):
-            return constant_number(literal)
+            # an array, because a division of Python's floats by zero raises
+            constant = np.asarray(literal, dtype=float)
+            return lambda rows: constant
         if isinstance(literal, str):
             raise self._rule_error(f"compares the text {literal!r} with a number")
         if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:

@@ -118,7 +118,7 @@ class Dependency:
         evidence: float = np.inf,
     ) -> Dependency:
         """Learn the values from rows; of contradicting rows the most frequent value counts."""
-        indexes = _index_values(rows, (*sources, target))
+        indexes = tuple(ValueIndex.learn(rows[name]) for name in (*sources, target))
         keys = _joint_codes(rows, sources, indexes)
         target_index = indexes[-1]
         codes = target_index.codes(rows[target])
@@ -224,7 +224,7 @@ class KnownCombinations:
         columns: tuple[str, ...],
     ) -> KnownCombinations:
         """Learn the combinations from real rows."""
-        indexes = _index_values(rows, columns)
+        indexes = tuple(ValueIndex.learn(rows[name]) for name in columns)
         keys = _joint_codes(rows, columns, indexes)
         return cls(columns, indexes, known_keys=np.unique(keys))
 
@@ -265,14 +265,6 @@ def reach_columns(
 
 def _quote_names(columns: tuple[str, ...]) -> str:
     return ", ".join(quote_name(name) for name in columns)
-
-
-def _index_values(
-    rows: pd.DataFrame,
-    columns: tuple[str, ...],
-) -> tuple[ValueIndex, ...]:
-    indexes = [ValueIndex.learn(rows[name]) for name in columns]
-    return tuple(indexes)
 
 
 def _joint_codes(

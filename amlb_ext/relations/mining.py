@@ -8,12 +8,11 @@ rows (the rule of three; Hanley and Lippman-Hand, JAMA 249, 1983), so no relatio
 
 All candidates are first tried on few rows; only what survives is verified on all.
 
-The searches: :mod:`~amlb_ext.relations.number_rules` (sums, orders and exclusions of numbers),
-:mod:`~amlb_ext.relations.linear_rules` (multiples),
+The searches: :mod:`~amlb_ext.relations.number_rules` (sums, multiples, orders and exclusions),
 :mod:`~amlb_ext.relations.equality_search` (linear equalities of several columns),
 :mod:`~amlb_ext.relations.product_search` (products and quotients),
-:mod:`~amlb_ext.relations.group_search` (one-hot groups, shares within a band),
-:mod:`~amlb_ext.relations.dependency_search` and :mod:`~amlb_ext.relations.value_rules`.
+:mod:`~amlb_ext.relations.groups` (one-hot groups, shares within a band) and
+:mod:`~amlb_ext.relations.value_rules` (dependencies, and rules between values).
 """
 
 from __future__ import annotations
@@ -24,17 +23,20 @@ from itertools import permutations
 
 import pandas as pd
 
-from amlb_ext.relations.dependency_search import mine_dependencies
 from amlb_ext.relations.equality_search import MOST_SOURCES, mine_equalities
 from amlb_ext.relations.equations import Equation
-from amlb_ext.relations.group_search import mine_bands, mine_one_hot
+from amlb_ext.relations.groups import mine_bands, mine_one_hot
 from amlb_ext.relations.kinds import Relation
-from amlb_ext.relations.linear_rules import mine_linear
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
-from amlb_ext.relations.number_rules import mine_exclusions, mine_orders, mine_sums
+from amlb_ext.relations.number_rules import (
+    mine_exclusions,
+    mine_linear,
+    mine_orders,
+    mine_sums,
+)
 from amlb_ext.relations.product_search import mine_products
-from amlb_ext.relations.value_rules import mine_value_rules
-from amlb_ext.relations.written_forms import WrittenForm, learn_forms
+from amlb_ext.relations.value_rules import mine_dependencies, mine_value_rules
+from amlb_ext.relations.values import WrittenForm, learn_forms
 
 #: What a table is searched for, in words: only these can be told to hold, or to be broken.
 LOOKED_FOR = (
@@ -141,7 +143,7 @@ def _mine_kinds(
     for dependency in dependencies:
         for source in dependency.sources:
             settled.add((source, dependency.target))
-    value_rules = mine_value_rules(table, least_evidence, settled)
+    implies, never = mine_value_rules(table, least_evidence, settled)
     sums = list(mine_sums(table, least_evidence))
     lines = list(mine_linear(table, least_evidence))
     # the last of a group, and copies, are given by others
@@ -167,6 +169,6 @@ def _mine_kinds(
         "determines": dependencies,
         "order": list(mine_orders(table, least_evidence)),
         "exclusive": list(mine_exclusions(table, least_evidence)),
-        "implies": value_rules.implies,
-        "never": value_rules.never,
+        "implies": implies,
+        "never": never,
     }

@@ -1,4 +1,10 @@
-"""Search for rules between numbers: orders, sums and exclusions."""
+"""Search for rules between numbers: orders, sums, multiples and exclusions.
+
+A multiple of another number, and a constant more: two units of one quantity, or an amount before
+and after tax. The target is often rounded, so the rule allows half a unit of its last decimal. Of
+the two columns the one with more values is the source: what has fewer digits follows from what has
+more.
+"""
 
 # Its lines stay dense: formulas of whole columns, whose parts have no name of their own.
 
@@ -12,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.relations.conditions import TOLERANCE, tolerance_at
-from amlb_ext.relations.grammar import quote_name, write_equality
+from amlb_ext.relations.grammar import quote_name, quote_value, write_equality
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
+from amlb_ext.relations.values import half_unit_of
 
 #: The most frequent value of a number is a pile from this share on, where others are spread out.
 PILE_SHARE, SPREAD_VALUES = 0.3, 5
@@ -72,7 +79,9 @@ def _verify_order(
     # equal columns are found as a sum with one summand
     if np.array_equal(a, b):
         return None
-    evidence = _expected_above(a, b)
+    # how many of n rows have a > b when both are drawn independently
+    n_below = np.searchsorted(np.sort(b), a, side="left")
+    evidence = float(n_below.sum() / len(b))
     if evidence < least_evidence:
         return None
     is_strict = (a < b).all()
@@ -80,13 +89,6 @@ def _verify_order(
     left = quote_name(lower)
     right = quote_name(upper)
     return table.make_rule("order", f"{left} {symbol} {right}", evidence)
-
-
-def _expected_above(a: np.ndarray, b: np.ndarray) -> float:
-    """Return how many of n rows have a > b when a and b are drawn independently."""
-    # how many values of b are below each value of a
-    n_below = np.searchsorted(np.sort(b), a, side="left")
-    return float(n_below.sum() / len(b))
 
 
 # a + b == c and a == b
@@ -197,55 +199,208 @@ def _verify_sum(
 # a == 0 or b == 0
 
 
-@dataclass(frozen=True)
-class _PiledColumn:
-    """A number that often has one value, and is spread out elsewhere.
-
-    Attributes
-    ----------
-    test : str
-        The condition that the number has its frequent value.
-    is_off : ndarray of shape (n,), bool
-        Rows with another value.
-    """
-
-    test: str
-    is_off: np.ndarray
-
-
 def mine_exclusions(
     table: MiningTable,
     least_evidence: float,
 ) -> Iterator[Rule]:
     """Find two numbers of which one always has its most frequent value, as gains and losses."""
-    piled = _piled_columns(table)
-    if len(piled) < 2:
+    # conditions that a number has its frequent value, and the rows with another one
+    tests = []
+    marks = []
+    for name in table.numeric_names:
+        numbers = table.numbers(name)
+        is_known = ~np.isnan(numbers)
+        values, counts = np.unique(numbers[is_known], return_counts=True)
+        # it often has one value, and is spread out elsewhere
+        is_spread = len(values) > SPREAD_VALUES
+        if is_spread and counts.max() >= PILE_SHARE * table.n_rows:
+            pile = values[counts.argmax()]
+            tests.append(write_equality(name, float(pile)))
+            marks.append((numbers != pile) & is_known)
+    if len(tests) < 2:
         return
-    marks = [column.is_off for column in piled]
     # as numbers, because the product of boolean matrices counts nothing
     is_off = np.column_stack(marks).astype(np.float32)
     n_both_off = is_off.T @ is_off
     n_off = is_off.sum(axis=0, dtype=np.float64)
     expected_both_off = np.outer(n_off, n_off) / table.n_rows
-    for i, j in combinations(range(len(piled)), 2):
+    for i, j in combinations(range(len(tests)), 2):
         evidence = expected_both_off[i, j]
         if n_both_off[i, j] == 0 and evidence >= least_evidence:
-            text = f"{piled[i].test} or {piled[j].test}"
+            text = f"{tests[i]} or {tests[j]}"
             yield table.make_rule("exclusive", text, evidence)
 
 
-def _piled_columns(table: MiningTable) -> list[_PiledColumn]:
-    piled = []
-    for name in table.numeric_names:
-        numbers = table.numbers(name)
-        is_known = ~np.isnan(numbers)
-        values, counts = np.unique(numbers[is_known], return_counts=True)
-        if len(values) <= SPREAD_VALUES:
+#: A column of fewer values is a code, and any two codes of two values lie on a line.
+LEAST_VALUES = 10
+#: Columns that correlate less are not looked at: rounding would say more than the line.
+LEAST_CORRELATION = 0.999
+#: By what factor the line of least squares may miss rows by more than the line of a rule.
+SLACK = 1.5
+#: What a squared correlation of one may lose when it is computed.
+CORRELATION_ERROR = 1e-12
+#: Digits of a slope, and decimals of a constant, that are tried: the shortest that fit are taken.
+MOST_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class _Line:
+    slope: float
+    intercept: float
+    #: By how much a target may miss the line.
+    room: float
+
+
+def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
+    """Find pairs of numbers that lie on a line in every row.
+
+    Of several columns on one line each is tied to one other: what follows from those is not said
+    again. Equal columns are left to :func:`amlb_ext.relations.number_rules.mine_sums`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> celsius = np.random.default_rng(0).normal(15, 8, 100).round(1)
+    >>> rows = pd.DataFrame({"celsius": celsius, "fahrenheit": (1.8 * celsius + 32).round(2)})
+    >>> [rule] = mine_linear(MiningTable.from_rows(rows, 0), 10)
+    >>> rule.text
+    'fahrenheit == 1.8 * celsius + 32'
+    """
+    n_values = table.rows[table.numeric_names].nunique()
+    spread = [name for name in table.numeric_names if n_values[name] >= LEAST_VALUES]
+    if len(spread) < 2:
+        return
+    screened = complete_rows(table.screened_rows(spread))
+    names = list(screened.columns)
+    numbers = screened.to_numpy(dtype=float)
+    rooms = np.array([half_unit_of(table.numbers(name)) for name in names])
+    # columns that lines tie together, directly or through others, have one number
+    tied = np.arange(len(names))
+    for i, j in _correlated_pairs(numbers, rooms):
+        if tied[i] == tied[j]:
             continue
-        if counts.max() < PILE_SHARE * table.n_rows:
-            continue
-        pile = values[counts.argmax()]
-        is_off = (numbers != pile) & is_known
-        test = write_equality(name, float(pile))
-        piled.append(_PiledColumn(test, is_off))
-    return piled
+        source, target = i, j
+        if n_values[names[j]] > n_values[names[i]]:
+            source, target = j, i
+        rule = _verify_line(
+            table,
+            names[source],
+            names[target],
+            room=float(rooms[target]),
+            least_evidence=least_evidence,
+        )
+        if rule is not None:
+            tied[tied == tied[j]] = tied[i]
+            yield rule
+
+
+def _correlated_pairs(numbers: np.ndarray, rooms: np.ndarray) -> list[tuple[int, int]]:
+    """Return pairs of columns that correlate as those on a line do, each once.
+
+    ``rooms`` is by how much each column is rounded. Most pairs that correlate lie on no line, and
+    their correlation shows it: what is left of a line is at most the rounding.
+    """
+    if len(numbers) < LEAST_ROWS:
+        return []
+    # scaled first: the square of a large number may be none
+    with np.errstate(all="ignore"):
+        largest = np.abs(numbers).max(axis=0)
+        centred = numbers / largest
+        centred -= centred.mean(axis=0)
+        length = np.sqrt(np.square(centred).sum(axis=0))
+        standardised = centred / length
+        correlation = standardised.T @ standardised
+        unexplained = 1 - np.square(correlation)
+        misses = (rooms + tolerance_at(largest)) / largest
+        shares = np.square(SLACK * misses / length)
+        most = len(numbers) * shares + CORRELATION_ERROR
+        may_be_line = unexplained <= np.maximum.outer(most, most)
+    may_be_line &= unexplained <= 1 - LEAST_CORRELATION**2
+    # each pair once
+    pairs = np.argwhere(np.triu(may_be_line, k=1))
+    return [(int(i), int(j)) for i, j in pairs]
+
+
+def _verify_line(
+    table: MiningTable,
+    source: str,
+    target: str,
+    *,
+    room: float,
+    least_evidence: float,
+) -> Rule | None:
+    """Return the rule where it holds in every row and could have failed.
+
+    ``room`` is by how much the rounded target may miss the line.
+    """
+    x = table.numbers(source)
+    y = table.numbers(target)
+    is_known = ~(np.isnan(x) | np.isnan(y))
+    known_x = x[is_known]
+    known_y = y[is_known]
+    if len(known_y) < LEAST_ROWS:
+        return None
+    if (np.abs(known_x - known_y) <= tolerance_at(known_y)).all():
+        return None
+    line = _fit_line(known_x, known_y, room)
+    if line is None:
+        return None
+    # a row that draws its target from any row stays on the line where it draws the value it had
+    _, counts = np.unique(known_y, return_counts=True)
+    shares = counts / len(known_y)
+    evidence = len(known_y) * (1 - float(np.square(shares).sum()))
+    if evidence < least_evidence:
+        return None
+    rule = table.make_rule("linear", _write_line(line, source, target), evidence)
+    # the rule as it is written, with its rounded slope, is what made rows must keep
+    if rule.breaks(table.rows).any():
+        return None
+    return rule
+
+
+def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
+    """Return the line of the shortest numbers on which all rows lie, up to rounding."""
+    with np.errstate(all="ignore"):
+        centred = x - x.mean()
+        least_squares = float(centred @ (y - y.mean()) / (centred @ centred))
+    if not np.isfinite(least_squares) or least_squares == 0:
+        return None
+    # the line of a rule misses each row by its room at most, that of least squares by little more
+    span = float(np.ptp(y - least_squares * x))
+    if span > 2 * SLACK * (rounding + float(tolerance_at(y).max())):
+        return None
+    # without any room first: exact rules are shorter
+    for room in dict.fromkeys((0.0, rounding)):
+        for digits in range(MOST_DIGITS):
+            slope = float(f"{least_squares:.{digits}e}")
+            intercept = fit_constant(y - slope * x, room + tolerance_at(y))
+            if intercept is not None:
+                return _Line(slope=slope, intercept=intercept, room=room)
+    return None
+
+
+def fit_constant(rest: np.ndarray, room: np.ndarray) -> float | None:
+    """Return the shortest constant that no row misses by more than its room."""
+    low = float((rest - room).max())
+    high = float((rest + room).min())
+    if not low <= high:
+        return None
+    for decimals in range(MOST_DIGITS):
+        intercept = round((low + high) / 2, decimals)
+        if low <= intercept <= high:
+            # without the sign of a zero
+            return intercept + 0.0
+    return None
+
+
+def _write_line(line: _Line, source: str, target: str) -> str:
+    """Return the rule in the language of relations."""
+    number = quote_name(source)
+    if line.slope != 1:
+        number = f"{quote_value(line.slope)} * {number}"
+    if line.intercept:
+        sign = "+" if line.intercept > 0 else "-"
+        number += f" {sign} {quote_value(abs(line.intercept))}"
+    if not line.room:
+        return f"{quote_name(target)} == {number}"
+    return f"{quote_name(target)} == {number} within {quote_value(line.room)}"

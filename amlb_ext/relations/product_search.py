@@ -9,7 +9,6 @@ verified on every row.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from amlb_ext.relations.grammar import quote_name, quote_value
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows
-from amlb_ext.relations.rounding import half_unit_of
+from amlb_ext.relations.values import half_unit_of
 
 #: Two columns of fewer values are codes, of which some product is a third one by chance.
 LEAST_VALUES = 10
@@ -86,7 +85,8 @@ def mine_products(
     numbers = screened.to_numpy(dtype=float)
     halves = np.array([half_unit_of(table.numbers(name)) for name in names])
     is_spread = np.array([n_values[name] >= LEAST_VALUES for name in names])
-    closest: dict[frozenset[str], _Found] = {}
+    # by the columns: a rule, and its room as a share of the result's standard deviation
+    closest: dict[frozenset[str], tuple[Rule, float]] = {}
     kinds: tuple[Kind, ...] = ("product", "quotient")
     for kind in kinds:
         for i, j, k in _candidates(numbers, halves, is_spread, kind):
@@ -102,17 +102,9 @@ def mine_products(
             )
             if found is None:
                 continue
-            if columns not in closest or found.room < closest[columns].room:
+            if columns not in closest or found[1] < closest[columns][1]:
                 closest[columns] = found
-    return [found.rule for found in closest.values()]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A rule that holds, and its room as a share of the result's standard deviation."""
-
-    rule: Rule
-    room: float
+    return [rule for rule, _ in closest.values()]
 
 
 def _candidates(
@@ -126,13 +118,16 @@ def _candidates(
     # none has a mean of zero, so that a product far from a column never meets it
     weights = np.random.default_rng(n_rows).uniform(0, 2, size=(WEIGHTINGS, n_rows))
     # where the second column is 0 there is no quotient, which weighs nothing
-    is_defined = (numbers != 0) | (kind == "product")
-    with np.errstate(divide="ignore"):
-        others = np.where(
-            is_defined, numbers if kind == "product" else 1 / numbers, 0.0
-        )
+    is_product = kind == "product"
+    is_defined = (numbers != 0) | is_product
+    factors = numbers
+    if not is_product:
+        with np.errstate(divide="ignore"):
+            factors = 1 / numbers
+    others = np.where(is_defined, factors, 0.0)
     length = np.sqrt(np.square(weights).sum(axis=1))
-    halves = np.where(halves <= MOST_ROUNDING * numbers.std(axis=0), halves, 0.0)
+    most_rounding = MOST_ROUNDING * numbers.std(axis=0)
+    halves = np.where(halves <= most_rounding, halves, 0.0)
     rooms = DEVIATIONS * length[:, None] * halves
     for start in range(0, n_columns, COLUMNS_AT_ONCE):
         block = slice(start, start + COLUMNS_AT_ONCE)
@@ -141,28 +136,35 @@ def _candidates(
         by_other = weights[:, None] * others[:, block].T
         results = by_weight @ numbers
         totals = by_other @ numbers
-        tolerances = TOLERANCE * (np.abs(by_other) @ np.abs(numbers) + 1e-300)
+        scale = np.abs(by_other) @ np.abs(numbers)
+        # the tiny number lets two columns of zeros agree
+        tolerances = TOLERANCE * (scale + 1e-300)
         for row in range(totals.shape[1]):
             j = start + row
             # of a product each pair once
-            firsts = np.arange(j + 1 if kind == "product" else n_columns)
+            n_firsts = j + 1 if is_product else n_columns
+            firsts = np.arange(n_firsts)
             firsts = firsts[is_spread[firsts] | is_spread[j]]
             tolerance = tolerances[:, row]
+            largest = tolerance[0, firsts].max(initial=0.0)
             position, k = _meeting_pairs(
                 totals[0, row, firsts],
                 results[0, row],
-                rooms[0] + tolerance[0, firsts].max(initial=0.0),
+                rooms[0] + largest,
             )
             i = firsts[position]
-            may_be = (
-                is_spread[k] & (i != k) & (k != j) & ((i != j) | (kind == "product"))
-            )
-            i, k = i[may_be], k[may_be]
+            # of a product both factors may be one column
+            are_apart = (i != k) & (k != j)
+            may_be = is_spread[k] & are_apart & ((i != j) | is_product)
+            i = i[may_be]
+            k = k[may_be]
             # two decimals times a whole number are two decimals, and need no room
-            is_exact = (kind == "product") & (2 * halves[i] * halves[j] >= halves[k])
-            room = np.where(is_exact, 0.0, rooms[:, k]) + tolerance[:, i]
+            is_exact = is_product & (2 * halves[i] * halves[j] >= halves[k])
+            rounding = np.where(is_exact, 0.0, rooms[:, k])
+            room = rounding + tolerance[:, i]
             misses = np.abs(totals[:, row, i] - results[:, row, k])
-            for met in np.flatnonzero((misses <= room).all(axis=0)).tolist():
+            meets = (misses <= room).all(axis=0)
+            for met in np.flatnonzero(meets).tolist():
                 yield int(i[met]), j, int(k[met])
 
 
@@ -188,8 +190,8 @@ def _verify(
     kind: Kind,
     half: float,
     least_evidence: float,
-) -> _Found | None:
-    """Return the equality where it holds in every row and could have failed."""
+) -> tuple[Rule, float] | None:
+    """Return the equality where it holds in every row and could have failed, and its room."""
     first, second, result = names
     sign = "*" if kind == "product" else "/"
     text = f"{quote_name(result)} == {quote_name(first)} {sign} {quote_name(second)}"
@@ -218,4 +220,4 @@ def _verify(
     # what hardly any other result would break is held by its room, not by the columns
     if found is None or found.evidence < len(results) / 2:
         return None
-    return _Found(found, room)
+    return found, room

@@ -1,16 +1,197 @@
-"""Search for rules between frequent values: ``a == v implies b == w``, and values never met."""
+"""Search for rules between values: dependencies, implications, and values that never meet.
+
+Of a dependency one or two columns determine another one, whatever their values; the rules between
+frequent values are ``a == v implies b == w`` and ``not (a == v and b == w)``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.relations.grammar import quote_name, write_equality
-from amlb_ext.relations.kinds import Rule
+from amlb_ext.relations.kinds import Dependency, Rule
 from amlb_ext.relations.mining_table import MiningTable
+
+#: Pairs of columns determine another one only if they take few values, and are few themselves.
+PAIR_VALUES, PAIR_COLUMNS = 60, 64
+#: A column with fewer rows for each of its values than this is nearly a key. A key determines
+#: every column, which is no evidence of anything.
+ROWS_PER_KEY = 3
+
+
+@dataclass(frozen=True)
+class _CodedTable:
+    """A table's values as codes.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n, d), int32
+    n_values : ndarray of shape (d,), int32
+        How many values each column takes.
+    """
+
+    table: MiningTable
+    names: list[str]
+    codes: np.ndarray
+    n_values: np.ndarray
+
+    @classmethod
+    def from_table(cls, table: MiningTable) -> _CodedTable:
+        names = list(table.rows)
+        shape = (table.n_rows, len(names))
+        # filled column by column: a list of all columns would take the memory twice
+        codes = np.empty(shape, dtype=np.int32, order="F")
+        for position, name in enumerate(names):
+            # a missing value has a code like any other
+            column_codes, _ = pd.factorize(table.rows[name], use_na_sentinel=False)
+            codes[:, position] = column_codes
+        # codes count from zero, without gaps
+        n_values = codes.max(axis=0) + 1
+        return cls(
+            table=table,
+            names=names,
+            codes=codes,
+            n_values=n_values,
+        )
+
+    def takes_few(self, most_values: int) -> np.ndarray:
+        """Return which columns vary, and take no more values than this, ``(d,)`` bool."""
+        return (self.n_values >= 2) & (self.n_values <= most_values)
+
+    def joint_codes(self, first: int, second: int) -> np.ndarray:
+        """Return one code for each combination of two columns' values, ``(n,)``."""
+        # 32 bits are enough: pairs are made of columns with few values
+        first_codes = self.codes[:, first]
+        second_codes = self.codes[:, second]
+        joint = first_codes * self.n_values[second] + second_codes
+        # without gaps, as the codes of a single column
+        codes, _ = pd.factorize(joint)
+        return codes
+
+    def determined_by(
+        self,
+        key: np.ndarray,
+        candidates: np.ndarray,
+    ) -> list[int]:
+        """Return the columns, of the candidates, that are constant wherever the key is.
+
+        Parameters
+        ----------
+        key : ndarray of shape (n,), int
+        candidates : ndarray of shape (d,), bool
+        """
+        sample = self.table.sample
+        # on few rows all columns are compared at once
+        screened = self.codes[sample]
+        first = _first_with_same_key(key[sample])
+        is_constant = (screened[first] == screened).all(axis=0)
+        surviving = np.flatnonzero(is_constant & candidates)
+        if not len(surviving):
+            return []
+        first = _first_with_same_key(key)
+        determined = []
+        for j in surviving.tolist():
+            column = self.codes[:, j]
+            if (column[first] == column).all():
+                determined.append(j)
+        return determined
+
+
+def _first_with_same_key(key: np.ndarray) -> np.ndarray:
+    """Return for each row the position of the first row that has the same key."""
+    _, first, inverse = np.unique(
+        key,
+        return_index=True,
+        return_inverse=True,
+    )
+    return first[inverse]
+
+
+def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Dependency]:
+    """Find columns that another one determines, then those that two others determine."""
+    coded = _CodedTable.from_table(table)
+    # columns with more values than this are nearly keys
+    most_key_values = table.n_rows / ROWS_PER_KEY
+    dependencies = []
+
+    def add_determined(sources: tuple[int, ...], may_follow: np.ndarray) -> list[int]:
+        """Keep the dependencies on some sources; return the columns that they determine."""
+        key = coded.codes[:, sources[0]]
+        if len(sources) == 2:
+            key = coded.joint_codes(*sources)
+        kept = []
+        for j in coded.determined_by(key, may_follow):
+            # a permuted column has nothing to do with the others any more
+            permuted = coded.codes[table.permutation, j]
+            evidence = _broken_when_permuted(key, permuted)
+            if evidence < least_evidence:
+                continue
+            kept.append(j)
+            dependency = Dependency.learn(
+                table.rows,
+                sources=tuple(coded.names[i] for i in sources),
+                target=coded.names[j],
+                evidence=evidence,
+            )
+            dependencies.append(dependency)
+        return kept
+
+    # whether the column of a row determines, on its own, that of a column: (d, d) bool
+    n_columns = len(coded.names)
+    determines = np.zeros((n_columns, n_columns), dtype=bool)
+    for i, n_values in enumerate(coded.n_values):
+        if 2 <= n_values <= most_key_values:
+            # each of its values determines one, so the other column cannot take more
+            may_follow = coded.takes_few(n_values)
+            may_follow[i] = False
+            determines[i, add_determined((i,), may_follow)] = True
+    for i, k in combinations(_columns_for_pairs(coded), 2):
+        n_combinations = coded.n_values[i] * coded.n_values[k]
+        # where one of the two determines the other, the pair says no more than that one
+        says_more = not (determines[i, k] or determines[k, i])
+        if n_combinations <= most_key_values and says_more:
+            may_follow = coded.takes_few(min(PAIR_VALUES, n_combinations))
+            # what one of the two determines alone is no news
+            may_follow &= ~determines[i] & ~determines[k]
+            may_follow[[i, k]] = False
+            add_determined((i, k), may_follow)
+    return dependencies
+
+
+def _columns_for_pairs(coded: _CodedTable) -> list[int]:
+    """Return the columns that pairs are made of, in the table's order."""
+    columns = np.flatnonzero(coded.takes_few(PAIR_VALUES))
+    # those with the most values say most, where there are too many columns to try all pairs
+    n_values = coded.n_values[columns]
+    by_values = np.argsort(-n_values, kind="stable")
+    chosen = columns[by_values[:PAIR_COLUMNS]]
+    return sorted(chosen.tolist())
+
+
+def _broken_when_permuted(key: np.ndarray, permuted: np.ndarray) -> float:
+    """Return how many rows must go until the key determines the permuted column (g3 times n).
+
+    Source: Kivinen and Mannila, Approximate inference of functional dependencies from relations,
+    Theoretical Computer Science 149 (1995).
+    """
+    n_codes = int(permuted.max()) + 1
+    pair_codes = key.astype(np.int64) * n_codes + permuted
+    pairs, counts = np.unique(pair_codes, return_counts=True)
+    keys = pairs // n_codes
+    # pairs are sorted, so the counts of one key stand side by side, from here to the next start
+    _, starts = np.unique(keys, return_index=True)
+    # of each key, the rows with its most frequent value may stay
+    n_kept = np.maximum.reduceat(counts, starts).sum()
+    return float(len(key) - n_kept)
+
+
+# Rules between frequent values.
+
 
 #: Values of one column that rules may name: frequent enough to be a thing of its own.
 VALUE_SHARE, VALUES_PER_COLUMN, VALUES_IN_ALL = 0.01, 30, 2000
@@ -41,27 +222,11 @@ class _FrequentValue:
         return write_equality(self.column, self.value)
 
 
-@dataclass(frozen=True)
-class ValueRules:
-    """Rules between frequent values.
-
-    Attributes
-    ----------
-    implies : list of Rule
-        One value implies another.
-    never : list of Rule
-        Two values never meet.
-    """
-
-    implies: list[Rule]
-    never: list[Rule]
-
-
 def mine_value_rules(
     table: MiningTable,
     least_evidence: float,
     settled: ColumnPairs,
-) -> ValueRules:
+) -> tuple[list[Rule], list[Rule]]:
     """Find implications between frequent values, and values that never meet.
 
     Parameters
@@ -70,51 +235,56 @@ def mine_value_rules(
     least_evidence : float
     settled : collection of (str, str)
         Sources and targets of dependencies, about which no value needs a rule of its own.
+
+    Returns
+    -------
+    implies, never : list of Rule
     """
-    search = _Search(table, least_evidence, settled)
+    search = _Search(table, least_evidence)
+    has_missing = table.rows.isna().any()
     implies: list[Rule] = []
     never: list[Rule] = []
     # a premise, by its position, and the column about which an implication says all
     implied: set[tuple[int, str]] = set()
     for i, premise in enumerate(search.values):
         expected_exceptions = premise.count * search.share_without
-        for j in search.implied_by(i, expected_exceptions):
+        # what every row with the premise has
+        always = search.n_together[i] == premise.count
+        for j in search.with_evidence(i, always, expected_exceptions):
             conclusion = search.values[j]
             if (premise.column, conclusion.column) in settled:
                 continue
-            text = search.implication_text(premise, conclusion)
+            text = f"{premise.test} implies {conclusion.test}"
+            if has_missing[conclusion.column] and conclusion.value is not None:
+                # a missing value would make the conclusion unknown, which breaks nothing
+                text += f" and {quote_name(conclusion.column)} != missing"
             rule = table.make_rule("implies", text, expected_exceptions[j])
             implies.append(rule)
             implied.add((i, conclusion.column))
     for i, first in enumerate(search.values):
         expected_together = first.count * search.counts / table.n_rows
-        for j in search.apart_from(i, expected_together):
+        never_together = search.n_together[i] == 0
+        # each pair once
+        never_together[: i + 1] = False
+        for j in search.with_evidence(i, never_together, expected_together):
             second = search.values[j]
             # where one value implies another of that column, it meets none of the rest
-            if (i, second.column) in implied:
+            if (i, second.column) in implied or (j, first.column) in implied:
                 continue
-            if (j, first.column) in implied:
-                continue
-            if search.is_settled(first, second):
+            pair = (first.column, second.column)
+            if pair in settled or pair[::-1] in settled:
                 continue
             text = f"not ({first.test} and {second.test})"
             rule = table.make_rule("never", text, expected_together[j])
             never.append(rule)
-    return ValueRules(implies, never)
+    return implies, never
 
 
 class _Search:
     """Which frequent values there are, and how often they meet."""
 
-    def __init__(
-        self,
-        table: MiningTable,
-        least_evidence: float,
-        settled: ColumnPairs,
-    ) -> None:
+    def __init__(self, table: MiningTable, least_evidence: float) -> None:
         self.least_evidence = least_evidence
-        self.settled = settled
-        self.has_missing = table.rows.isna().any()
         self.values = _frequent_values(table)
         # of values i and j, the number of rows with both: (m, m)
         self.n_together = _count_together(table, self.values)
@@ -124,53 +294,13 @@ class _Search:
         columns = [value.column for value in self.values]
         self.columns = np.array(columns, dtype=object)
 
-    def implied_by(self, i: int, evidence: np.ndarray) -> list[int]:
-        """Return the values that every row with value i has."""
-        n_rows = self.values[i].count
-        always = self.n_together[i] == n_rows
-        return self._with_evidence(i, always, evidence)
-
-    def apart_from(self, i: int, evidence: np.ndarray) -> list[int]:
-        """Return the values after value i that no row has together with it."""
-        never = self.n_together[i] == 0
-        # each pair once
-        never[: i + 1] = False
-        return self._with_evidence(i, never, evidence)
-
-    def _with_evidence(
-        self,
-        i: int,
-        holds: np.ndarray,
-        evidence: np.ndarray,
+    def with_evidence(
+        self, i: int, holds: np.ndarray, evidence: np.ndarray
     ) -> list[int]:
         """Return the values of other columns for which a rule holds with enough evidence."""
         is_other_column = self.columns != self.columns[i]
         could_fail = evidence >= self.least_evidence
-        positions = np.flatnonzero(holds & is_other_column & could_fail)
-        return list(positions.tolist())
-
-    def is_settled(
-        self,
-        first: _FrequentValue,
-        second: _FrequentValue,
-    ) -> bool:
-        """Whether the column of one value determines that of the other."""
-        if (first.column, second.column) in self.settled:
-            return True
-        return (second.column, first.column) in self.settled
-
-    def implication_text(
-        self,
-        premise: _FrequentValue,
-        conclusion: _FrequentValue,
-    ) -> str:
-        """Return the rule that a value implies another one."""
-        text = f"{premise.test} implies {conclusion.test}"
-        column = conclusion.column
-        if self.has_missing[column] and conclusion.value is not None:
-            # a missing value would make the conclusion unknown, which breaks nothing
-            text += f" and {quote_name(column)} != missing"
-        return text
+        return list(np.flatnonzero(holds & is_other_column & could_fail).tolist())
 
 
 def _frequent_values(table: MiningTable) -> list[_FrequentValue]:
@@ -205,47 +335,28 @@ def _none_if_missing(value: Value) -> Value:
     return None if pd.isna(value) else value
 
 
-def _count_together(
-    table: MiningTable,
-    values: list[_FrequentValue],
-) -> np.ndarray:
+def _count_together(table: MiningTable, values: list[_FrequentValue]) -> np.ndarray:
     """Return how many rows have both of two values, ``(m, m)``."""
     n_values = len(values)
     n_together = np.zeros((n_values, n_values), dtype=np.float32)
-    positions = _positions_by_column(table, values)
+    by_column: dict[str, ValuePositions] = {}
+    for position, frequent in enumerate(values):
+        by_column.setdefault(frequent.column, {})[frequent.value] = position
+    positions = [
+        _positions_in_column(table.rows[name], position_of)
+        for name, position_of in by_column.items()
+    ]
     # in blocks of rows, so that the table of zeros and ones never stands as a whole
     block_size = CELLS_PER_BLOCK // max(1, n_values)
     for start in range(0, table.n_rows, block_size):
-        block = slice(start, start + block_size)
-        in_block = [column[block] for column in positions]
-        has_value = _mark_values(in_block, n_values)
+        end = min(start + block_size, table.n_rows)
+        has_value = np.zeros((end - start, n_values), dtype=np.float32)
+        for column in positions:
+            in_block = column[start:end]
+            rows = np.flatnonzero(in_block >= 0)
+            has_value[rows, in_block[rows]] = 1
         n_together += has_value.T @ has_value
     return n_together
-
-
-def _mark_values(positions: list[np.ndarray], n_values: int) -> np.ndarray:
-    """Return which rows have which values, as zeros and ones, ``(rows, values)`` float32."""
-    n_rows = len(positions[0]) if positions else 0
-    has_value = np.zeros((n_rows, n_values), dtype=np.float32)
-    for column in positions:
-        rows = np.flatnonzero(column >= 0)
-        has_value[rows, column[rows]] = 1
-    return has_value
-
-
-def _positions_by_column(
-    table: MiningTable,
-    values: list[_FrequentValue],
-) -> list[np.ndarray]:
-    """Return for each column, and each row, which of the values it has; -1 for none."""
-    by_column: dict[str, ValuePositions] = {}
-    for position, frequent in enumerate(values):
-        column_positions = by_column.setdefault(frequent.column, {})
-        column_positions[frequent.value] = position
-    return [
-        _positions_in_column(table.rows[name], column_positions)
-        for name, column_positions in by_column.items()
-    ]
 
 
 def _positions_in_column(

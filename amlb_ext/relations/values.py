@@ -1,8 +1,14 @@
-"""Values of a column as small integers, so that rows can be compared by table look-ups."""
+"""Values of a column: as small integers, as they are rounded, and as they are written.
+
+Codes let rows be compared by table look-ups. A number such as ``.833333`` shows its rounding, to
+decimals, to significant digits, or to single precision: no real value of its column has more
+digits. A made number is rounded in the same way, and an equality of columns may miss by what
+rounding takes away.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -127,3 +133,284 @@ class ValueIndex:
         to_left = numbers - self.values[left]
         to_right = self.values[right] - numbers
         return np.where(to_left <= to_right, left, right)
+
+
+# How numbers are rounded.
+
+
+#: Up to so many decimals a number may lose what the scaling of a column and back takes.
+FEW_DECIMALS = 6
+#: A double has 15 digits that are its own; every sixteenth needs no more by chance.
+MOST_DIGITS = 15
+#: The smallest number of a file has not more decimals than this.
+MOST_DECIMALS = 30
+#: Numbers on which a rounding is tried before all are.
+FIRST_TRIED = 50
+EPSILON = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How the numbers of a column are rounded; without decimals and digits to single precision.
+
+    Attributes
+    ----------
+    decimals : int or None
+        Decimals that no number exceeds.
+    digits : int or None
+        Significant digits that no number exceeds, where there are more than six decimals.
+
+    Examples
+    --------
+    >>> Rounding(decimals=8, digits=7).round(np.array([44 + 2 / 9, 1 / 9])).tolist()
+    [44.22222, 0.1111111]
+    >>> Rounding().round(np.array([0.1])).tolist()
+    [0.10000000149011612]
+    """
+
+    decimals: int | None = None
+    digits: int | None = None
+
+    def round(self, numbers: np.ndarray) -> np.ndarray:
+        """Return rounded numbers; a missing one stays missing."""
+        if self.decimals is None and self.digits is None:
+            return np.asarray(numbers, dtype=np.float32).astype(float)
+        rounded = np.asarray(numbers, dtype=float)
+        if self.digits is not None:
+            rounded = _round_digits(rounded, self.digits)
+        if self.decimals is not None:
+            rounded = np.round(rounded, self.decimals)
+        return rounded
+
+    def breaks(self, numbers: np.ndarray) -> np.ndarray:
+        """Return which numbers have more digits than the rounding leaves, ``(n,)`` bool."""
+        room = tolerance_at(numbers)
+        if self.decimals is None or self.decimals > FEW_DECIMALS:
+            room = 4 * EPSILON * np.abs(numbers)
+        if self.digits is not None:
+            room = 2 * EPSILON * np.abs(numbers)
+        lost = np.abs(numbers - self.round(numbers))
+        return ~np.isnan(numbers) & (lost > room)
+
+    def half_unit(self, numbers: np.ndarray) -> float:
+        """Return what rounding changes the largest of some numbers by, at most."""
+        largest = float(np.nanmax(np.abs(numbers), initial=0.0))
+        if self.decimals is None and self.digits is None:
+            return float(np.spacing(np.float32(largest))) / 2
+        units = [0.0]
+        if self.decimals is not None:
+            units.append(10.0**-self.decimals)
+        if self.digits is not None and largest:
+            units.append(10.0 ** (np.floor(np.log10(largest)) + 1 - self.digits))
+        unit = max(units)
+        # single precision that was printed is as rough as it was, however many digits it has
+        spacing = float(np.spacing(np.float32(largest)))
+        if unit < spacing and _are_printed_singles(numbers):
+            unit = spacing
+        return unit / 2
+
+
+def learn_rounding(values: np.ndarray) -> Rounding | None:
+    """Return how numbers are rounded; None for measurements in double precision.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Without missing numbers.
+
+    Examples
+    --------
+    >>> learn_rounding(np.array([1.25, 3.5]))
+    Rounding(decimals=2, digits=None)
+    >>> learn_rounding(np.array([44.22222, 0.11111111, 2.9802322e-08]))
+    Rounding(decimals=15, digits=8)
+    >>> learn_rounding(np.random.default_rng(0).normal(size=9)) is None
+    True
+    """
+    # a number such as 0.1 is itself no decimal fraction, hence the tolerance
+    few = range(FEW_DECIMALS + 1)
+    decimals = _count_decimals(values, tolerance_at(values), few)
+    if decimals is not None:
+        return Rounding(decimals)
+    room = 4 * EPSILON * np.abs(values)
+    digits = _count_digits(values)
+    if digits is not None:
+        every = range(FEW_DECIMALS + 1, MOST_DECIMALS)
+        decimals = _count_decimals(values, room, every)
+        return Rounding(decimals, digits)
+    if np.array_equal(Rounding().round(values), values):
+        return Rounding()
+    # beyond these the unit of a decimal is hardly larger than what a double loses
+    largest = np.abs(values).max()
+    last = -np.log10(1000 * EPSILON * largest)
+    many = range(FEW_DECIMALS + 1, int(last) + 1)
+    decimals = _count_decimals(values, room, many)
+    return None if decimals is None else Rounding(decimals)
+
+
+def half_unit_of(numbers: np.ndarray) -> float:
+    """Return by how much rounding changed the numbers of a column at most; 0 if it did not.
+
+    Examples
+    --------
+    >>> half_unit_of(np.array([1.25, np.nan, 3.5]))
+    0.005
+    """
+    values = np.unique(numbers[~np.isnan(numbers)])
+    rounding = learn_rounding(values) if len(values) else None
+    return 0.0 if rounding is None else rounding.half_unit(values)
+
+
+def _are_printed_singles(numbers: np.ndarray) -> bool:
+    """Return whether numbers look like printed single precision: nearest to it, and no longer."""
+    known = numbers[~np.isnan(numbers)]
+    some = known[:: max(1, len(known) // FIRST_TRIED)].tolist()
+    return all(float(str(np.float32(value))) == value for value in some)
+
+
+def _count_decimals(values: np.ndarray, room: np.ndarray, counts: range) -> int | None:
+    """Return the first count of decimals to which all values are rounded."""
+    for decimals in counts:
+        lost = np.abs(values - np.round(values, decimals))
+        if np.all(lost <= room):
+            return decimals
+    return None
+
+
+def _count_digits(values: np.ndarray) -> int | None:
+    """Return the significant digits that no value exceeds; None where one has all of a double."""
+    some = values[:: max(1, len(values) // FIRST_TRIED)]
+    for tried in (some, values):
+        # from the fewest digits that the texts of the values have
+        digits = 0
+        for value in tried.tolist():
+            text = f"{value:.{MOST_DIGITS - 1}e}"
+            if float(text) != value:
+                return None
+            mantissa, _, _ = text.partition("e")
+            # without what is no digit, or says nothing
+            written = mantissa.lstrip("-").rstrip("0").replace(".", "")
+            digits = max(digits, len(written))
+    return digits
+
+
+def _round_digits(numbers: np.ndarray, digits: int) -> np.ndarray:
+    # as text, because no power of ten below one is exact
+    texts = [f"{number:.{digits - 1}e}" for number in numbers.tolist()]
+    return np.array(texts, dtype=float)
+
+
+# How the real numbers of a column are written.
+
+
+#: A column takes few values where there are this many rows for each of them, and where the chance
+#: that the next row brings a new one (Good-Turing: values seen once, by rows) is small. Made rows
+#: then take values that were seen; the list counts as complete where that chance is tiny.
+ROWS_PER_VALUE, FEW_VALUES_CHANCE, COMPLETE_CHANCE = 20, 0.02, 0.001
+
+
+@dataclass(frozen=True)
+class WrittenForm:
+    """How the real numbers of a column are written.
+
+    Attributes
+    ----------
+    column : str
+    low, high : float
+        Smallest and largest value.
+    rounding : Rounding or None
+        None where the values have all digits of a double.
+    values : ndarray or None
+        The values that were seen, sorted, where the column takes only few.
+    is_complete : bool
+        Whether a new value is so unlikely that one is not written as real ones are.
+
+    Examples
+    --------
+    >>> form = WrittenForm("temp", 0.0, 1.0, Rounding(decimals=2))
+    >>> form.correct(np.array([0.24373, 1.2, np.nan])).tolist()
+    [0.24, 1.0, nan]
+    >>> form.breaks(np.array([0.24373, 0.24])).tolist()
+    [True, False]
+    """
+
+    column: str
+    low: float
+    high: float
+    rounding: Rounding | None = None
+    values: np.ndarray | None = field(default=None, compare=False)
+    is_complete: bool = False
+
+    def correct(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers as real ones are written: within range, rounded, from the list."""
+        corrected = np.clip(numbers, self.low, self.high)
+        if self.values is not None:
+            index = ValueIndex(self.values, is_numeric=True)
+            snapped = self.values[index.nearest(corrected)]
+            # a missing number has no nearest value, and stays missing
+            is_missing = np.isnan(numbers)
+            return np.where(is_missing, np.nan, snapped)
+        # rounding may leave the range where a bound has more digits than are counted
+        return np.clip(self.round(corrected), self.low, self.high)
+
+    def round(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers rounded as real ones are; neither range nor list are looked at."""
+        return numbers if self.rounding is None else self.rounding.round(numbers)
+
+    def breaks(self, numbers: np.ndarray) -> np.ndarray:
+        """Return which numbers have too many digits or are not on the list; bounds aside."""
+        if self.values is not None and self.is_complete:
+            index = ValueIndex(self.values, is_numeric=True)
+            codes = index.number_codes(numbers)
+            return codes == index.unknown
+        if self.rounding is None:
+            return np.zeros(len(numbers), dtype=bool)
+        return self.rounding.breaks(numbers)
+
+    def judging(self, real: np.ndarray) -> WrittenForm:
+        """Return the form that all real numbers have, more of them than it was learnt from.
+
+        A list of values that does not hold is given up; the rounding is learnt anew.
+        """
+        known = real[~np.isnan(real)]
+        holds = not self.breaks(known).any()
+        if holds:
+            return self
+        return replace(self, rounding=learn_rounding(known), values=None)
+
+
+def learn_forms(rows: pd.DataFrame) -> list[WrittenForm]:
+    """Return the written form of each column of numbers that has a value.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        In canonical form.
+    """
+    forms = []
+    for name in rows:
+        if not holds_numbers(rows[name]):
+            continue
+        column = rows[name].dropna()
+        if len(column):
+            form = _learn_form(str(name), column.to_numpy(dtype=float))
+            forms.append(form)
+    return forms
+
+
+def _learn_form(column: str, numbers: np.ndarray) -> WrittenForm:
+    values, counts = np.unique(numbers, return_counts=True)
+    n_seen_once = (counts == 1).sum()
+    chance_of_new = n_seen_once / len(numbers)
+    most_values = len(numbers) / ROWS_PER_VALUE
+    # a column with a single value leaves nothing to choose
+    has_choice = 2 <= len(values) <= most_values
+    takes_few = has_choice and chance_of_new <= FEW_VALUES_CHANCE
+    return WrittenForm(
+        column=column,
+        low=float(values[0]),
+        high=float(values[-1]),
+        rounding=learn_rounding(values),
+        values=values if takes_few else None,
+        is_complete=takes_few and chance_of_new <= COMPLETE_CHANCE,
+    )

@@ -19,7 +19,7 @@ from amlb_ext.report.predictions import (
     region_weights,
     row_clusters,
 )
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,

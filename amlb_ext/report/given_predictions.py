@@ -25,8 +25,8 @@ from amlb_ext.core.errors import (
     suggest_nearest,
 )
 from amlb_ext.core.paths import check_predictions_file
+from amlb_ext.models.answers import Labels
 from amlb_ext.models.columns import list_names
-from amlb_ext.models.labels import Labels
 from amlb_ext.models.predictions import interpret_predictions
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.predictions import job_table, read_target

@@ -24,7 +24,7 @@ from amlb_ext.core.display import format_count, shorten_text
 from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import NO_RANKS, FrameworkRanks
 from amlb_ext.report.still import INK, POINTS_PER_INCH, canvas, figure_to_svg
-from amlb_ext.stats.nemenyi import nemenyi_p_values
+from amlb_ext.stats.pairwise import nemenyi_p_values
 
 #: Ranks differ significantly below this p-value.
 RANK_LEVEL = 0.05

@@ -39,8 +39,8 @@ from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 from amlb_ext.report.conditions import CodedColumn, Condition, code_columns
 from amlb_ext.report.model import F
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.bounded_mean import wilson_limits
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import (
     holm_adjusted,

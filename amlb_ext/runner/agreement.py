@@ -6,7 +6,7 @@ others. The suite keeps what its own F predicted and, for the null, the losses o
 without a fifth of the training rows each. The F that was run must not scatter around the stored one
 more than those re-fits do.
 
-Measured by ``tests/benchmarks/older_forest.py`` with scikit-learn 1.2.2, AMLB's, against 1.9.1 on
+Measured (``docs/evidence/comparison_claims.md``) with scikit-learn 1.2.2, AMLB's, against 1.9.1 on
 the bundled tasks, two folds each, F a random forest: with the same seed six of ten tasks were
 predicted alike to the last bit, the others with differences of up to .012 of the target's range.
 With another seed row losses scattered .3 to .8 times as much as those of the worst re-fit. Versions

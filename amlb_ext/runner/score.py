@@ -21,10 +21,9 @@ from sklearn.metrics import log_loss
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.core.estimators import check_is_listed
-from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.estimators import check_is_listed, make_importable
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.core.places import is_plain_name
+from amlb_ext.core.paths import is_plain_name
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.row_losses import brier_loss, squared_error
 from amlb_ext.core.task import Kind

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from amlb_ext.core.display import escape_controls
+from amlb_ext.core.display import escape_controls, redact_text
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.locks import lock_open_file
-from amlb_ext.core.redact import redact_text
 
 #: Takes a progress message.
 Say = Callable[[str], None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from amlb_ext.core.kind import Kind
+from amlb_ext.core.unit import Kind
 
 _SKLEARN = "BSD-3-Clause, as distributed with scikit-learn"
 _UCI = "CC BY 4.0, from the UCI Machine Learning Repository"

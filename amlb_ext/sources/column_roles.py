@@ -23,10 +23,10 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
     holds_numbers,
+    read_written_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.task import ColumnType
-from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.read_table import CsvFormat
 from amlb_ext.sources.table import Table
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.display import redact_text, redact_url
 from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
-from amlb_ext.core.redact import redact_text, redact_url
 
 #: Seconds until a server that does not answer counts as unreachable.
 CONNECT_TIMEOUT = 10.0

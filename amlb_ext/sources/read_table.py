@@ -15,12 +15,12 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError, is_utf8
-from amlb_ext.core.frames import check_names, plain_frame
-from amlb_ext.core.missing import NA_TEXTS
+from amlb_ext.core.frames import NA_TEXTS, check_names, plain_frame
 from amlb_ext.core.numbers import (
     LONG_NUMBER,
     narrow_to_float64,
     parse_number,
+    read_written_numbers,
     replace_as_objects,
 )
 from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, lend_unpacked
@@ -30,7 +30,6 @@ from amlb_ext.core.paths import (
     check_file,
     table_ending,
 )
-from amlb_ext.core.written_numbers import read_written_numbers
 from amlb_ext.sources.arff import not_utf8, read_arff
 from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
 from amlb_ext.sources.table import Table
@@ -108,7 +107,7 @@ def read_table(path: Path, csv_format: CsvFormat | None = None) -> Table:
     Table
         CSV values are typed as pandas does, which is also how AMLB reads them: ``007`` is the
         number 7 (which is noted), and empty fields and the texts of
-        :data:`~amlb_ext.core.missing.NA_TEXTS` are missing. Numbers that are different but the
+        :data:`~amlb_ext.core.frames.NA_TEXTS` are missing. Numbers that are different but the
         same in ``float64`` stay exact, as ``object``.
 
     Raises

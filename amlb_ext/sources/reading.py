@@ -19,10 +19,13 @@ import pandas as pd
 from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.label_notes import label_notes
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER
+from amlb_ext.core.numbers import (
+    MAX_EXACT_INTEGER,
+    AmbiguousNumberError,
+    read_written_numbers,
+)
+from amlb_ext.core.tables import label_notes
 from amlb_ext.core.task import Column, TargetChoice, Task
-from amlb_ext.core.written_numbers import AmbiguousNumberError, read_written_numbers
 
 #: A larger table is shown by its columns with a warning, and a few of the others.
 MAX_COLUMNS_SHOWN = 30

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.frames import (
+    NA_TEXTS,
     check_names,
     plain_frame,
     restore_integers,
     to_pandas,
 )
-from amlb_ext.core.missing import NA_TEXTS
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_number
 from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, open_zip
 from amlb_ext.core.parquet import check_expansion

@@ -6,8 +6,8 @@ import os
 import re
 from urllib.parse import quote, urlsplit
 
+from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import SourceError
-from amlb_ext.core.redact import redact_url
 
 SCHEMES = ("http", "https", "s3")
 

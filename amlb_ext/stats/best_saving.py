@@ -33,7 +33,7 @@ References
 ----------
 Fieller (1954), J. R. Statist. Soc. B 16, 175-185; Luedtke & van der Laan (2016), Ann. Statist. 44,
 713-742, for the value of the best of several choices; Berger (1982), Technometrics 24, 295-300, for
-tests by union and intersection. ``tests/benchmarks/solvability.py`` measures the coverage.
+tests by union and intersection. ``benchmarks/claims/solvability.py`` measures the coverage.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.capped_errors import NO_CAP, ErrorCap
-from amlb_ext.stats.concentration import concentration_interval
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     ComparedRows,
@@ -47,7 +46,7 @@ from amlb_ext.stats.heavy_tails import (
     contrast_plainly,
     withheld_figures,
 )
-from amlb_ext.stats.step_down import step_down_adjusted
+from amlb_ext.stats.step_down import concentration_interval, step_down_adjusted
 from amlb_ext.stats.weighted_mean import MeanEstimate, cluster_influence, p_value
 
 #: The three questions, as the column ``question`` has them.

@@ -3,7 +3,7 @@
 Notation
 --------
 l_G, l_F : (n,) plain losses of a candidate and of F on the same rows
-c : the cap of :mod:`amlb_ext.stats.capped_errors`
+c : the cap of :mod:`amlb_ext.stats.bounded_loss`
 w : (n,) weights of the rows, all alike where there are none
 r = 1 - sum w min(l, c) / sum w l : the share of a loss that the cap takes
 
@@ -18,7 +18,7 @@ and who pays for the large values asks for the plain one. So nothing is claimed 
 - where a plain loss is too large for a number.
 
 The plain figures then stand without an interval: the t interval of a mean that a few rows decide
-covers down to 46 % (``tests/benchmarks/coverage_tails.py``).
+covers down to 46 % (``benchmarks/claims/coverage_tails.py``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core.display import format_number, format_percent
-from amlb_ext.stats.capped_errors import ErrorCap
+from amlb_ext.stats.bounded_loss import ErrorCap
 from amlb_ext.stats.weighted_mean import MeanEstimate
 
 #: Of a loss of which the cap takes more than this, the smaller part is left.

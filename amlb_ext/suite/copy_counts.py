@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.reader import SuiteFiles
 from amlb_ext.suite.writer import Part, Rows

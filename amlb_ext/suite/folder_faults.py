@@ -18,7 +18,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
 from amlb_ext.core.files import TEMPORARY_SUFFIX, sha256_file
-from amlb_ext.core.places import is_plain_name
+from amlb_ext.core.paths import is_plain_name
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.suite.layout import (
     INTEGRATION,

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from amlb_ext.amlb.safe_text import is_safe_text
 from amlb_ext.core.files import TEMPORARY_SUFFIX
-from amlb_ext.core.paths import OWN_FOLDER
-from amlb_ext.core.places import DEFAULTS, is_device
+from amlb_ext.core.paths import DEFAULTS, OWN_FOLDER, is_device
 
 #: What is appended to a task's name to name its AMLB tasks; '' is the main one.
 SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from amlb_ext.core.errors import HardsynthError, SuiteError
-from amlb_ext.core.places import (
+from amlb_ext.core.paths import (
     check_no_links,
     find_collision,
     is_inside,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.estimators import packaged_folder
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
-from amlb_ext.core.packaged_models import packaged_folder
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import (
     FORECAST_INTEGRATION,

@@ -26,7 +26,7 @@ from amlb_ext.core.files import (
     write_text,
 )
 from amlb_ext.core.parquet import write_parquet
-from amlb_ext.core.places import check_no_links
+from amlb_ext.core.paths import check_no_links
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord

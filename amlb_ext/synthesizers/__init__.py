@@ -3,16 +3,16 @@
 ``base`` (the contract) → ``prep`` (tables as a model likes them, and back) → the models:
 
 ``vae``
-    the default; in torch on ``dense`` and ``training``, with ``latent``, its density of latent
-    means, and ``margins``, the corrections of what it decodes.
+    the default; in torch on ``network`` and ``training``, with ``latent``, its density of latent
+    means and the corrections of what it decodes.
 ``swarm``
     mixtures of tuned copies of it, searched for rows on which a given model fails.
-``vae_paper``, ``vae_posterior``
-    the paper's, as printed, on ``network``; the same, sampled around learnt rows.
+``vae_paper``
+    the paper's, as printed; and the same, sampled around learnt rows.
 ``copula``
     ranks and correlations.
 ``local``
-    for a handful of rows; ``parents`` finds rows by their target.
+    for a handful of rows.
 ``sdv``
     CTGAN, TVAE, CopulaGAN and the Gaussian copula of SDV, an optional package under a licence of
     its own.
@@ -123,7 +123,7 @@ SYNTHESIZERS: dict[str, Entry] = {
         description="the paper's conditional VAE, as printed",
     ),
     "vae_posterior": Entry(
-        module="vae_posterior",
+        module="vae_paper",
         name="PosteriorVAE",
         description="the same, sampled around learnt rows: near-copies",
     ),

@@ -142,8 +142,15 @@ class Synthesizer(BaseEstimator, ABC):
         if self.n_classes_ == 0:
             expected_shape += np.shape(y)[1:2]
         self.targets_ = self._check_targets(y, expected_shape)
-        n_categorical = len(self.cards_)
-        self._learn_bounds(X[:, n_categorical:])
+        numbers = X[:, len(self.cards_) :]
+        seen = ~np.isnan(numbers)
+        # not nanmin, which warns of a column without any value; such a column has no range, and 0
+        # keeps the infinities out of later sums
+        has_value = seen.any(axis=0)
+        low = np.where(seen, numbers, np.inf).min(axis=0)
+        high = np.where(seen, numbers, -np.inf).max(axis=0)
+        self.low_ = np.where(has_value, low, 0.0)
+        self.high_ = np.where(has_value, high, 0.0)
         self.notes_: tuple[Note, ...] = ()
         self.judges_ = judges
         with threadpool_limits(1):
@@ -151,18 +158,6 @@ class Synthesizer(BaseEstimator, ABC):
         # a fitted synthesizer travels without them
         self.judges_ = None
         return self
-
-    def _learn_bounds(self, numbers: np.ndarray) -> None:
-        seen = ~np.isnan(numbers)
-        # not nanmin, which warns of a column without any value
-        low = np.where(seen, numbers, np.inf)
-        low = low.min(axis=0)
-        high = np.where(seen, numbers, -np.inf)
-        high = high.max(axis=0)
-        # a column without any value has no range; 0 keeps the infinities out of later sums
-        has_value = seen.any(axis=0)
-        self.low_ = np.where(has_value, low, 0.0)
-        self.high_ = np.where(has_value, high, 0.0)
 
     @property
     def n_targets_(self) -> int:

@@ -77,7 +77,8 @@ class GaussianCopula(Synthesizer):
         self._check_memory(n_roots=n_fitted_classes)
         columns = self._ordered_columns(X, y)
         # the margins and the root of the covariance, for all rows and for each class
-        self.margins_ = {ANY_CLASS: _learn_margins(columns)}
+        all_margins = [NormalScores(column[~np.isnan(column)]) for column in columns.T]
+        self.margins_ = {ANY_CLASS: all_margins}
         self.roots_: dict[int, np.ndarray] = {}
         if self.n_classes_ == 0:
             self._fit_regression(columns, y)
@@ -130,7 +131,11 @@ class GaussianCopula(Synthesizer):
         for c in classes:
             is_class = y == c
             rows = columns[is_class]
-            margins = _class_margins(rows, all_margins)
+            margins = []
+            for column, of_all_rows in zip(rows.T, all_margins, strict=True):
+                seen = column[~np.isnan(column)]
+                # a column that the class lacks has the margin of all rows
+                margins.append(NormalScores(seen) if len(seen) else of_all_rows)
             scores[is_class] = _normal_scores(rows, margins)
             self.margins_[c] = margins
         pooled = _shrunk_correlation(scores)
@@ -252,27 +257,6 @@ def order_codes(
         # the inverse of a permutation
         ranks.append(np.argsort(order))
     return ranks
-
-
-def _learn_margins(columns: np.ndarray) -> list[NormalScores]:
-    margins = []
-    for column in columns.T:
-        seen = column[~np.isnan(column)]
-        margins.append(NormalScores(seen))
-    return margins
-
-
-def _class_margins(
-    rows: np.ndarray,
-    all_margins: list[NormalScores],
-) -> list[NormalScores]:
-    """Return the margins of one class; a column that it lacks has the margin of all rows."""
-    margins = []
-    for column, all_rows in zip(rows.T, all_margins, strict=True):
-        seen = column[~np.isnan(column)]
-        margin = NormalScores(seen) if len(seen) else all_rows
-        margins.append(margin)
-    return margins
 
 
 def _normal_scores(

@@ -1,8 +1,9 @@
-"""Where a trained autoencoder puts its rows: a Gaussian mixture over latent means and target.
+"""What is learnt once an autoencoder is trained: where its rows lie, and corrected margins.
 
 A prior N(0, I) is a poor guess of where the encoder put the rows of a small table. The honest
-remedy is a density of few parameters: it cannot remember single rows, unlike drawing from the
-posterior of a training row.
+remedy is a density of few parameters over latent means and target: it cannot remember single rows,
+unlike drawing from the posterior of a training row. What the decoder says of a new row is then
+corrected so that the made table has the fitted margins.
 
 Notation
 --------
@@ -10,6 +11,8 @@ mu : (n, l) posterior means;  s2 : (l,) mean posterior variance per dimension
 t : (n, k) the target as the mixture sees it: a normal score of each target (regression), nothing
     (classes)
 pi, m, S : weights, means, covariances of the components
+v_hat, log_p : the decoder's numbers, and log probabilities of all codes, column after column
+s : (q,) spread of what the decoder leaves unsaid of a number: v ~ v_hat + s N(0, 1)
 """
 
 # Its lines stay dense: they are the formulas of the notation above.
@@ -20,16 +23,18 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from amlb_ext.core.rng import draw_int_seed
-from amlb_ext.synthesizers.margins import softmax
 
 #: Latent dimensions whose means vary less than this carry nothing: the KL term shut them.
 ACTIVE = 1e-2
+#: Rows for each component of a mixture, on average, and most components.
+ROWS_PER_COMPONENT, MOST_COMPONENTS = 250, 20
 #: Most rows one mixture is fitted to, and rounds of EM: 10,000 rows and 100 rounds doubled
 #: the time of a fit.
 MOST_ROWS, ROUNDS = 5000, 50
@@ -51,13 +56,8 @@ class Mixture(NamedTuple):
 class LatentMixture(BaseEstimator):
     """p(z | y): a mixture per class, or one mixture of (mu, y) conditioned on y.
 
-    Parameters
-    ----------
-    max_components : int
-        Most components of one mixture.
-    rows_per_component : int
-        Rows per component on average; fewer rows than twice this get a single Gaussian with the
-        covariance of Ledoit and Wolf, so that no component can sit on a single row.
+    A mixture has a component for so many rows on average; fewer rows than twice this get a single
+    Gaussian with the covariance of Ledoit and Wolf, so that no component can sit on a single row.
 
     Examples
     --------
@@ -69,14 +69,6 @@ class LatentMixture(BaseEstimator):
     >>> np.sign(mixture.sample(np.array([0, 1, 1]), rng)).tolist()
     [[-1.0, -1.0], [1.0, 1.0], [1.0, 1.0]]
     """
-
-    def __init__(
-        self,
-        max_components: int = 20,
-        rows_per_component: int = 250,
-    ) -> None:
-        self.max_components = max_components
-        self.rows_per_component = rows_per_component
 
     def fit(
         self,
@@ -149,24 +141,14 @@ class LatentMixture(BaseEstimator):
             joint = self.mixtures_[JOINT]
             means = draw_means(joint, y, uniform=uniform, noise=noise)
         else:
-            means = self._draw_of_classes(y, uniform, noise)
+            means = np.empty_like(noise)
+            for c in np.unique(y):
+                rows = y == c
+                known = int(c) if int(c) in self.mixtures_ else ANY_CLASS
+                mixture = self.mixtures_[known]
+                means[rows] = _draw_rows(mixture, uniform[rows], noise[rows])
         z[:, self.active_] += means
         return z
-
-    def _draw_of_classes(
-        self,
-        y: np.ndarray,
-        uniform: np.ndarray,
-        noise: np.ndarray,
-    ) -> np.ndarray:
-        """Draw each row from the mixture of its class."""
-        means = np.empty_like(noise)
-        for c in np.unique(y):
-            rows = y == c
-            known = int(c) if int(c) in self.mixtures_ else ANY_CLASS
-            mixture = self.mixtures_[known]
-            means[rows] = _draw_rows(mixture, uniform[rows], noise[rows])
-        return means
 
     def _fit_mixture(
         self,
@@ -187,7 +169,7 @@ class LatentMixture(BaseEstimator):
         return rows, seed
 
     def _n_components(self, n: int) -> int:
-        return max(1, min(n // self.rows_per_component, self.max_components))
+        return max(1, min(n // ROWS_PER_COMPONENT, MOST_COMPONENTS))
 
     def _fit_sample(self, rows: np.ndarray, seed: int) -> Mixture:
         n, n_dimensions = rows.shape
@@ -345,3 +327,117 @@ def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     # the last edge is 1 but for rounding, and no draw may lie beyond it
     inner_edges = edges[:, :-1]
     return (uniform[:, None] > inner_edges).sum(axis=1)
+
+
+# The corrections of what the decoder says.
+
+
+#: Rounds of matching mean probabilities to fitted shares; they settle in three or four.
+MATCHING_ROUNDS = 10
+
+
+class Margins(BaseEstimator):
+    """One monotone map per number and one log-odds shift per code.
+
+    Parameters
+    ----------
+    cards : tuple of int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> v_hat, log_p = 3 + rng.random((4000, 1)), np.log(np.full((4000, 2), 0.5))
+    >>> codes, z = Margins((2,)).fit(v_hat, log_p, [np.array([0.9, 0.1])]).draw(v_hat, log_p, rng)
+    >>> f"{np.mean(codes == 0):.1f} {abs(z.mean()):.1f} {z.std():.1f}"
+    '0.9 0.0 1.0'
+    """
+
+    def __init__(self, cards: tuple[int, ...]) -> None:
+        self.cards = cards
+
+    def fit(
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        shares: list[np.ndarray],
+    ) -> Margins:
+        """Learn the corrections on rows made for the fitted targets.
+
+        Parameters
+        ----------
+        v_hat : ndarray of shape (n, q)
+        log_p : ndarray of shape (n, sum of cards)
+        shares : list of ndarray
+            Of each column's codes in the fitted rows.
+        """
+        # from half a row in from either end, with 200 steps between: finer ones would hold noise
+        end = 0.5 / len(v_hat)
+        steps = np.arange(0.0025, 1, 0.005)
+        levels = np.concatenate([[end], steps, [1 - end]])
+        self.quantiles_ = np.quantile(v_hat, levels, axis=0)  # (levels, q)
+        self.scores_ = ndtri(levels)
+        self.shifts_ = []
+        columns = split_columns(log_p, self.cards)
+        for log_q, column_shares in zip(columns, shares, strict=True):
+            shift = _matching_shift(log_q, column_shares)
+            self.shifts_.append(shift)
+        return self
+
+    def draw(
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return codes (n, m) int64 and normal scores (n, q)."""
+        codes = np.empty((len(log_p), len(self.cards)), dtype=np.int64)
+        for j, log_q in enumerate(split_columns(log_p, self.cards)):
+            codes[:, j] = _draw_component(
+                log_q + self.shifts_[j], rng.random(len(log_p))
+            )
+        # normal scores, each by the quantile at which its number lies
+        scores = np.empty(v_hat.shape)
+        for j, column in enumerate(v_hat.T):
+            scores[:, j] = np.interp(column, self.quantiles_[:, j], self.scores_)
+        return codes, scores
+
+
+def _matching_shift(log_q: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the log-odds shift, (card,), under which the mean probabilities are the shares."""
+    shift = np.zeros(len(shares))
+    for _ in range(MATCHING_ROUNDS):
+        probabilities = softmax(log_q + shift)
+        # a code that the decoder never says would divide by zero
+        mean_probability = probabilities.mean(axis=0).clip(1e-12)
+        shift += np.log(shares / mean_probability)
+    return shift
+
+
+def split_columns(
+    log_p: np.ndarray,
+    cards: tuple[int, ...],
+) -> list[np.ndarray]:
+    """Return the part of each column.
+
+    Examples
+    --------
+    >>> [part.shape for part in split_columns(np.zeros((7, 5)), (2, 3))]
+    [(7, 2), (7, 3)]
+    >>> split_columns(np.zeros((7, 0)), ())
+    []
+    """
+    parts = []
+    start = 0
+    for card in cards:
+        stop = start + card
+        parts.append(log_p[:, start:stop])
+        start = stop
+    return parts
+
+
+def softmax(log_q: np.ndarray) -> np.ndarray:
+    """Return the probabilities of each row."""
+    # the largest is taken out first: exp of a large number overflows
+    largest = log_q.max(axis=1, keepdims=True)
+    p = np.exp(log_q - largest)
+    return p / p.sum(axis=1, keepdims=True)

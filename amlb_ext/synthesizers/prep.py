@@ -245,7 +245,11 @@ class TablePrep(BaseEstimator):
 
     def transform(self, X: np.ndarray) -> PreparedTable:
         """Return K, V and seen for rows whose codes were all fitted."""
-        codes = self._transform_codes(X)
+        # the table's own categories, then those that say "is missing"
+        codes = np.empty((len(X), len(self.cards_)), dtype=np.int64)
+        for k, j in enumerate(self.codes_):
+            codes[:, k] = np.searchsorted(self.codes_[j], X[:, j])
+        codes[:, len(self.codes_) :] = np.isnan(X[:, self.missing_])
         raw = X[:, list(self.maps_)]
         seen = ~np.isnan(raw)
         # a missing number gets 0, which among normal scores is the middle
@@ -260,17 +264,6 @@ class TablePrep(BaseEstimator):
             if len(values):
                 numbers[~is_seen, k] = values.mean()
         return PreparedTable(codes, numbers, seen)
-
-    def _transform_codes(self, X: np.ndarray) -> np.ndarray:
-        """Return K: the table's own categories, then those that say "is missing"."""
-        shape = (len(X), len(self.cards_))
-        codes = np.empty(shape, dtype=np.int64)
-        for k, j in enumerate(self.codes_):
-            present = self.codes_[j]
-            codes[:, k] = np.searchsorted(present, X[:, j])
-        n_own = len(self.codes_)
-        codes[:, n_own:] = np.isnan(X[:, self.missing_])
-        return codes
 
     def inverse(
         self,

@@ -220,7 +220,9 @@ class SDVSynthesizer(Synthesizer, ABC):
         for _ in range(CLASS_DRAWS):
             rows, t = self._draw_pool(CLASS_DRAW * n, rng)
             for c, stored in stock.items():
-                drawn = self._rows_of_class(c, rows, t)
+                # all where the class was not fitted, or is the only one
+                is_told = t.size > 0 and c in self.targets_
+                drawn = rows[t[:, 0] == c] if is_told else rows
                 n_lacking = n_asked[c] - len(stored)
                 stored.extend(drawn[:n_lacking])
             n_stored = sum(len(stored) for stored in stock.values())
@@ -240,18 +242,6 @@ class SDVSynthesizer(Synthesizer, ABC):
             turns = np.arange(n_asked[c]) % len(candidates)
             new[y == c] = candidates[turns]
         return new
-
-    def _rows_of_class(
-        self,
-        c: int,
-        rows: np.ndarray,
-        t: np.ndarray,
-    ) -> np.ndarray:
-        """Return the drawn rows of a class; all where it was not fitted, or is the only one."""
-        has_target = t.size > 0
-        if has_target and c in self.targets_:
-            return rows[t[:, 0] == c]
-        return rows
 
     def _draw_near_targets(
         self,

@@ -116,6 +116,7 @@ def train_network(
         Positions of the rows to learn from and of the held-out rows, maybe none.
     batch, steps : int
     """
+    first_rate, last_rate = RATES
     optimizer = FlatAdamW(network)
     batches: list[Tensor] = []
     least_loss = math.inf
@@ -132,7 +133,9 @@ def train_network(
             batches = list(shuffled.split(batch))
         rows = batches.pop()
         loss(rows, done).backward()
-        optimizer.step(_learning_rate(done))
+        # half a cosine from the first rate to the last
+        share = (1 + math.cos(math.pi * done)) / 2
+        optimizer.step(last_rate + (first_rate - last_rate) * share)
         is_second_half = 2 * step >= steps
         is_look = step % every == 0 or step == steps
         if len(held) and is_second_half and is_look:
@@ -147,11 +150,3 @@ def train_network(
     with torch.no_grad():
         optimizer.w.copy_(kept)
     return kept_at
-
-
-def _learning_rate(done: float) -> float:
-    """Return the rate after a share ``done`` of the training: half a cosine between both."""
-    first, last = RATES
-    # falls from 1 to 0
-    share = (1 + math.cos(math.pi * done)) / 2
-    return last + (first - last) * share

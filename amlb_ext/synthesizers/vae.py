@@ -22,10 +22,8 @@ from torch import Tensor
 
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.synthesizers.base import Synthesizer, check_settings
-from amlb_ext.synthesizers.dense import DenseNetwork
-from amlb_ext.synthesizers.latent import LatentMixture
-from amlb_ext.synthesizers.margins import Margins
-from amlb_ext.synthesizers.network import RowNetwork, private_torch
+from amlb_ext.synthesizers.latent import LatentMixture, Margins
+from amlb_ext.synthesizers.network import DenseNetwork, RowNetwork, private_torch
 from amlb_ext.synthesizers.prep import PreparedTable, TablePrep, TargetScores
 from amlb_ext.synthesizers.training import train_network
 

@@ -70,15 +70,13 @@ class GameFile:
     too_strong: int
 
 
-def read_games(path: Path, limits: UnpackLimits | None = None) -> GameFile:
+def read_games(path: Path) -> GameFile:
     """Read the games of players rated below 1300 from a PGN file, packed or plain.
 
     Parameters
     ----------
     path : Path
         Plain, or packed by gzip, bzip2, xz or zstd.
-    limits : UnpackLimits, optional
-        How much may come out of it.
 
     Raises
     ------
@@ -88,7 +86,7 @@ def read_games(path: Path, limits: UnpackLimits | None = None) -> GameFile:
     games = []
     broken = too_strong = 0
     try:
-        for headers, text in _entries(path, limits or UnpackLimits()):
+        for headers, text in _entries(path):
             ratings = [headers.get(key, "") for key in ("WhiteElo", "BlackElo")]
             if not all(r.isdecimal() and int(r) < MAX_RATING for r in ratings):
                 too_strong += 1
@@ -215,12 +213,12 @@ def _rows(games: list[Game], rng: np.random.Generator) -> Rows:
     )
 
 
-def _entries(path: Path, limits: UnpackLimits) -> Iterator[tuple[dict[str, str], str]]:
+def _entries(path: Path) -> Iterator[tuple[dict[str, str], str]]:
     """Yield the headers and the text of each game."""
     headers: dict[str, str] = {}
     lines: list[str] = []
     characters = 0
-    with _open_text(path, limits) as file:
+    with _open_text(path) as file:
         while line := file.readline(MAX_GAME_CHARACTERS):
             characters += len(line)
             if characters > MAX_GAME_CHARACTERS:
@@ -241,10 +239,12 @@ def _entries(path: Path, limits: UnpackLimits) -> Iterator[tuple[dict[str, str],
 
 
 @contextmanager
-def _open_text(path: Path, limits: UnpackLimits) -> Iterator[io.TextIOWrapper]:
+def _open_text(path: Path) -> Iterator[io.TextIOWrapper]:
     packed = path.stat().st_size
     with open_decompressed(path) as stream:
-        counted = CountingStream(stream, name=path.name, packed=packed, limits=limits)
+        counted = CountingStream(
+            stream, name=path.name, packed=packed, limits=UnpackLimits()
+        )
         yield io.TextIOWrapper(
             io.BufferedReader(counted), "utf-8-sig", errors="replace"
         )

@@ -14,6 +14,8 @@ LABELLED, UNLABELLED, TEST = 26, 15_962, 500
 #: have more of the rare digits.
 SHARES = np.array([0.46, 0.29, 0.14, 0.07, 0.03, 0.01])
 LABELLED_SHARES = np.array([0.2, 0.2, 0.18, 0.16, 0.14, 0.12])
+#: Of a digit's colour and the mean one behind it, in levels of 0 to 255.
+LEAST_CONTRAST = 45
 _GLYPHS = (
     "..#.. .##.. ..#.. ..#.. ..#.. ..#.. .###.",
     ".###. #...# ....# ..##. .#... #.... #####",
@@ -29,9 +31,11 @@ def draw_digits(rng: np.random.Generator, *, unlabelled: int = UNLABELLED) -> Dr
     spare, _ = _pictures(unlabelled, rng, SHARES)
     test, test_codes = _pictures(TEST, rng, SHARES)
     labelled, codes = _pictures(LABELLED, rng, LABELLED_SHARES, one_of_each=True)
+    train_labels = name_labels(codes, LABELS)
+    test_labels = name_labels(test_codes, LABELS)
     return Draw(
-        train=Rows(features=_frame(labelled), labels=name_labels(codes, LABELS)),
-        test=Rows(features=_frame(test), labels=name_labels(test_codes, LABELS)),
+        train=Rows(features=_frame(labelled), labels=train_labels),
+        test=Rows(features=_frame(test), labels=test_labels),
         unlabelled=_frame(spare),
     )
 
@@ -39,7 +43,8 @@ def draw_digits(rng: np.random.Generator, *, unlabelled: int = UNLABELLED) -> Dr
 def glyph(code: int) -> np.ndarray:
     """Return a digit as a mask, ``(14, 5)``."""
     lines = _GLYPHS[code].split()
-    mask = np.array([[character == "#" for character in line] for line in lines])
+    mask = np.array([list(line) for line in lines]) == "#"
+    # twice as high as it is written
     return np.repeat(mask, 2, axis=0)
 
 
@@ -50,37 +55,50 @@ def _pictures(
     codes = rng.choice(6, n, p=shares)
     if one_of_each:
         codes[:6] = np.arange(6)
-        codes = codes[rng.permutation(n)]
+        order = rng.permutation(n)
+        codes = codes[order]
     background = _backgrounds(n, rng)
-    colour = _contrasting_colours(background.mean(axis=(1, 2)), rng)
+    mean_colour = background.mean(axis=(1, 2))
+    colour = _contrasting_colours(mean_colour, rng)
     masks = np.zeros((n, HEIGHT, WIDTH), dtype=bool)
     glyphs = [glyph(code) for code in range(6)]
-    places = np.column_stack([rng.integers(0, 2, n), rng.integers(0, 3, n)])
-    for row, (top, left) in enumerate(places):
-        masks[row, top : top + 14, left : left + 5] = glyphs[codes[row]]
-    pictures = np.where(masks[..., None], colour[:, None, None], background)
-    return pictures.round().clip(0, 255).astype(np.uint8), codes
+    glyph_height, glyph_width = glyphs[0].shape
+    tops = rng.integers(0, HEIGHT - glyph_height + 1, n)
+    lefts = rng.integers(0, WIDTH - glyph_width + 1, n)
+    for row in range(n):
+        y = slice(tops[row], tops[row] + glyph_height)
+        x = slice(lefts[row], lefts[row] + glyph_width)
+        masks[row, y, x] = glyphs[codes[row]]
+    # a colour for each picture, and a mask for each of its channels
+    foreground = colour[:, None, None]
+    pictures = np.where(masks[..., None], foreground, background)
+    pictures = pictures.round().clip(0, 255)
+    return pictures.astype(np.uint8), codes
 
 
 def _backgrounds(n: int, rng: np.random.Generator) -> np.ndarray:
     """Return noisy gradients between two colours, ``(n, 15, 7, 3)``."""
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH] / (HEIGHT - 1)
+    # a colour for each picture, the same for all of its pixels
     first = rng.uniform(0, 255, (n, 1, 1, 3))
     second = rng.uniform(0, 255, (n, 1, 1, 3))
-    turn_y = np.cos(rng.uniform(0, 6, (n, 1, 1)))
-    turn_x = np.sin(rng.uniform(0, 6, (n, 1, 1)))
-    ramp = (turn_y * y + turn_x * x)[..., None]
-    return first + (second - first) * ramp + rng.normal(0, 18, (n, HEIGHT, WIDTH, 3))
+    angle_y = rng.uniform(0, 6, (n, 1, 1))
+    angle_x = rng.uniform(0, 6, (n, 1, 1))
+    ramp = np.cos(angle_y) * y + np.sin(angle_x) * x
+    noise = rng.normal(0, 18, (n, HEIGHT, WIDTH, 3))
+    return first + (second - first) * ramp[..., None] + noise
 
 
 def _contrasting_colours(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a colour for each picture that differs from its background's mean, ``(n, 3)``."""
     colours = rng.uniform(0, 255, mean.shape)
     while True:
-        contrast = np.abs(colours - mean).mean(axis=1)
-        weak = np.flatnonzero(contrast < 45)
+        difference = np.abs(colours - mean)
+        contrast = difference.mean(axis=1)
+        weak = np.flatnonzero(contrast < LEAST_CONTRAST)
         if not len(weak):
-            return colours + rng.normal(0, 12, colours.shape)
+            noise = rng.normal(0, 12, colours.shape)
+            return colours + noise
         colours[weak] = rng.uniform(0, 255, (len(weak), 3))
 
 

@@ -57,7 +57,7 @@ def play_game(rng: np.random.Generator) -> tuple[list[int], int]:
                 column = _winning_column(boards[1 - player], heights, free)
         if column is None:
             column = _likely_column(free, chances[ply, 1])
-        boards[player] |= 1 << (7 * column + heights[column])
+        boards[player] |= _stone(column, heights[column])
         heights[column] += 1
         moves.append(column)
         if has_four(boards[player]):
@@ -79,14 +79,17 @@ def _rows(games: list[tuple[list[int], int]], rng: np.random.Generator) -> Rows:
     values = np.zeros((len(games), PLIES + 1), dtype=np.int64)
     texts = []
     for row, (moves, _) in enumerate(games):
-        hidden = int(rng.integers(0, MAX_HIDDEN + 1))
-        kept = moves[: len(moves) - hidden]
+        n_hidden = int(rng.integers(0, MAX_HIDDEN + 1))
+        n_kept = len(moves) - n_hidden
+        kept = moves[:n_kept]
         # columns count from 1, so that 0 says that there was no such move
-        values[row, : len(kept)] = np.array(kept) + 1
-        values[row, PLIES] = len(kept)
-        texts.append(" ".join(str(column + 1) for column in kept))
+        written = [column + 1 for column in kept]
+        values[row, :n_kept] = written
+        values[row, PLIES] = n_kept
+        texts.append(" ".join(map(str, written)))
     winners = np.array([winner for _, winner in games])
-    names = [f"move{ply:02d}" for ply in range(PLIES)] + ["moves"]
+    names = [f"move{ply:02d}" for ply in range(PLIES)]
+    names.append("moves")
     return Rows(
         features=pd.DataFrame(values, columns=names),
         labels=name_labels(winners, LABELS),
@@ -94,13 +97,20 @@ def _rows(games: list[tuple[list[int], int]], rng: np.random.Generator) -> Rows:
     )
 
 
+def _stone(column: int, height: int) -> int:
+    """Return the bit of a stone that is dropped onto so many others."""
+    return 1 << (7 * column + height)
+
+
 def _winning_column(board: int, heights: list[int], free: list[int]) -> int | None:
     for column in free:
-        if has_four(board | 1 << (7 * column + heights[column])):
+        if has_four(board | _stone(column, heights[column])):
             return column
     return None
 
 
 def _likely_column(free: list[int], chance: float) -> int:
     shares = np.cumsum(_WEIGHTS[free])
-    return free[int(np.searchsorted(shares, chance * shares[-1]))]
+    height = chance * shares[-1]
+    chosen = np.searchsorted(shares, height)
+    return free[int(chosen)]

@@ -18,6 +18,10 @@ LABELS = tuple(f"p{place}" for place in range(9))
 #: Side of an image and of a patch.
 SIDE = 27
 PATCH = 9
+#: Side of a digit that is enlarged.
+DIGIT_SIDE = 22
+#: Side of the view of a photograph, with room for what is turned and bent.
+VIEW_SIDE = 40
 GROUP = "image"
 
 
@@ -48,8 +52,11 @@ def cut_patches(images: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
             blocks.append(images[:, top : top + PATCH, left : left + PATCH])
     in_order = np.stack(blocks, axis=1)
     places = np.array([rng.permutation(9) for _ in images])
-    index = places.reshape(len(images), 9, *[1] * (in_order.ndim - 2))
-    return np.take_along_axis(in_order, index, axis=1), places
+    # one index for all pixels and channels of a patch
+    n_pixel_axes = in_order.ndim - 2
+    index = places.reshape(len(images), 9, *[1] * n_pixel_axes)
+    shuffled = np.take_along_axis(in_order, index, axis=1)
+    return shuffled, places
 
 
 def rows_of_images(
@@ -57,7 +64,8 @@ def rows_of_images(
 ) -> Rows:
     """Return a row for each patch of 8-bit images."""
     patches, places = cut_patches(images, rng)
-    values = patches.reshape(9 * len(images), -1).astype(np.int64)
+    n_rows = 9 * len(images)
+    values = patches.reshape(n_rows, -1).astype(np.int64)
     is_grey = images.ndim == 3
     channels = ("",) if is_grey else ("r", "g", "b")
     names = []
@@ -65,9 +73,10 @@ def rows_of_images(
         for x in range(PATCH):
             names += [f"v{y}{x}{channel}" for channel in channels]
     features = pd.DataFrame(values, columns=names)
-    ids = first_id + np.repeat(np.arange(len(images)), 9)
-    features.insert(0, GROUP, ids)
-    return Rows(features=features, labels=name_labels(places.ravel(), LABELS))
+    numbers = first_id + np.arange(len(images))
+    features.insert(0, GROUP, np.repeat(numbers, 9))
+    labels = name_labels(places.ravel(), LABELS)
+    return Rows(features=features, labels=labels)
 
 
 def draw_easy(rng: np.random.Generator) -> Draw:
@@ -99,8 +108,9 @@ def draw_from_images(
     """
     wanted = n_train + n_test
     check_images(images, wanted, is_colour=images.ndim == 4)
-    chosen = rng.permutation(len(images))[:wanted]
-    crops = np.stack([_crop(images[row], rng) for row in chosen])
+    order = rng.permutation(len(images))
+    cropped = [_crop(images[row], rng) for row in order[:wanted]]
+    crops = np.stack(cropped)
     return _draw_of_images(crops[:n_train], crops[n_train:], rng)
 
 
@@ -144,8 +154,11 @@ def _small_digits() -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    rows = tuple(np.flatnonzero(digits.target == digit) for digit in range(10))
-    return digits.images / 16.0, rows
+    rows = []
+    for digit in range(10):
+        is_digit = digits.target == digit
+        rows.append(np.flatnonzero(is_digit))
+    return digits.images / 16.0, tuple(rows)
 
 
 def _large_digits(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -164,14 +177,19 @@ def _large_digits(n: int, rng: np.random.Generator) -> np.ndarray:
         other = rng.choice(rows_of_digit[kinds[row]])
         share = rng.uniform(0.35, 0.65)
         mixed = share * small[row] + (1 - share) * small[other]
-        picture = _bent(mixed[:, :, None], rng, size=22, span=8.0)[:, :, 0]
+        bent = _bent(mixed[:, :, None], rng, size=DIGIT_SIDE, span=8.0)
+        picture = bent[:, :, 0]
         # as dark and as bright as one digit alone
-        picture = np.clip((picture - 0.2) / 0.5, 0, 1)
+        picture = (picture - 0.2) / 0.5
+        picture = np.clip(picture, 0, 1)
         # In steps, and black where it is nearly so: a forest would read the place of a patch
         # from values of 0 and 1 of 255.
-        picture = np.where(picture < 0.12, 0.0, np.round(picture * 16) / 16)
-        top, left = rng.integers(0, 6, 2)
-        images[place, top : top + 22, left : left + 22] = np.round(picture * 255)
+        in_steps = np.round(picture * 16) / 16
+        picture = np.where(picture < 0.12, 0.0, in_steps)
+        top, left = rng.integers(0, SIDE - DIGIT_SIDE + 1, 2)
+        y = slice(top, top + DIGIT_SIDE)
+        x = slice(left, left + DIGIT_SIDE)
+        images[place, y, x] = np.round(picture * 255)
     return images
 
 
@@ -193,21 +211,26 @@ def _bent(
 
     # of the outcome's pixels, in units of its side, from its middle
     steps = (np.arange(size) + 0.5) / size - 0.5
-    grid = np.stack(np.meshgrid(steps, steps, indexing="ij")).reshape(2, -1)
+    y, x = np.meshgrid(steps, steps, indexing="ij")
+    grid = np.stack([y, x]).reshape(2, -1)
     angle = rng.uniform(-0.2, 0.2)
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    cos = np.cos(angle)
+    sin = np.sin(angle)
+    turn = np.array([[cos, -sin], [sin, cos]])
     stretch = np.diag(rng.uniform(0.95, 1.1, 2))
     slant = np.array([[1.0, 0.0], [rng.uniform(-0.15, 0.15), 1.0]])
-    waves = zoom(
-        rng.normal(scale=0.03, size=(2, 4, 4)), (1, size / 4, size / 4), order=3
-    )
-    middle = (np.array(picture.shape[:2])[:, None] - 1) / 2
-    places = span * (turn @ stretch @ slant @ grid + waves.reshape(2, -1)) + middle
-    channels = [
-        map_coordinates(picture[:, :, channel], places, order=1)
-        for channel in range(picture.shape[2])
-    ]
-    return np.stack(channels, axis=-1).reshape(size, size, -1)
+    # a few random steps, and smooth ones between them
+    knots = rng.normal(scale=0.03, size=(2, 4, 4))
+    waves = zoom(knots, (1, size / 4, size / 4), order=3)
+    height, width, n_channels = picture.shape
+    middle = (np.array([[height], [width]]) - 1) / 2
+    moved = turn @ stretch @ slant @ grid + waves.reshape(2, -1)
+    places = span * moved + middle
+    channels = []
+    for channel in range(n_channels):
+        values = map_coordinates(picture[:, :, channel], places, order=1)
+        channels.append(values.reshape(size, size))
+    return np.stack(channels, axis=-1)
 
 
 @cache
@@ -226,29 +249,30 @@ def _photo_crops(n: int, rng: np.random.Generator, *, is_train: bool) -> np.ndar
         middle = photograph.shape[1] // 2
         half = photograph[:, :middle] if is_train else photograph[:, middle:]
         zoom = int(rng.integers(1, 4))
-        # room for what is turned and bent
-        side = 40 * zoom
-        top = int(rng.integers(half.shape[0] - side + 1))
-        left = int(rng.integers(half.shape[1] - side + 1))
-        view = half[top : top + side, left : left + side].astype(float)
-        view = view.reshape(40, zoom, 40, zoom, 3).mean(axis=(1, 3)) / 255
+        view = _crop(half, rng, VIEW_SIDE * zoom).astype(float)
+        blocks = view.reshape(VIEW_SIDE, zoom, VIEW_SIDE, zoom, 3)
+        view = blocks.mean(axis=(1, 3)) / 255
         # lying on any side, mirrored or not
         view = np.rot90(view, int(rng.integers(4)))
-        view = view[:, ::-1] if rng.random() < 0.5 else view
+        if rng.random() < 0.5:
+            view = view[:, ::-1]
         view = _bent(view, rng, size=SIDE, span=float(SIDE))
-        crops.append(np.round(_recoloured(view, rng) * 255).astype(np.uint8))
+        view = _recoloured(view, rng) * 255
+        crops.append(np.round(view).astype(np.uint8))
     return np.stack(crops)
 
 
 def _recoloured(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a picture in [0, 1] with its channels mixed, inverted at times, and brightened."""
-    mixed = np.clip(view, 0, 1) @ rng.dirichlet(np.full(3, 0.5), size=3).T
+    shares = rng.dirichlet(np.full(3, 0.5), size=3)
+    mixed = np.clip(view, 0, 1) @ shares.T
     if rng.random() < 0.5:
         mixed = 1 - mixed
     return mixed ** rng.uniform(0.6, 1.6)
 
 
-def _crop(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    top = int(rng.integers(image.shape[0] - SIDE + 1))
-    left = int(rng.integers(image.shape[1] - SIDE + 1))
-    return image[top : top + SIDE, left : left + SIDE]
+def _crop(image: np.ndarray, rng: np.random.Generator, side: int = SIDE) -> np.ndarray:
+    height, width = image.shape[:2]
+    top = int(rng.integers(height - side + 1))
+    left = int(rng.integers(width - side + 1))
+    return image[top : top + side, left : left + side]

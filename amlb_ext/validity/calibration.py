@@ -24,7 +24,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.baseline.rounds import MOST_CLASSES
+from amlb_ext.hardening.baseline.forests import MOST_CLASSES
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file

@@ -28,7 +28,7 @@ from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.rounds import MOST_CLASSES, affordable_rounds
+from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
 from amlb_ext.models.registry import (
     ModelSpec,
     build_estimator,
@@ -92,7 +92,7 @@ def candidate_zoo(
     size : {'quick', 'full'}
     n_classes : int
         C: boosting has fewer rounds where there are many, and is left out where there are very
-        many, see :mod:`amlb_ext.hardening.baseline.rounds`.
+        many, see :mod:`amlb_ext.hardening.baseline.forests`.
 
     Examples
     --------

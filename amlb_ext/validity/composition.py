@@ -31,10 +31,9 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.hardening.composition import Composition
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import CrossFit
-from amlb_ext.hardening.weights import Region, mixed_weights
+from amlb_ext.hardening.weights import Composition, Region, mixed_weights
 from amlb_ext.stats.ranking import expected_contrast, kendall_tau
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
@@ -290,7 +289,9 @@ def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray
             continue
         is_bad_there = np.concatenate([other.rows.is_bad for other in others])
         Z_of_others = np.concatenate([other.rows.Z for other in others])
-        region = Region(cross.seeds.weights + number).fit(Z_of_others, is_bad_there)
+        region = Region(cross.stage_seed("weights") + number).fit(
+            Z_of_others, is_bad_there
+        )
         weights.append(region.weights(part.rows.Z))
     return np.concatenate(weights)
 

@@ -25,7 +25,7 @@ from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.registry import ModelSpec
-from amlb_ext.stats.capped_errors import cap_from_baseline
+from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.suite import Rows
 from amlb_ext.validity.candidates import (

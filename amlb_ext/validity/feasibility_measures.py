@@ -19,8 +19,7 @@ from amlb_ext.core.frames import with_columns
 from amlb_ext.core.rng import random_stream
 from amlb_ext.relations.kinds import Relation
 from amlb_ext.relations.mining import LOOKED_FOR, mine_relations
-from amlb_ext.relations.values import read_numbers
-from amlb_ext.relations.written_forms import WrittenForm
+from amlb_ext.relations.values import WrittenForm, read_numbers
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.measures import Measure, finite_or_none, make_measure

@@ -19,6 +19,7 @@ from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.judged_rows import (
     FoldModels,
@@ -28,11 +29,10 @@ from amlb_ext.hardening.judged_rows import (
 )
 from amlb_ext.hardening.made_rows.proposals import (
     ask_design,
-    confirm_together,
+    confirm_rows,
     with_surrogates,
 )
 from amlb_ext.hardening.made_rows.screening import MadeRows
-from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.hardening.prepare import CrossFit
 from amlb_ext.validity.candidates import JUDGES, candidate_zoo, fit_zoo
 from amlb_ext.validity.measures import Losses, judge_labels
@@ -88,7 +88,7 @@ class HeldOutPart:
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
         proposals = [self._propose(searching, kappa) for kappa in kappas]
-        confirmed = confirm_together(models, proposals, share=CONFIRMED_SHARE)
+        confirmed = confirm_rows(models, proposals, share=CONFIRMED_SHARE)
         rows = [made.rows for made in confirmed]
         return dict(zip(kappas, rows, strict=True))
 

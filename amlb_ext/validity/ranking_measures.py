@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest
 
-from amlb_ext.stats.cluster_draws import draw_counts
-from amlb_ext.stats.order_agreement import order_agreement
-from amlb_ext.stats.ranking import kendall_tau, mean_z2
+from amlb_ext.stats.ranking import draw_counts, kendall_tau, mean_z2, order_agreement
 from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
 from amlb_ext.validity.measures import (
     MIN_MADE_ROWS,
@@ -220,7 +218,7 @@ def measure_order(
 ) -> Measure:
     """Does a made part order candidates as well as the real rows of the test folds do?
 
-    The value is the relative agreement of :mod:`amlb_ext.stats.order_agreement`. The measure
+    The value is the relative agreement of :mod:`amlb_ext.stats.ranking`. The measure
     passes where its one-sided 95 % lower limit is at most :data:`ORDER_LOSS` below what
     ``as_many`` real rows reach, and at least :data:`ORDER_FLOOR`: that the part is sound must be
     shown, few failures do not make it so.

@@ -34,7 +34,7 @@ from amlb_ext.suite import SuiteFiles
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
 REFITS = 5
 #: Part of the training rows that each re-fit sees. A bootstrap of the old size makes linear
-#: re-fits worse than F by about 1 % and the check nearly blind (tests/benchmarks/null_control.py).
+#: re-fits worse than F by about 1 % and the check nearly blind (benchmarks/claims/null_control.py).
 NULL_SHARE = 0.8
 #: Draws of that part until it holds every class, where it can.
 _DRAWS = 20

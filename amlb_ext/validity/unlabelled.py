@@ -216,7 +216,7 @@ def view_fold(
     y = models.target.transform(train.target)
     region = fit_region(rows, fold, Z, y, baseline)
     # as the suite's own test rows were fitted to their training file
-    chooser = Chooser((baseline,), (encoder,))
+    chooser = Chooser((baseline,), encoder)
     fitted = fit_to_train(train.features, far.features, rows.columns, chooser).features
 
     def expected_contrasts(X: np.ndarray) -> dict[str, np.ndarray]:

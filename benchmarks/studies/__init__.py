@@ -8,5 +8,5 @@ a summary makes tables and pictures of them, which ``page`` writes.
 ``paper`` the paper behind ``generate`` · ``osyn`` that behind ``estimate`` · ``swarms`` that behind
 the swarm of generators · ``fidelity`` which way of building a benchmark ranks models as a large
 pool of rows does, as the protocols ``*.yaml`` declare it · ``coverage`` how often the intervals of
-``estimate`` hold. The papers' numbers stand in ``printed/``; ``registry`` has every study by name.
+``estimate`` hold. The papers' numbers stand in ``printed/``; ``__main__`` has every study by name.
 """

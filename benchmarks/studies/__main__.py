@@ -13,9 +13,35 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
+from benchmarks.studies.coverage import sampling
+from benchmarks.studies.coverage import study as coverage
 from benchmarks.studies.engine import Settings, Study, run_study
+from benchmarks.studies.fidelity import study as fidelity
 from benchmarks.studies.files import write_stand_ins
-from benchmarks.studies.registry import STUDIES, named_studies
+from benchmarks.studies.osyn import tables as osyn_tables
+from benchmarks.studies.paper import certificates, tables
+from benchmarks.studies.swarms import tables as swarm_tables
+
+_MODULES = (
+    tables,
+    certificates,
+    osyn_tables,
+    swarm_tables,
+    fidelity,
+    coverage,
+    sampling,
+)
+STUDIES: dict[str, Study] = {
+    study.name: study for module in _MODULES for study in module.STUDIES
+}
+
+
+def named_studies(name: str) -> list[Study]:
+    """Return the study of a name, or all of a group."""
+    if name in STUDIES:
+        return [STUDIES[name]]
+    return [study for study in STUDIES.values() if study.group == name]
+
 
 PROGRAM = "python -m benchmarks.studies"
 #: Folder below ``-o`` of made-up data files, see ``--small``.

@@ -241,13 +241,14 @@ def keep_rows(task: Task, most: int, *stream: str) -> Task:
     )
 
 
-def write_stand_ins(folder: Path, n: int = 400) -> None:
+def write_stand_ins(folder: Path) -> None:
     """Write made-up files in the form of the downloaded ones, so that a study can be tried.
 
     Their numbers mean nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
+    n = 400
 
     def letters(names: Sequence[str]) -> dict[str, np.ndarray]:
         return {name: rng.choice(["a", "b"], n) for name in names}

@@ -17,9 +17,8 @@ from docutils.parsers.rst import Directive, directives
 from pydantic import BaseModel
 from sphinx import addnodes
 
-from amlb_ext.cli.command import Command
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.help import flags_by_group
+from amlb_ext.cli.command import Command, all_commands
+from amlb_ext.cli.main import flags_by_group
 from amlb_ext.cli.settings import FILE_ONLY, flag_name, list_settings
 from amlb_ext.core.config import GenerateConfig
 

@@ -61,8 +61,6 @@ CASES = [
     *[(f"certify t.csv --refits {value}", "refits") for value in (*NO_COUNTS, "0")],
     *[(f"run x -u t.csv -f {value}", "fold") for value in NO_COUNTS],
     # words
-    ("compar t.csv", "did you mean compare"),
-    ("repor x", "report"),
     ("frobnicate", "frobnicate"),
     ("completion nosh", "nosh"),
     ("tasks nope -o out", "nope"),

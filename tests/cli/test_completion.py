@@ -27,8 +27,3 @@ def test_bash_completes_commands_flags_and_paths(tmp_path, capsys):
         [bash, "-c", "\n".join(asked)], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["generate", "--server", "hard_suite"]
-
-
-def test_another_shell_is_refused(capsys):
-    assert main(["completion", "nosh"]) == 2
-    assert "known: bash, fish, zsh" in capsys.readouterr().err

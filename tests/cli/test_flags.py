@@ -2,8 +2,8 @@
 
 import pytest
 
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.parse import parse
+from amlb_ext.cli.command import all_commands
+from amlb_ext.cli.main import parse
 from amlb_ext.cli.settings import flag_name, list_settings
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError

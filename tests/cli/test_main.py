@@ -6,10 +6,8 @@ import sys
 
 import pytest
 
-from amlb_ext.cli.command import GROUPS
-from amlb_ext.cli.commands import all_commands
+from amlb_ext.cli.command import GROUPS, all_commands, read_declaration
 from amlb_ext.cli.main import main
-from amlb_ext.cli.signatures import read_declaration
 from amlb_ext.core.version import __version__
 
 COMMANDS = all_commands()

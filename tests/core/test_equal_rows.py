@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
+from amlb_ext.core.frames import number_rows, repeats_earlier
 
 
 def table(rows, seed, levels=3, columns=4, numbers=1):

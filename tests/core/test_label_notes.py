@@ -5,8 +5,7 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
-from amlb_ext.core.label_notes import label_notes
-from amlb_ext.core.tables import make_task
+from amlb_ext.core.tables import label_notes, make_task
 from amlb_ext.sources.reading import describe_reading
 
 

@@ -2,8 +2,7 @@ import os
 
 import pytest
 
-from amlb_ext.core import files
-from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.parallel import Execution, Unit, run_jobs, run_units
 from amlb_ext.core.rng import random_stream
 
@@ -20,16 +19,6 @@ def square_and_threads(x):
     return x * x, os.environ.get("OMP_NUM_THREADS")
 
 
-def test_every_job_is_done_once():
-    done = dict(run_jobs(square, ((i,) for i in range(7)), 1))
-    assert done == {i: i * i for i in range(7)}
-
-
-def test_an_error_reaches_the_caller():
-    with pytest.raises(ValueError, match="3"):
-        list(run_jobs(fail, [(3,)], 1))
-
-
 def test_workers_are_single_threaded_and_the_caller_is_left_alone():
     before = os.environ.get("OMP_NUM_THREADS")
     done = dict(run_jobs(square_and_threads, ((i,) for i in range(7)), 2))
@@ -44,27 +33,8 @@ def test_streams_differ_by_key_only():
     assert random_stream(1, "a", "b0").random() != random_stream(1, "ab", "0").random()
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path):
-    path = tmp_path / "f.txt"
-    files.write_text(path, "old")
-
-    def broken(part):
-        part.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(SuiteError, match="No space left"):
-        files.write_file(path, broken)
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["f.txt"]
-
-
 def die(_):
     os._exit(9)
-
-
-def test_a_dead_worker_is_one_clear_error():
-    with pytest.raises(HardsynthError, match="a worker process was lost"):
-        list(run_jobs(die, [(0,)], 2))
 
 
 def process_id(_):
@@ -85,6 +55,6 @@ def test_pools_hand_on_their_idle_processes():
     second = dict(run_jobs(process_id, [(i,) for i in range(6)], workers=2))
     assert set(first.values()) & set(second.values())
     # a process that died is none to hand on
-    with pytest.raises(HardsynthError):
+    with pytest.raises(HardsynthError, match="a worker process was lost"):
         list(run_jobs(die, [(1,)], workers=2))
     assert dict(run_jobs(square, [(2,)], workers=2)) == {0: 4}

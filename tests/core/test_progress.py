@@ -7,7 +7,7 @@ import pytest
 from tqdm import tqdm
 
 from amlb_ext.core.parallel import Execution, Unit, run_units
-from amlb_ext.core.progress import Bar, StageDisplay, begin_stage, listening
+from amlb_ext.core.progress import Bar, StageDisplay, begin_stage
 
 
 def work(number):
@@ -32,15 +32,6 @@ def test_a_quiet_bar_shows_no_stage():
     display = StageDisplay(tqdm(total=1, disable=True))
     display.show("toy fold 0", "fitting F")
     display.forget("toy fold 0")
-
-
-def test_without_a_listener_nothing_happens():
-    begin_stage("unheard")
-    heard = []
-    with listening(heard.append):
-        begin_stage("heard")
-    begin_stage("unheard")
-    assert heard == ["heard"]
 
 
 def test_the_bar_shows_the_stage_of_each_unit_until_it_ends():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amlb_ext.core.redact import redact_text, redact_url
+from amlb_ext.core.display import redact_text, redact_url
 
 
 @pytest.mark.parametrize(

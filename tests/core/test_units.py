@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from amlb_ext.core import processes
 from amlb_ext.core.errors import ConfigError, HardsynthError
-from amlb_ext.core.parallel import Execution, Unit, process, run_units
-from amlb_ext.core.parallel.execution import parse_size
+from amlb_ext.core.parallel import Execution, Unit, parse_size, run_units
 
 
 def square(x):
@@ -97,7 +97,7 @@ def test_a_unit_whose_process_died_is_run_again_within_a_bound(tmp_path):
 
 
 def test_the_unit_of_a_suspended_process_is_run_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "PATIENCE", 1.5)
+    monkeypatch.setattr(processes, "PATIENCE", 1.5)
     mark = str(tmp_path / "mark")
     calls = units((suspend_once, mark), (square, 2))
     found = by_name(run_units(calls, Execution(workers=2)))
@@ -109,7 +109,7 @@ def test_the_unit_of_a_suspended_process_is_run_again(tmp_path, monkeypatch):
 
 
 def test_a_process_that_computes_without_a_pause_is_left_alone(monkeypatch):
-    monkeypatch.setattr(process, "PATIENCE", 0.2)
+    monkeypatch.setattr(processes, "PATIENCE", 0.2)
     calls = units((multiply, 0), (square, 2))
     found = by_name(run_units(calls, Execution(workers=2)))
     assert found["multiply 0"].result > 4_000_000

@@ -3,7 +3,7 @@
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.written_numbers import AmbiguousNumberError, read_written_numbers
+from amlb_ext.core.numbers import AmbiguousNumberError, read_written_numbers
 
 #: Texts of one column, and their numbers.
 READ = [

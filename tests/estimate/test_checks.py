@@ -1,6 +1,6 @@
 import numpy as np
 
-from amlb_ext.estimate import checks
+from amlb_ext.estimate import drawing as checks
 from amlb_ext.estimate.drawing import compare_predictions
 
 

@@ -72,23 +72,6 @@ def test_independent_rows_are_answered_by_wilson(folder, truth):
     assert ask(folder, "iid.csv").recommended.point == best.point
 
 
-def test_rows_drawn_by_class_want_priors(folder, truth):
-    plain = ask(folder, "by_class.csv", unlabelled=folder / "far.csv")
-    assert plain.recommended is None
-    assert "not draws from one population" in plain.refused
-    report = ask(folder, "by_class.csv", class_prior=PRIOR)
-    best = report.recommended
-    assert best.name == "stratified"
-    assert best.low < truth < best.high
-    wilson = next(row for row in report.rows if row.name == "wilson")
-    assert wilson.check == "failed"
-    assert not wilson.low < truth < wilson.high  # what quoting it would have cost
-
-
-def test_known_priors_of_independent_rows_change_nothing(folder):
-    assert ask(folder, "iid.csv", class_prior=PRIOR).recommended.name == "wilson"
-
-
 def test_a_missing_class_is_refused_and_named(folder):
     with pytest.raises(DataError, match="single value"):
         estimate("m.csv", folder / "one_class.csv", target="y")

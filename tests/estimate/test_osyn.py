@@ -11,20 +11,22 @@ from hypothesis import strategies as st
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.bound import (
+    OsynSettings,
+    adjusted_counts,
     osyn_closed,
     osyn_counts,
     osyn_estimate,
     osyn_iterative,
-)
-from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.run import sweep_settings
-from amlb_ext.estimate.osyn.tallies import RegionTally, drawn_batches, tally_regions
-from amlb_ext.estimate.osyn.theorem import (
-    OsynSettings,
-    adjusted_counts,
     target_loss,
     theorem_bound,
 )
+from amlb_ext.estimate.osyn.regions import (
+    Regions,
+    RegionTally,
+    drawn_batches,
+    tally_regions,
+)
+from amlb_ext.estimate.osyn.run import sweep_settings
 
 unit = st.floats(0, 1)
 seeds = st.integers(0, 10**6)

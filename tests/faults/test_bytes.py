@@ -171,7 +171,7 @@ def test_a_repair_that_cannot_be_right_is_refused(
 
 def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkeypatch):
     flip(suite / "data/t/t_test_0.csv", np.random.default_rng(1))
-    import amlb_ext.pipeline.job as job
+    import amlb_ext.pipeline.folds as job
 
     def shifted(*arguments):
         hard_folds = harden_group(*arguments)

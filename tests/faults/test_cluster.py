@@ -35,7 +35,11 @@ class Loopback:
         self.env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(
-                [str(Path(__file__).parents[1] / "helpers"), str(folder)]
+                [
+                    str(Path(__file__).parents[2]),
+                    str(Path(__file__).parents[1] / "helpers"),
+                    str(folder),
+                ]
             ),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": TTL,
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
@@ -145,7 +149,7 @@ def test_a_worker_of_another_version_alone_is_one_clear_line(loopback, tmp_path,
 
 
 def test_no_scheduler_is_one_clear_line(monkeypatch):
-    from amlb_ext.core.parallel import cluster
+    from amlb_ext.core import cluster
 
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(ClusterError, match="no Dask scheduler answers"):

@@ -25,7 +25,7 @@ from amlb_ext.core.parquet import write_parquet
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.suite import Layout, verify_suite
 from amlb_ext.suite.layout import is_fresh
-from amlb_ext.tabarena.export import export_for_tabarena
+from amlb_ext.tabarena import export_for_tabarena
 from amlb_ext.tasks import TASKS
 from amlb_ext.tasks.drop4 import draw_games
 

@@ -9,11 +9,15 @@ from amlb_ext.core.config import BaselineConfig, build_config
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.asked import DEFAULT_LIMIT, AskedBaseline, ask_limit
-from amlb_ext.hardening.baseline.ledger import AskLedger
-from amlb_ext.hardening.baseline.surrogate import SurrogateBaseline
+from amlb_ext.hardening.baseline.asked import (
+    DEFAULT_LIMIT,
+    AskedBaseline,
+    SurrogateBaseline,
+    ask_limit,
+)
+from amlb_ext.hardening.baseline.estimator import AskLedger
 from amlb_ext.hardening.split import split_task
-from amlb_ext.pipeline.job import harden_calibrated
+from amlb_ext.pipeline.folds import harden_calibrated
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -51,7 +55,7 @@ def harden(**baseline):
 def costly():
     with pytest.MonkeyPatch.context() as patch:
         # how good the surrogate is does not matter here, and it takes most of the time
-        patch.setattr("amlb_ext.hardening.baseline.surrogate.TREES", 20)
+        patch.setattr("amlb_ext.hardening.baseline.asked.TREES", 20)
         return harden()
 
 

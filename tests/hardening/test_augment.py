@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.config import build_config
+from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.judged_rows import JudgedRows
 from amlb_ext.hardening.made_rows.screening import (
     CLASS_SLACK,
     judge_made_rows,
     label_passes,
 )
-from amlb_ext.hardening.made_rows.sides import make_side
 from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources import open_specs

@@ -15,7 +15,7 @@ from amlb_ext.validity.feasibility_measures import audit_made_rows, measure_feas
 from amlb_ext.validity.task_rows import read_task
 
 FAST = ["--folds", "1", "--certificate", "none", "-j", "1", "-q", "--kappa", "0.3"]
-FAST += ["--epochs", "5", "--search-max-rows", "40", "--rule", "quantile"]
+FAST += ["--epochs", "5", "--max-rows", "40", "--rule", "quantile"]
 FAST += ["--composition", "bad,synthetic", "--copies", "1", "--no-train-hard"]
 FAST += ["--synthesizer", "local", "--times", "2"]
 

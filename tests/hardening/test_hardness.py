@@ -13,58 +13,45 @@ LABELS = np.array([0, 1, 0, 1])[:, None]
 P = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.497, 0.503]])[:, None]
 
 
-def regression(rule, alpha=None, **more):
-    config = HardnessConfig(rule=rule, alpha=alpha, **more)
-    return settle_rule(config, Kind.REGRESSION, (), y=Y, f=F)
+def settle(kind, f, y, **settings):
+    labels = ("a", "b") if kind.is_classification else ()
+    return settle_rule(HardnessConfig(**settings), kind, labels, y=y, f=f)
 
 
-def test_absolute_selects_errors_of_at_least_alpha():
-    # |F - y| = .05 .1 .2 .09
-    rule = regression("absolute", 0.1)
-    assert rule.select(rule.hardness(Y, F)).tolist() == [False, True, True, False]
-
-
-def test_squared_is_the_printed_formula():
-    # (F - y)^2 = .0025 .01 .04 .0081
-    rule = regression("squared", 0.01)
-    assert rule.select(rule.hardness(Y, F)).tolist() == [False, True, True, False]
-
-
-def test_band_selects_the_least_confident():
-    # max_c p = .9 .5 .8 .503
-    config = HardnessConfig(rule="band", alpha=0.502)
-    rule = settle_rule(config, Kind.BINARY, ("a", "b"), y=LABELS, f=P)
-    assert rule.select(rule.hardness(LABELS, P)).tolist() == [False, True, False, False]
-    config = HardnessConfig(rule="band", alpha=0.505)
-    rule = settle_rule(config, Kind.BINARY, ("a", "b"), y=LABELS, f=P)
-    assert rule.select(rule.hardness(LABELS, P)).tolist() == [False, True, False, True]
-
-
-def test_wrong_selects_low_true_probability():
-    # p_y = .9 .5 .2 .503
-    config = HardnessConfig(rule="wrong", alpha=0.5)
-    rule = settle_rule(config, Kind.BINARY, ("a", "b"), y=LABELS, f=P)
-    assert rule.select(rule.hardness(LABELS, P)).tolist() == [False, True, True, False]
-
-
-def test_wrong_with_an_alpha_per_class():
-    # class b is bad up to .55, class a only up to .1: rows 1 (.5, b) and 3 (.503, b)
-    config = HardnessConfig(rule="wrong", class_alpha={"a": 0.1, "b": 0.55})
-    rule = settle_rule(config, Kind.BINARY, ("a", "b"), y=LABELS, f=P)
-    assert rule.select(rule.hardness(LABELS, P)).tolist() == [False, True, False, True]
+@pytest.mark.parametrize(
+    ("settings", "bad"),
+    [
+        # |F - y| = .05 .1 .2 .09
+        ({"rule": "absolute", "alpha": 0.1}, [1, 2]),
+        # (F - y)^2 = .0025 .01 .04 .0081
+        ({"rule": "squared", "alpha": 0.01}, [1, 2]),
+        # max_c p = .9 .5 .8 .503
+        ({"rule": "band", "alpha": 0.502}, [1]),
+        ({"rule": "band", "alpha": 0.505}, [1, 3]),
+        # p_y = .9 .5 .2 .503
+        ({"rule": "wrong", "alpha": 0.5}, [1, 2]),
+        # class b is bad up to .55, class a only up to .1: rows 1 (.5, b) and 3 (.503, b)
+        ({"rule": "wrong", "class_alpha": {"a": 0.1, "b": 0.55}}, [1, 3]),
+    ],
+)
+def test_a_rule_selects_the_rows_of_its_formula(settings, bad):
+    kind, y, f = Kind.REGRESSION, Y, F
+    if settings["rule"] in ("band", "wrong"):
+        kind, y, f = Kind.BINARY, LABELS, P
+    rule = settle(kind, f, y, **settings)
+    assert np.flatnonzero(rule.select(rule.hardness(y, f))).tolist() == bad
 
 
 def test_customary_alpha_gives_way_to_a_share_only_when_too_few_fail():
     rng = np.random.default_rng(0)
     good, y = rng.uniform(0, 0.05, (200, 1)), np.zeros((200, 1))
-    paper = HardnessConfig(rule="paper", most=1)
-    rule = settle_rule(paper, Kind.REGRESSION, (), y=y, f=good)
+    rule = settle(Kind.REGRESSION, good, y, rule="paper", most=1)
     assert rule.alpha < 0.1
     assert rule.select(rule.hardness(y, good)).sum() == 20  # the worst 10 % of 200
-    rule = settle_rule(paper, Kind.REGRESSION, (), y=y, f=good * 10)
+    rule = settle(Kind.REGRESSION, good * 10, y, rule="paper", most=1)
     assert rule.alpha == 0.1
     # an alpha the user gave is never moved
-    rule = settle_rule(HardnessConfig(alpha=0.3), Kind.REGRESSION, (), y=y, f=good)
+    rule = settle(Kind.REGRESSION, good, y, alpha=0.3)
     assert rule.alpha == 0.3
 
 
@@ -73,12 +60,9 @@ def test_suggested_alpha_gives_the_rows_it_promises():
     p = rng.dirichlet([1, 1], (50, 1))
     y = rng.integers(0, 2, (50, 1))
     for name in ("band", "wrong"):
-        none = HardnessConfig(rule=name, alpha=0.0)
-        rule = settle_rule(none, Kind.BINARY, ("a", "b"), y=y, f=p)
+        rule = settle(Kind.BINARY, p, y, rule=name, alpha=0.0)
         alpha = rule.alpha_for(rule.hardness(y, p), 7)
-        some = settle_rule(
-            HardnessConfig(rule=name, alpha=alpha), Kind.BINARY, ("a", "b"), y=y, f=p
-        )
+        some = settle(Kind.BINARY, p, y, rule=name, alpha=alpha)
         assert 7 <= some.select(some.hardness(y, p)).sum() <= 8  # alpha has four digits
 
 
@@ -90,30 +74,19 @@ def test_reducible_ignores_the_label():
     assert one[0] == pytest.approx(1.28)
 
 
-def test_a_rule_of_the_wrong_family_says_which_fit():
-    with pytest.raises(ConfigError, match="band or wrong or quantile or reducible"):
-        settle_rule(
-            HardnessConfig(rule="absolute"), Kind.BINARY, ("a", "b"), y=LABELS, f=P
-        )
-
-
-def test_class_alpha_is_for_classes():
-    with pytest.raises(ConfigError, match="this task is regression"):
-        settle_rule(
-            HardnessConfig(class_alpha={"a": 0.5}),
-            Kind.REGRESSION,
-            (),
-            y=LABELS,
-            f=LABELS,
-        )
-
-
-def test_unknown_class_in_class_alpha():
-    with pytest.raises(ConfigError, match="the classes are a, b"):
-        settle_rule(
-            HardnessConfig(rule="wrong", class_alpha={"z": 0.5}),
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        (Kind.BINARY, {"rule": "absolute"}, "band or wrong or quantile or reducible"),
+        (Kind.REGRESSION, {"class_alpha": {"a": 0.5}}, "this task is regression"),
+        (
             Kind.BINARY,
-            ("a", "b"),
-            y=LABELS,
-            f=P,
-        )
+            {"rule": "wrong", "class_alpha": {"z": 0.5}},
+            "the classes are a, b",
+        ),
+    ],
+)
+def test_rules_that_do_not_serve_a_task_are_refused(kind, settings, said):
+    f = P if kind.is_classification else LABELS
+    with pytest.raises(ConfigError, match=said):
+        settle(kind, f, LABELS, **settings)

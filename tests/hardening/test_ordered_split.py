@@ -11,9 +11,8 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
-from amlb_ext.hardening.ordered_split import ordered_parts
 from amlb_ext.hardening.prepare import cross_fit, prepare
-from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.split import ordered_parts, split_task
 from amlb_ext.pipeline.generate import order_tasks
 
 pytestmark = pytest.mark.usefixtures("light_models")

@@ -57,7 +57,7 @@ def model(unknown, rows):
 
 
 def written(baseline, encoder):
-    return write_test_rows(table(), 0, Chooser((baseline,), (encoder,)))
+    return write_test_rows(table(), 0, Chooser((baseline,), encoder))
 
 
 def test_a_model_that_knows_the_category_decides_by_its_own_opinion():

@@ -4,18 +4,16 @@ import pytest
 from amlb_ext.core.config import Operators, SearchConfig
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
-from amlb_ext.hardening.search.fitness import distance_term, fitness
+from amlb_ext.hardening.search.domain import distance_term, fitness
 from amlb_ext.hardening.search.operators import (
     Genes,
+    RandomWords,
     cross_over,
     mutate_categories,
     mutate_numbers,
-    tournament,
-)
-from amlb_ext.hardening.search.random_words import (
-    RandomWords,
     mutation_steps,
     points_in_block,
+    tournament,
 )
 
 D, M = 8, 2
@@ -60,6 +58,15 @@ def unit_genes(pools, n_categorical, n):
         frozen=np.zeros(d, dtype=bool),
     )
     return Genes.of(domain, n)
+
+
+def search(world, n=None, *, engine=genetic_search, seed=1, **more):
+    """Search from the first n points; what is not a name of the engine is a setting."""
+    Z, y, predict, domain = world
+    given = {"predict": predict, "bad": Z[:n], "y": y[:n], "oracle": None}
+    for name in set(given) & set(more):
+        given[name] = more.pop(name)
+    return engine(**given, domain=domain, config=settings(**more), seed=seed)
 
 
 def test_distance_counts_categories_and_missing_once():
@@ -226,32 +233,16 @@ def test_classification_fitness_pushes_every_class():
     # the row's own class loses probability from top to bottom: fitness must rise, for both
     f = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.1, 0.9]]])
     P, bad = np.zeros((3, 1, 1)), np.zeros((1, 1))
-    assert np.all(
-        np.diff(fitness(f, np.array([0]), P, bad=bad, kappa=1.0, n_categorical=0)[:, 0])
-        > 0
-    )
-    assert np.all(
-        np.diff(
-            fitness(
-                f[..., ::-1], np.array([1]), P, bad=bad, kappa=1.0, n_categorical=0
-            )[:, 0]
-        )
-        > 0
-    )
+    for label, p in ((0, f), (1, f[..., ::-1])):
+        y = np.array([label])
+        L = fitness(p, y, P, bad=bad, kappa=1.0, n_categorical=0)
+        assert np.all(np.diff(L[:, 0]) > 0)
 
 
 def test_no_steps_near_a_point_returns_something_as_fit(world):
-    Z, y, predict, domain = world
-    best, value = genetic_search(
-        predict,
-        Z[:5],
-        y[:5],
-        domain=domain,
-        config=settings(generations=0, start="near", kappa=0.0),
-        seed=1,
-    )
+    best, value = search(world, 5, generations=0, start="near", kappa=0.0)
     # with kappa 0 the bad point itself is the optimum, and it is in the first population
-    np.testing.assert_array_equal(best, Z[:5])
+    np.testing.assert_array_equal(best, world[0][:5])
     np.testing.assert_array_equal(value, np.zeros(5))
 
 
@@ -260,65 +251,45 @@ def test_no_steps_near_a_point_returns_something_as_fit(world):
 def test_result_does_not_depend_on_chunks_or_neighbours(
     world, start, population, monkeypatch
 ):
-    Z, y, predict, domain = world
-    config = settings(start=start, population=population, generations=2)
+    more = {"start": start, "population": population, "generations": 2, "seed": 5}
     block = points_in_block(population, D)
     n = 2 * block + 3  # two full blocks and a part of one
-    bad, target = np.resize(Z, (n, D)), np.resize(y, n)
-    whole, value = genetic_search(
-        predict, bad, target, domain=domain, config=config, seed=5
-    )
+    bad, y = np.resize(world[0], (n, D)), np.resize(world[1], n)
+    whole, value = search(world, bad=bad, y=y, **more)
     for rows in (1, block * population, 2 * block * population + 1):
         monkeypatch.setattr("amlb_ext.hardening.search.search.CHUNK_ROWS", rows)
-        chunked, same = genetic_search(
-            predict, bad, target, domain=domain, config=config, seed=5
-        )
+        chunked, same = search(world, bad=bad, y=y, **more)
         np.testing.assert_array_equal(whole, chunked)
         np.testing.assert_array_equal(value, same)
     for some in (1, block, block + 1):
-        alone, _ = genetic_search(
-            predict, bad[:some], target[:some], domain=domain, config=config, seed=5
-        )
+        alone, _ = search(world, bad=bad[:some], y=y[:some], **more)
         np.testing.assert_array_equal(whole[:some], alone)
 
 
 def test_predict_is_asked_for_whole_chunks(world):
-    Z, y, predict, domain = world
     asked = []
 
     def counting(rows):
         asked.append(len(rows))
-        return predict(rows)
+        return world[2](rows)
 
-    config = settings(population=50, generations=3)
-    genetic_search(counting, Z[:200], y[:200], domain=domain, config=config, seed=1)
+    search(world, 200, predict=counting, population=50, generations=3)
     # F(X_b), then the first population and three generations of all 200 points
     assert asked == [200, *[10_000] * 4]
 
 
 @pytest.mark.parametrize("population", [2, 3, 7])
 def test_odd_and_small_populations_keep_the_best(world, population):
-    Z, y, predict, domain = world
     values = [
-        genetic_search(
-            predict,
-            Z[:9],
-            y[:9],
-            domain=domain,
-            config=settings(population=population, generations=g),
-            seed=3,
-        )[1]
-        for g in (0, 1, 5, 10)
+        search(world, 9, population=population, generations=generations, seed=3)[1]
+        for generations in (0, 1, 5, 10)
     ]
     # the same stream: more generations only add to what was found
     assert np.all(np.diff(values, axis=0) >= 0)
 
 
 def test_nothing_to_search_is_nothing_found(world):
-    Z, y, predict, domain = world
-    best, value = genetic_search(
-        predict, Z[:0], y[:0], domain=domain, config=settings(), seed=1
-    )
+    best, value = search(world, 0)
     assert best.shape == (0, D)
     assert value.shape == (0,)
 
@@ -326,9 +297,7 @@ def test_nothing_to_search_is_nothing_found(world):
 def test_search_stays_in_the_domain_and_improves(world):
     Z, y, predict, domain = world
     bad = Z[:30]
-    best, value = genetic_search(
-        predict, bad, y[:30], domain=domain, config=settings(), seed=2
-    )
+    best, value = search(world, 30, seed=2)
     f = predict(bad)[None]
     start = fitness(f, y[:30], bad[None], bad=bad, kappa=0.5, n_categorical=M)[0]
     assert np.all(value >= start)
@@ -339,31 +308,19 @@ def test_search_stays_in_the_domain_and_improves(world):
 
 
 def test_frozen_categories_never_change(world):
-    Z, y, predict, domain = world
     for start in ("near", "unique"):
-        best, _ = genetic_search(
-            predict,
-            Z[:10],
-            y[:10],
-            domain=domain,
-            config=settings(categoricals="frozen", start=start),
-            seed=2,
-        )
-        np.testing.assert_array_equal(best[:, :M], Z[:10, :M])
+        best, _ = search(world, 10, categoricals="frozen", start=start, seed=2)
+        np.testing.assert_array_equal(best[:, :M], world[0][:10, :M])
 
 
 @pytest.mark.exhaustive
 def test_both_engines_search_equally_well(world):
     """d = 8: the mean fitness found differs by less than a tenth of what the search gains."""
-    Z, y, predict, domain = world
+    Z, y, predict, _ = world
     bad, target = np.repeat(Z[:24], 4, axis=0), np.repeat(y[:24], 4)
-    config = settings(population=20, generations=15)
-    _, batched = genetic_search(
-        predict, bad, target, domain=domain, config=config, seed=7
-    )
-    _, reference = genetic_search_deap(
-        predict, bad, target, domain=domain, config=config, seed=7
-    )
+    more = {"bad": bad, "y": target, "population": 20, "generations": 15, "seed": 7}
+    _, batched = search(world, **more)
+    _, reference = search(world, engine=genetic_search_deap, **more)
     start = fitness(
         predict(bad)[None], target, bad[None], bad=bad, kappa=0.5, n_categorical=M
     )[0]
@@ -374,41 +331,30 @@ def test_both_engines_search_equally_well(world):
 
 def test_reducible_fitness_climbs_where_the_oracle_departs(world):
     """T = F + x_7: the search must raise x_7, whatever the label says."""
-    Z, y, predict, domain = world
+    Z, y, predict, _ = world
 
     def oracle(rows):
         return predict(rows) + rows[:, 7]
 
     # some points find one of two hills: each is searched ten times
     bad, target = np.repeat(Z[(Z[:, 7] < 0.5)][:10], 10, axis=0), np.repeat(y[:10], 10)
-    config = settings(kappa=1.0, start="near", generations=10)
-    best, value = genetic_search(
-        predict, bad, target, domain=domain, config=config, seed=3, oracle=oracle
-    )
+    more = {"bad": bad, "y": target, "oracle": oracle, "seed": 3}
+    more |= {"kappa": 1.0, "start": "near", "generations": 10}
+    best, value = search(world, **more)
     # L = x_7^2 - distance at the optimum; where direction_7 is downwards it cannot move up
     np.testing.assert_allclose(
         value, best[:, 7] ** 2 - distance_term(best[None], bad, M)[0], atol=1e-9
     )
     assert best[:, 7].mean() > bad[:, 7].mean() + 0.05
-    for_deap = genetic_search_deap(
-        predict, bad, target, domain=domain, config=config, seed=3, oracle=oracle
-    )[1]
+    _, for_deap = search(world, engine=genetic_search_deap, **more)
     assert abs(for_deap.mean() - value.mean()) < 0.25 * value.mean()
 
 
 def test_deap_engine_gives_the_global_stream_back(world):
     import random
 
-    Z, y, predict, domain = world
     random.seed(1)
     expected = random.random()
     random.seed(1)
-    genetic_search_deap(
-        predict,
-        Z[:1],
-        y[:1],
-        domain=domain,
-        config=settings(population=4, generations=1),
-        seed=7,
-    )
+    search(world, 1, engine=genetic_search_deap, population=4, generations=1, seed=7)
     assert random.random() == expected

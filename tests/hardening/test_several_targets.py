@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.config import HardnessConfig, SearchConfig, build_config
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.hardening.fold import harden_fold, harden_group
@@ -15,8 +14,7 @@ from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.made_rows.screening import judge_made_rows, label_passes
 from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.search import genetic_search, learn_domain
-from amlb_ext.hardening.search.domain import target_slopes
-from amlb_ext.hardening.search.fitness import fitness
+from amlb_ext.hardening.search.domain import fitness, target_slopes
 from amlb_ext.hardening.split import split_task
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
@@ -252,14 +250,6 @@ def test_a_row_is_kept_only_if_every_label_passes(prepared):
 
 
 # ---------------------------------------------------------------- what is refused, what is said
-
-
-def test_learning_from_the_population_is_for_single_targets():
-    tasks, config = tasks_of(
-        frame(), "a", "b", synthesizer={"learn_from": "population"}
-    )
-    with pytest.raises(ConfigError, match="serves a single target"):
-        harden_group(tasks, 0, config)
 
 
 def test_no_failures_at_all_are_said_for_each_target():

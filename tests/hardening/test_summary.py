@@ -9,8 +9,8 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
-from amlb_ext.pipeline.job import harden_calibrated
-from amlb_ext.pipeline.settled_notes import kappa_note
+from amlb_ext.pipeline.folds import harden_calibrated
+from amlb_ext.pipeline.summary import kappa_note
 from amlb_ext.validity.certificate import decide_verdict
 from amlb_ext.validity.measures import make_measure
 

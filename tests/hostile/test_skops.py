@@ -67,9 +67,8 @@ from sklearn.utils.discovery import all_estimators
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models.files import load_model
-from amlb_ext.models.skops_files import UnpackLimits, load_skops
+from amlb_ext.models.skops_files import UnpackLimits, load_skops, loss_classes
 from amlb_ext.models.skops_parameters import NAMES_AND_VALUES, check_parameters
-from amlb_ext.models.skops_types import loss_classes
 
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
 

@@ -19,9 +19,8 @@ from sklearn.metrics import mean_squared_error
 import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.answers import Answers
+from amlb_ext.models.answers import Answers, Labels
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.labels import Labels
 from amlb_ext.suite import SuiteFiles
 
 pytestmark = pytest.mark.usefixtures("light_models")

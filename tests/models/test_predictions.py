@@ -6,7 +6,7 @@ import pytest
 
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
-from amlb_ext.models.labels import Labels
+from amlb_ext.models.answers import Labels
 from amlb_ext.models.predictions import (
     interpret_predictions,
     read_predictions,

@@ -1,6 +1,5 @@
 """The whole way as a user goes it: generate, continue, verify, and every bad input."""
 
-import errno
 import hashlib
 import json
 import shutil
@@ -131,7 +130,7 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     shutil.copytree(suite, copy)
     before = {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
 
-    monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", never)
+    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_group", never)
     assert (
         main(["generate", "bundled/toy", "bundled/wine", "-o", str(copy), *FAST]) == 0
     )
@@ -294,19 +293,6 @@ def test_other_settings_need_force(suite, tmp_path, capsys):
     assert verify_suite(copy) == []
     assert list(SuiteFiles.load(copy).tasks) == ["t"]
     assert not (copy / "data" / "toy").exists()
-
-
-def test_a_full_disk_is_one_clear_line(tmp_path, capsys, monkeypatch):
-    import amlb_ext.core.files as atomic
-
-    def full(*args):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(atomic.os, "replace", full)
-    out = tmp_path / "hard"
-    assert main(["generate", "bundled/toy", "-o", str(out), *FAST]) == 2
-    assert "No space left" in capsys.readouterr().err
-    assert not list(tmp_path.rglob("*.hardsynth-part"))
 
 
 def test_list_names_everything(capsys):

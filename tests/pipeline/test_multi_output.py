@@ -148,7 +148,7 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(
         return harden_group(tasks, fold, *rest)
 
     shutil.copytree(suite, copy)
-    monkeypatch.setattr("amlb_ext.pipeline.job.harden_group", counted)
+    monkeypatch.setattr("amlb_ext.pipeline.folds.harden_group", counted)
     assert generate(table, copy) == 0
     assert made == []
     (copy / "hardsynth/flats_rent/fold_1/record.json").unlink(missing_ok=False)

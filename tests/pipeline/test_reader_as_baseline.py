@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.core.packaged_models import make_importable
+from amlb_ext.core.estimators import make_importable
 from amlb_ext.runner.install.copies import _with_installed_module
 from amlb_ext.runner.score import compare_scores
 from amlb_ext.suite.verify import verify_suite

@@ -5,7 +5,7 @@ from small_suites import write_suite
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import plan_suite
-from amlb_ext.publish.licence import settle_licences, why_not_allowed
+from amlb_ext.publish.limits import settle_licences, why_not_allowed
 
 
 @pytest.mark.parametrize(

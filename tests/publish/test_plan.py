@@ -1,6 +1,5 @@
 """What would be sent, and every limit of the server."""
 
-import dataclasses
 import json
 from xml.etree import ElementTree
 
@@ -12,7 +11,7 @@ from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.publish import plan, plan_suite, unit, write_plan
-from amlb_ext.publish.limits import DATA, STUDY, check_xml, cut_text
+from amlb_ext.publish.limits import DATA, STUDY, check_xml
 from amlb_ext.suite import (
     Coding,
     Layout,
@@ -292,12 +291,3 @@ def test_files_of_a_dry_run(suite, tmp_path):
     asked = {e.attrib["name"]: e.text for e in root.findall("oml:input", NS)}
     assert asked["estimation_procedure"] == "28"
     assert asked["target_feature"] == "the_target"
-
-
-def test_cut_never_grows():
-    assert [cut_text("abcdef", n) for n in (6, 5)] == ["abcdef", "ab..."]
-
-
-def test_a_unit_is_plain_data(suite):
-    found = plan_suite(suite, only=["cars"]).units[0].unit
-    assert dataclasses.replace(found).key == found.key

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from loopback_publish import holdout, ordered
 
-from amlb_ext.publish.procedures import HOLDOUT, ORDERED, JavaRandom, weka_order
+from amlb_ext.publish.rows import HOLDOUT, ORDERED, JavaRandom, weka_order
 
 SIZES = [*range(5, 120), 177, 500, 999, 1000, 1001, 1023, 1024, 4999, 5000]
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish.procedures import HOLDOUT, ORDERED
-from amlb_ext.publish.rows import choose_rows, choose_sizes, draw_rows
+from amlb_ext.publish.rows import HOLDOUT, ORDERED, choose_rows, choose_sizes, draw_rows
 
 FOLDS = [
     (40, 10),

@@ -9,8 +9,8 @@ from loopback_publish import KEY, Fault, PublishingOpenML
 from small_suites import client, publish, write_suite
 
 from amlb_ext.core.errors import PublishError
-from amlb_ext.publish import journal, plan_suite, publish_plan, steps
-from amlb_ext.publish.journal import Journal
+from amlb_ext.publish import lookup, plan_suite, publish_plan, steps
+from amlb_ext.publish.lookup import Journal
 from amlb_ext.suite import verify_suite
 
 SIZES = {"cars": ("binary", 90, 12), "homes": ("regression", 40, 9)}
@@ -349,9 +349,9 @@ def test_without_a_journal_nothing_is_sent(small, loopback):
 def test_the_journal_is_on_disk_before_the_program_goes_on(
     small, loopback, monkeypatch
 ):
-    calls, real = [], journal.os.fsync
+    calls, real = [], lookup.os.fsync
     monkeypatch.setattr(
-        journal.os, "fsync", lambda fd: (calls.append("fsync"), real(fd))[1]
+        lookup.os, "fsync", lambda fd: (calls.append("fsync"), real(fd))[1]
     )
     send = steps.Server.post
     monkeypatch.setattr(

@@ -78,15 +78,9 @@ def test_made_rows_stay_on_the_line_and_move_along_it(rng):
     assert (corrected["gross"] != parents["gross"]).mean() > 0.9
     assert np.abs(corrected["net"] - 0.81 * corrected["gross"]).max() <= 0.005 + 1e-9
     # a sum of two rounded multiples may be off by a unit, and then all three are put back
-    kept = relations.put_back(corrected, parents)
-    assert not relations.broken(kept.rows, parents).any()
-    assert (kept.rows["gross"] != parents["gross"]).mean() > 0.5
-
-
-def test_a_target_is_never_computed(rng):
-    x = rng.normal(size=200).round(2)
-    rows = pd.DataFrame({"x": x, "y": 4 * x + 1})
-    assert mined_relations(rows, targets=("y",)).derived == ("x",)
+    rows, _, _ = relations.put_back(corrected, parents)
+    assert not relations.broken(rows, parents).any()
+    assert (rows["gross"] != parents["gross"]).mean() > 0.5
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from planted_relations import planted_table, shuffled
 
 from amlb_ext.relations.mining import mine_relations
-from amlb_ext.relations.rounding import Rounding, learn_rounding
+from amlb_ext.relations.values import Rounding, learn_rounding
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,8 +12,7 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.core.files import sha256_file
 from amlb_ext.difficulty import write_difficulty
-from amlb_ext.difficulty.rows import ROW_COLUMNS
-from amlb_ext.difficulty.tasks import TASK_COLUMNS
+from amlb_ext.difficulty.tasks import ROW_COLUMNS, TASK_COLUMNS
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
 

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.parse import parse
+from amlb_ext.cli.command import all_commands
+from amlb_ext.cli.main import parse
 from amlb_ext.core import config
 
 # what is written and said matters here, not how good the models are

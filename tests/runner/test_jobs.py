@@ -13,8 +13,8 @@ import pytest
 
 from amlb_ext.amlb.configuration import configured_folds, find_definition
 from amlb_ext.amlb.definition import Job, list_jobs
-from amlb_ext.cli.commands import all_commands
-from amlb_ext.cli.parse import parse
+from amlb_ext.cli.command import all_commands
+from amlb_ext.cli.main import parse
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.jobs import (

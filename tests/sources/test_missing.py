@@ -10,7 +10,7 @@ import pytest
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.missing import NA_TEXTS, reads_as_missing
+from amlb_ext.core.frames import NA_TEXTS, reads_as_missing
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import SuiteFiles, verify_suite
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.display import redact_text
 from amlb_ext.core.errors import NetworkError, SourceError
-from amlb_ext.core.redact import redact_text
 from amlb_ext.sources import open_specs
 
 

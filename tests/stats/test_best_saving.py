@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from planted_saving import CASES, Planted
 
 from amlb_ext.stats.best_saving import best_saving, ratio_limits
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from benchmarks.claims.planted_saving import CASES, Planted
 
 
 def interval(planted, rows, seed):
@@ -15,7 +15,7 @@ def interval(planted, rows, seed):
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
 def test_the_interval_covers_the_best_saving(kind):
-    """Some 30 failures; the full table is that of tests/benchmarks/solvability.py."""
+    """Some 30 failures; the full table is that of benchmarks/claims/solvability.py."""
     covered = []
     for case in CASES:
         planted = Planted(case, kind)

@@ -12,11 +12,11 @@ from amlb_ext.stats.bounded_mean import (
     empirical_bernstein,
     hall_interval,
     interval_for_skewness,
+    stratified_interval,
     t_interval,
     wilson_interval,
     wilson_limits,
 )
-from amlb_ext.stats.stratified_mean import stratified_interval
 
 ANY = [t_interval, hall_interval, bca_interval, empirical_bernstein]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 

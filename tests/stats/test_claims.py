@@ -7,8 +7,8 @@ from scipy.stats import t
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
-from amlb_ext.stats.concentration import concentration_interval
 from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.stats.step_down import concentration_interval
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 N = 400

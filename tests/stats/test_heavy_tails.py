@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.row_losses import squared_error
-from amlb_ext.stats.capped_errors import NO_CAP, cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedRows
 from amlb_ext.stats.heavy_tails import contrast_plainly

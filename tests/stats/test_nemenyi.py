@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amlb_ext.stats.nemenyi import nemenyi_p_values
+from amlb_ext.stats.pairwise import nemenyi_p_values
 
 
 @pytest.mark.parametrize(("n_blocks", "n_entrants"), [(4, 3), (14, 4), (30, 7)])

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats import cluster_draws
-from amlb_ext.stats import order_agreement as module
-from amlb_ext.stats.order_agreement import order_agreement
-from amlb_ext.stats.ranking import kendall_tau
+from amlb_ext.stats import ranking as module
+from amlb_ext.stats.ranking import kendall_tau, order_agreement
 
 #: Mean contrasts of six candidates in the population; a row's own contrasts scatter by 1.
 TRUTH = np.array([-0.5, -0.3, -0.1, 0.1, 0.3, 0.5])
@@ -117,7 +115,7 @@ def test_draws_in_blocks_are_the_draws_at_once(monkeypatch):
 def test_clusters_that_are_counted_are_drawn_as_by_a_multinomial(monkeypatch):
     D = sample(150, 3)
     multinomial = agreement(TRUTH, D, as_many=20)
-    monkeypatch.setattr(cluster_draws, "COUNTED_BEYOND", 0)
+    monkeypatch.setattr(module, "COUNTED_BEYOND", 0)
     counted = agreement(TRUTH, D, as_many=20)
     # other draws of the same distribution: the standard error of a mean of 300 is about .01
     assert counted != multinomial

@@ -4,12 +4,12 @@ import pytest
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.stats.bounded_loss import LOSSES, log_loss
 from amlb_ext.stats.bounded_mean import t_interval
-from amlb_ext.stats.prediction_powered import prediction_powered_error
-from amlb_ext.stats.surrogate import (
+from amlb_ext.stats.prediction_powered import (
     Surrogate,
     choose_surrogate,
     cross_fitted_surrogate,
     expected_loss,
+    prediction_powered_error,
 )
 
 

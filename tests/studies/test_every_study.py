@@ -7,9 +7,8 @@ import pytest
 from small_models import lighten
 
 from benchmarks.studies import engine
-from benchmarks.studies.__main__ import main
-from benchmarks.studies.fidelity import swarm_proposal
-from benchmarks.studies.registry import STUDIES
+from benchmarks.studies.__main__ import STUDIES, main
+from benchmarks.studies.fidelity import proposals
 
 #: What a study writes beside its page.
 WRITTEN = {
@@ -28,18 +27,18 @@ def _light():
     """Few trees, and few rows where their number is no setting."""
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
-        patch.setattr("benchmarks.studies.swarms.rivals.ROUNDS", 1)
-        patch.setattr("benchmarks.studies.swarms.rivals.POOL", 2)
-        patch.setattr("benchmarks.studies.swarms.audit.REGRET_POOL", 1)
+        patch.setattr("benchmarks.studies.swarms.methods.ROUNDS", 1)
+        patch.setattr("benchmarks.studies.swarms.methods.POOL", 2)
+        patch.setattr("benchmarks.studies.swarms.draw.REGRET_POOL", 1)
         patch.setattr("amlb_ext.synthesizers.swarm.arena.FINAL_ROWS", 50)
         patch.setattr("benchmarks.studies.swarms.hull.POINTS", 5)
-        patch.setattr("benchmarks.studies.swarms.pictures.POINTS", 5)
-        patch.setitem(swarm_proposal.BASE, "max_steps", 20)
-        patch.setattr(swarm_proposal, "GENERATORS", 3)
-        patch.setattr(swarm_proposal, "STEPS", 3)
-        patch.setattr(swarm_proposal, "ITERATIONS", 1)
-        patch.setattr(swarm_proposal, "EVALUATION_ROWS", 60)
-        patch.setattr(swarm_proposal, "FINAL_ROWS", 60)
+        patch.setattr("benchmarks.studies.swarms.hull.POINTS", 5)
+        patch.setitem(proposals.BASE, "max_steps", 20)
+        patch.setattr(proposals, "GENERATORS", 3)
+        patch.setattr(proposals, "STEPS", 3)
+        patch.setattr(proposals, "ITERATIONS", 1)
+        patch.setattr(proposals, "EVALUATION_ROWS", 60)
+        patch.setattr(proposals, "FINAL_ROWS", 60)
         yield
 
 

@@ -9,10 +9,14 @@ import pytest
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import make_draw
-from benchmarks.studies.fidelity.protocol import Protocol, Table, read_protocol
+from benchmarks.studies.fidelity.protocol import (
+    Protocol,
+    Table,
+    load_table,
+    read_protocol,
+)
 from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
 from benchmarks.studies.fidelity.study import METHODS, judge_methods
-from benchmarks.studies.fidelity.tables import load_table
 
 SIZES = {
     "train": 150,

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.studies.fidelity.answer import FIGURES, Answer, judge_answer
 from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast
+from benchmarks.studies.fidelity.sample import FIGURES, Answer, judge_answer
 from benchmarks.studies.fidelity.summary import (
     ALL_TABLES,
     paired_contrasts,

@@ -8,17 +8,17 @@ from small_models import lighten
 
 from amlb_ext.core.task import Kind
 from amlb_ext.validity.candidates import candidate_zoo
-from benchmarks.studies.fidelity import swarm_proposal
+from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import make_draw
 from benchmarks.studies.fidelity.protocol import (
     FOLDER,
     Protocol,
     Table,
+    load_table,
     read_protocol,
 )
 from benchmarks.studies.fidelity.sample import Sample
 from benchmarks.studies.fidelity.study import METHODS, judge_methods
-from benchmarks.studies.fidelity.tables import load_table
 
 ENTRY = {
     "sizes": {
@@ -40,14 +40,14 @@ def sample():
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
         small = {"latent": 4, "decoder": 16, "max_steps": 20}
-        patch.setattr(swarm_proposal, "BASE", {**swarm_proposal.BASE, **small})
-        patch.setattr(swarm_proposal, "GENERATORS", 3)
-        patch.setattr(swarm_proposal, "STEPS", 3)
-        patch.setattr(swarm_proposal, "ITERATIONS", 1)
-        patch.setattr(swarm_proposal, "FINALISTS", 2)
-        patch.setattr(swarm_proposal, "EVALUATION_ROWS", 60)
-        patch.setattr(swarm_proposal, "FINAL_ROWS", 60)
-        patch.setattr(swarm_proposal, "PROPOSED", 200)
+        patch.setattr(proposals, "BASE", {**proposals.BASE, **small})
+        patch.setattr(proposals, "GENERATORS", 3)
+        patch.setattr(proposals, "STEPS", 3)
+        patch.setattr(proposals, "ITERATIONS", 1)
+        patch.setattr(proposals, "FINALISTS", 2)
+        patch.setattr(proposals, "EVALUATION_ROWS", 60)
+        patch.setattr(proposals, "FINAL_ROWS", 60)
+        patch.setattr(proposals, "PROPOSED", 200)
         task = load_table("diabetes", Table(source="bundled/diabetes"), Path())
         draw = make_draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
         yield Sample(draw, np.arange(60))
@@ -66,9 +66,7 @@ def test_the_protocol_declares_its_contrasts_before_it_runs():
 @pytest.mark.parametrize("kind", [Kind.BINARY, Kind.MULTICLASS, Kind.REGRESSION])
 def test_no_taker_is_a_candidate(kind):
     candidates = list(candidate_zoo(kind).values())
-    assert not any(
-        spec in candidates for spec in swarm_proposal.taker_specs(kind).values()
-    )
+    assert not any(spec in candidates for spec in proposals.taker_specs(kind).values())
 
 
 def test_a_swarm_answers_as_every_method_does(sample):
@@ -81,15 +79,15 @@ def test_a_swarm_answers_as_every_method_does(sample):
 
 
 def test_the_search_stays_in_the_hull_and_repeats(sample):
-    space = swarm_proposal._generators(sample)
-    c = swarm_proposal.search_fidelity(sample, space)
+    space = proposals._generators(sample)
+    c = proposals.search_fidelity(sample, space)
     assert c.sum() == pytest.approx(1)
-    parts = swarm_proposal._cross_fit_takers(sample)
-    assert len(parts) == swarm_proposal.PARTS
+    parts = proposals._cross_fit_takers(sample)
+    assert len(parts) == proposals.PARTS
 
     def final(*points):
         batch = np.array(points)
-        return swarm_proposal._agreements(sample, space, batch, parts, 60, "final")
+        return proposals._agreements(sample, space, batch, parts, 60, "final")
 
     # the same point again is the same number: rows are keyed, not drawn anew
     [value] = final(c)

@@ -6,18 +6,24 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from amlb_ext.estimate.osyn.bound import osyn_closed
-from amlb_ext.estimate.osyn.tallies import RegionTally
-from amlb_ext.estimate.osyn.theorem import OsynSettings
-from benchmarks.studies.agreement import read_printed
+from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed
+from amlb_ext.estimate.osyn.regions import RegionTally
+from benchmarks.studies.__main__ import STUDIES
 from benchmarks.studies.files import load_uci, write_stand_ins
-from benchmarks.studies.osyn import simulation
+from benchmarks.studies.osyn import repeat
 from benchmarks.studies.osyn.arms import Evidence, algorithm_1, evaluate_model
-from benchmarks.studies.osyn.case import Case
-from benchmarks.studies.osyn.choices import CLASSIFIERS, REGRESSORS, SIMULATED, Choice
-from benchmarks.studies.osyn.models import KINDS, REGRESSOR_KINDS, fit_model
+from benchmarks.studies.osyn.case import (
+    CLASSIFIERS,
+    KINDS,
+    REGRESSOR_KINDS,
+    REGRESSORS,
+    SIMULATED,
+    Case,
+    Choice,
+    fit_model,
+)
 from benchmarks.studies.osyn.tables import SMALL as TINY
-from benchmarks.studies.registry import STUDIES
+from benchmarks.studies.page import read_printed
 
 
 def stand_ins(folder):
@@ -52,7 +58,7 @@ class TestPrinted:
 
     def test_the_divergence_of_the_inputs_is_the_printed_one(self):
         for shift, row in read_printed("osyn")["osyn-table-1"]["rows"].items():
-            assert simulation.kl_divergence(float(shift)) == pytest.approx(
+            assert repeat.kl_divergence(float(shift)) == pytest.approx(
                 row["kl"], abs=0.0006
             )
 

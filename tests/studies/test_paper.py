@@ -9,18 +9,17 @@ import pytest
 from amlb_ext.core.config import SplitConfig
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.agreement import compare_with_printed, read_printed
 from benchmarks.studies.files import load_diabetes, load_housing, write_stand_ins
+from benchmarks.studies.page import compare_with_printed, read_printed
 from benchmarks.studies.paper import settings
 from benchmarks.studies.paper.certificates import TABLES
-from benchmarks.studies.paper.chain import Split
-from benchmarks.studies.paper.data import make_simulated, make_toy
-from benchmarks.studies.paper.measures import (
+from benchmarks.studies.paper.chain import (
+    Split,
     mean_smape,
     score_predictions,
     wasserstein_distances,
 )
-from benchmarks.studies.paper.readings import PaperSettings
+from benchmarks.studies.paper.data import PaperSettings, make_simulated, make_toy
 from benchmarks.studies.paper.settings import (
     PATIENTS,
     PRICE_LEVELS,

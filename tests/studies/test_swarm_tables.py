@@ -5,20 +5,20 @@ import pandas as pd
 import pytest
 
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from benchmarks.studies.agreement import read_printed
-from benchmarks.studies.swarms import claims
+from benchmarks.studies.page import read_printed
+from benchmarks.studies.swarms import tables
 from benchmarks.studies.swarms.choices import (
     EMBEDDED,
     OBJECTIVES,
     SwarmChoice,
     tables_of,
 )
-from benchmarks.studies.swarms.data import split_draw
 from benchmarks.studies.swarms.populations import (
     POPULATIONS,
     TrueTeacher,
     draw_task,
     is_interaction,
+    split_draw,
 )
 from benchmarks.studies.swarms.tables import printed_mean
 
@@ -85,11 +85,11 @@ def test_files_take_the_place_of_embedded_tables():
 
 
 def a_draw(data, number, swarm, rival):
-    values = dict.fromkeys((*claims.AGNOSTIC, *claims.GUIDED, "soups"), rival)
+    values = dict.fromkeys((*tables.AGNOSTIC, *tables.GUIDED, "soups"), rival)
     place = {"data": data, "draw": number, "objective": "difficult", "figure": "fresh"}
     return [
         {**place, "form": form, "method": method, "value": value}
-        for form in claims.FORMS
+        for form in tables.FORMS
         for method, value in (values | {"pso": swarm}).items()
     ]
 
@@ -102,18 +102,18 @@ def test_a_verdict_follows_the_interval_and_few_draws_explore(gap, verdict):
     rows = []
     for k in range(12):
         rows += a_draw(f"t{k % 4}", k // 4, 0.3 + gap + noise[k], 0.3)
-    found = claims.judge_claims("swarm-table-1", pd.DataFrame(rows)).set_index("asked")
+    found = tables.judge_claims("swarm-table-1", pd.DataFrame(rows)).set_index("asked")
     told = found["verdict"]["swarm against the uniform soup; literal"]
     assert told == f"{verdict}; exploratory, draws: 3"
     many = [row for k in range(10) for row in a_draw("t", k, 0.3 + gap, 0.3)]
-    count = claims.judge_claims("swarm-table-1", pd.DataFrame(many)).iloc[0]
+    count = tables.judge_claims("swarm-table-1", pd.DataFrame(many)).iloc[0]
     assert count["here"].startswith("1 of 1" if gap > 0 else "0 of 1")
     assert "exploratory" not in count["verdict"]
 
 
 def test_every_claim_of_the_paper_is_asked():
     asked = [
-        claims.Question(**entry)
+        tables.Question(**entry)
         for table in read_printed("claims").values()
         for entry in table
     ]
@@ -123,5 +123,5 @@ def test_every_claim_of_the_paper_is_asked():
 
 
 def test_the_objectives_are_those_of_table_1_and_both_figures():
-    assert OBJECTIVES[:4] == claims.TABLE_1
+    assert OBJECTIVES[:4] == tables.TABLE_1
     assert len(OBJECTIVES) == 8

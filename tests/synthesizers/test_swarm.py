@@ -9,11 +9,14 @@ import torch
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers.base import Judges
 from amlb_ext.synthesizers.prep import TablePrep
-from amlb_ext.synthesizers.swarm.answers import SupportGuard
-from amlb_ext.synthesizers.swarm.initial import make_generators
-from amlb_ext.synthesizers.swarm.space import FlatWeights
+from amlb_ext.synthesizers.swarm.objectives import SupportGuard
+from amlb_ext.synthesizers.swarm.space import (
+    FittedRows,
+    FlatWeights,
+    decoder_weights,
+    make_generators,
+)
 from amlb_ext.synthesizers.swarm.synthesizer import Swarm
-from amlb_ext.synthesizers.swarm.tuned_copies import FittedRows, decoder_weights
 from amlb_ext.synthesizers.vae import VAE
 
 #: Trained so little that rows have the form of the table and nothing else.

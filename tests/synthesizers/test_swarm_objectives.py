@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from amlb_ext.synthesizers.swarm.answers import performance
 from amlb_ext.synthesizers.swarm.objectives import (
     MixedObjective,
     ScoredRows,
@@ -11,6 +10,7 @@ from amlb_ext.synthesizers.swarm.objectives import (
     difficult,
     novel,
     novel_confirmed,
+    performance,
     personalised_as_sample,
     separate,
     separate_pairs,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.synthesizers.swarm.cma_search import CmaSearch
 from amlb_ext.synthesizers.swarm.particles import (
+    CmaSearch,
     CodeSwarm,
     PaperSwarm,
     RandomSoups,

@@ -11,8 +11,7 @@ from torch import nn
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.synthesizers.dense import DenseNetwork
-from amlb_ext.synthesizers.network import Network
+from amlb_ext.synthesizers.network import DenseNetwork, Network
 from amlb_ext.synthesizers.training import (
     CHECKS,
     CLIP,

@@ -12,11 +12,10 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Origin
-from amlb_ext.hardening.composition import REPEATS, Composition
 from amlb_ext.hardening.fold import check_several_targets, harden_fold
 from amlb_ext.hardening.prepare import cross_fit
-from amlb_ext.hardening.weights import Region
-from amlb_ext.pipeline.job import harden_calibrated
+from amlb_ext.hardening.weights import REPEATS, Composition, Region
+from amlb_ext.pipeline.folds import harden_calibrated
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite.copy_counts import population_rows

@@ -1,4 +1,4 @@
-"""F, fitted again, must not pass for a better model; see tests/benchmarks/null_control.py."""
+"""F, fitted again, must not pass for a better model; see benchmarks/claims/null_control.py."""
 
 import numpy as np
 import pytest

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from planted_saving import Planted
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.validity import Certificate, decide_verdict, measures
 from amlb_ext.validity.certificate import nothing_to_mend
 from amlb_ext.validity.measures import Losses, make_measure
+from benchmarks.claims.planted_saving import Planted
 
 NAMES = [f"model {number}" for number in range(12)]
 

@@ -16,19 +16,16 @@ from scipy import special
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.osyn.bound import (
+    OsynBound,
+    OsynSettings,
+    checked_masses,
+    clip_counts,
     osyn_closed,
     osyn_counts,
     osyn_estimate,
     osyn_iterative,
 )
-from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Batch, tally_regions
-from amlb_ext.estimate.osyn.theorem import (
-    OsynBound,
-    OsynSettings,
-    checked_masses,
-    clip_counts,
-)
+from amlb_ext.estimate.osyn.regions import Batch, Regions, tally_regions
 from amlb_ext.stats.bounded_loss import BoundedLoss, checked_losses
 from amlb_ext.stats.error_estimate import ErrorEstimate
 
@@ -214,7 +211,7 @@ def run_osyn(
     ConfigError
         Label-aware regions for regression, or settings out of range.
     DataError
-        See :func:`~amlb_ext.estimate.osyn.tallies.tally_regions`.
+        See :func:`~amlb_ext.estimate.osyn.regions.tally_regions`.
     """
     if choices.regions == "labels" and loss.needs == "numbers":
         raise ConfigError(
@@ -373,7 +370,7 @@ def sweep_settings(
     ------
     ConfigError
         A delta2 outside 0..delta, and those of
-        :func:`~amlb_ext.estimate.osyn.theorem.adjusted_counts`.
+        :func:`~amlb_ext.estimate.osyn.bound.adjusted_counts`.
     DataError
         Losses and masses of different lengths, or losses outside 0..C_h.
 
@@ -424,7 +421,7 @@ def _bounds_over_deltas(
 ) -> dict[str, Any]:
     """Return the columns of the table for one draw of the counts and every delta2.
 
-    This is :func:`~amlb_ext.estimate.osyn.theorem.theorem_bound` for all of them at once.
+    This is :func:`~amlb_ext.estimate.osyn.bound.theorem_bound` for all of them at once.
     """
     total = int(g_star.sum())
     w = g_star / total

@@ -1,5 +1,7 @@
-"""F that was fitted elsewhere, within a fold: a model, or predictions of the table's rows; and the
-choice of F."""
+"""F that was fitted elsewhere: a model, or predictions of the table's rows; and the choice of F.
+
+Such an F is tried on a few rows before any work is done with it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.paths import check_pickle_trusted
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Column, Task
 from amlb_ext.hardening.baseline.estimator import (
@@ -22,18 +25,23 @@ from amlb_ext.hardening.baseline.estimator import (
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import decide, find_cut
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.answers import Answers
+from amlb_ext.models.answers import Answers, Labels
+from amlb_ext.models.checks import check_answers
 from amlb_ext.models.files import (
     is_model_file,
     is_predictions_file,
     load_fitted_model,
 )
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.invariants import check_answers
-from amlb_ext.models.labels import Labels
+from amlb_ext.models.native import check_kind
 from amlb_ext.models.predictions import read_predictions
 from amlb_ext.models.registry import resolve_model
-from amlb_ext.models.service import RemoteModel, connect_service, is_service
+from amlb_ext.models.service import (
+    RemoteModel,
+    check_service,
+    connect_service,
+    is_service,
+)
 
 
 def make_baseline(
@@ -239,12 +247,16 @@ class FittedBaseline(Baseline):
 
     def _targets_of_model(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return targets in the model's own classes or unit, and which rows have one."""
-        if not self.target.n_classes:
-            return y * self.target.span + self.target.low, np.ones(len(y), dtype=bool)
+        n_classes = self.target.n_classes
+        if not n_classes:
+            own_unit = y * self.target.span + self.target.low
+            return own_unit, np.ones(len(y), dtype=bool)
         labels = Labels(self.target.labels)
         classes = np.asarray(self.adapter.classes or self.target.labels)
-        position = np.full(self.target.n_classes, -1)
-        position[labels.codes(classes)] = np.arange(len(classes))
+        # where each of our classes stands among the model's; -1 for one that it lacks
+        position = np.full(n_classes, -1)
+        codes = labels.codes(classes)
+        position[codes] = np.arange(len(classes))
         numbers = position[y.astype(int)]
         return classes[numbers], numbers >= 0
 
@@ -321,30 +333,123 @@ def to_source_frame(
 
 
 def _as_source(values: pd.Series, column: Column, dtype: Any) -> pd.Series:
-    has_missing = bool(values.isna().any())
     if isinstance(dtype, pd.CategoricalDtype) and not column.is_numeric:
         by_text = {str(category): category for category in dtype.categories}
         return values.astype(object).map(by_text).astype(dtype)
     if isinstance(dtype, pd.DatetimeTZDtype) or getattr(dtype, "kind", "") == "M":
-        times = pd.to_datetime(values.astype(object), format="ISO8601", utc=True)
-        if isinstance(dtype, pd.DatetimeTZDtype):
-            return times.dt.tz_convert(dtype.tz).astype(dtype)
-        return times.dt.tz_localize(None).astype(dtype)
+        return _as_times(values, dtype)
     if column.is_numeric:
-        is_nullable = pd.api.types.is_extension_array_dtype(dtype)
-        if column.type == "integer" and not has_missing:
-            values = values.astype("int64")
-        if dtype is None or not pd.api.types.is_numeric_dtype(dtype):
-            return values
-        may_cast = is_nullable or not (has_missing and dtype.kind in "iub")
-        return values.astype(dtype) if may_cast else values
+        return _as_numbers(values, column, dtype)
     if column.type == "boolean":
         truths = values.astype(object).map({"True": True, "False": False})
         if isinstance(dtype, pd.BooleanDtype):
             return truths.astype(dtype)
-        if not has_missing:
+        if not values.isna().any():
             return truths.astype(bool)
     plain = values.astype(object)
     # as pandas reads a missing text: an imputer of the model would overlook None
     plain = plain.where(plain.notna(), np.nan)
     return plain.astype(dtype) if isinstance(dtype, pd.StringDtype) else plain
+
+
+def _as_times(values: pd.Series, dtype: Any) -> pd.Series:
+    texts = values.astype(object)
+    times = pd.to_datetime(texts, format="ISO8601", utc=True)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return times.dt.tz_convert(dtype.tz).astype(dtype)
+    return times.dt.tz_localize(None).astype(dtype)
+
+
+def _as_numbers(values: pd.Series, column: Column, dtype: Any) -> pd.Series:
+    has_missing = bool(values.isna().any())
+    if column.type == "integer" and not has_missing:
+        values = values.astype("int64")
+    if dtype is None or not pd.api.types.is_numeric_dtype(dtype):
+        return values
+    is_nullable = pd.api.types.is_extension_array_dtype(dtype)
+    # whole numbers of numpy have no room for a missing one
+    lacks_room = has_missing and dtype.kind in "iub"
+    return values.astype(dtype) if is_nullable or not lacks_room else values
+
+
+# F from a file, tried before any work.
+
+
+#: Rows that a model is tried on, and how many of them are those with most missing values.
+TRIAL_ROWS = 5
+_MISSING_ROWS = 2
+
+
+def check_baseline_file(config: BaselineConfig) -> None:
+    """Raise for a file of F that is missing, or may not be loaded; nothing is loaded.
+
+    For a service, raise for an address that cannot be one; nothing is sent.
+
+    Raises
+    ------
+    ModelError
+    """
+    if is_service(config.model):
+        check_service(config)
+        return
+    path = Path(config.model)
+    if not path.is_file():
+        raise ModelError(f"no file {config.model}", "check the path of --baseline")
+    if is_model_file(config.model):
+        check_pickle_trusted(path, config.trust_pickle)
+
+
+def load_baseline_model(config: BaselineConfig) -> Any:
+    """Return the fitted model that F is, or None where F is neither a file of one nor a service.
+
+    Raises
+    ------
+    ModelError
+        As :func:`~amlb_ext.hardening.baseline.fitted.load_fitted_model`.
+    """
+    if is_service(config.model):
+        return connect_service(config)
+    if not is_model_file(config.model):
+        return None
+    return load_fitted_model(Path(config.model), config.trust_pickle)
+
+
+def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
+    """Raise where F from a file cannot predict rows of a task; a short name passes.
+
+    Parameters
+    ----------
+    config : BaselineConfig
+    model : object or None
+        As :func:`load_baseline_model` returns it.
+    task : Task
+        A file of predictions is read as a whole; a model is tried on five rows, among them the
+        two with most missing values.
+
+    Raises
+    ------
+    ModelError
+        With what F expects, and what the table has.
+    """
+    path = Path(config.model)
+    if is_predictions_file(config.model):
+        check_probabilities_given(read_predictions(path, task), path.name)
+    if model is None:
+        return
+    name = config.model if is_service(config.model) else path.name
+    if not is_service(config.model):
+        check_kind(
+            model,
+            name,
+            target=f"{task.target_name!r} of {task.name}",
+            is_classification=task.kind.is_classification,
+        )
+    n_missing = task.features.isna().sum(axis=1).to_numpy()
+    most_missing = np.argsort(-n_missing, kind="stable")[:_MISSING_ROWS]
+    first = np.arange(len(task))[: TRIAL_ROWS - _MISSING_ROWS]
+    rows = task.features.iloc[np.union1d(first, most_missing)]
+    target = TargetEncoder(task.kind, task.labels, task.target)
+    encoder = Encoder(task.columns)
+    baseline = FittedBaseline(model, name, encoder, target, task.dtypes)
+    frame = to_source_frame(task.columns, rows, task.dtypes)
+    check_probabilities_given(baseline.answer_frame(frame), name)

@@ -1,4 +1,4 @@
-"""Predictions of scikit-learn's forests without what their dispatch costs.
+"""What trees cost: predictions of forests without detours, and rounds of boosting for many classes.
 
 ``forest.predict`` hands every single tree to joblib, which takes a tenth of a millisecond or more
 per tree: longer than a tree itself needs for some hundred rows, and the search asks for few rows
@@ -9,6 +9,17 @@ are added up in the same order; the result has the same bits.
 Of many classes a leaf holds few, and adding up the shares of all of them is most of the time. There
 the leaves of a forest that is asked again and again are kept without the classes that they lack: a
 zero that is not added leaves the same bits, too.
+
+scikit-learn's boosting grows a tree for each class and round. Of 199 classes that is 199 times the
+time of a regression, in fitting and in every prediction, and with some ten rows of each class more
+rounds make the probabilities no better. Measured on 2,000 rows, 10 columns and 199 classes, the
+mean Brier loss on others after 15 rounds and after all of them: 1.87 and 1.82 (60 rounds of 15
+leaves), .89 and .90 (100 rounds of 4 leaves); with rare classes 1.78 and 1.83, .76 and .70. A
+forest has .88 and .69. So many classes get fewer rounds; 30 classes and fewer get all of 100.
+
+Beyond :data:`MOST_CLASSES` boosting is left out of every mean of models and of the candidates: the
+oracle loses 1.13 with 15 rounds, 1.09 with 60 and .88 without boosting, .93, .93 and .57 where some
+classes are rare. Of 100 classes 30 rounds are as good as 60 (.65 and .64, .45 and .44).
 """
 
 from __future__ import annotations
@@ -163,13 +174,17 @@ class _Leaves:
         nodes = reached.ravel()
         count = self.count[nodes]
         # each node's entries, one after the other: row by row, in the order of the trees
-        shift = self.start[nodes] - np.concatenate([[0], np.cumsum(count)[:-1]])
+        before = np.cumsum(count) - count
+        shift = self.start[nodes] - before
         entries = np.repeat(shift, count) + np.arange(count.sum())
-        rows = np.repeat(np.arange(len(X)), count.reshape(len(X), -1).sum(axis=1))
+        n_of_row = count.reshape(reached.shape).sum(axis=1)
+        rows = np.repeat(np.arange(len(X)), n_of_row)
         cells = rows * self.n_classes + self.classes[entries]
-        size = len(X) * self.n_classes
-        sums = np.bincount(cells, self.shares[entries], minlength=size)
-        return sums.reshape(len(X), self.n_classes)
+        shape = (len(X), self.n_classes)
+        sums = np.bincount(
+            cells, self.shares[entries], minlength=len(X) * self.n_classes
+        )
+        return sums.reshape(shape)
 
 
 def _find_leaves(forest: BaseEstimator) -> _Leaves:
@@ -219,3 +234,34 @@ def _is_plain_forest(model: BaseEstimator) -> bool:
     return (
         type(model) in FORESTS and model.n_jobs in (None, 1) and model.n_outputs_ == 1
     )
+
+
+# Rounds of boosting.
+
+
+#: Trees of one boosting model, over all of its classes.
+MOST_TREES = 3000
+#: Rounds that it has all the same.
+FEWEST_ROUNDS = 10
+#: Classes beyond which boosting only makes a mean of models worse, and kappa is not calibrated.
+MOST_CLASSES = 150
+
+
+def affordable_rounds(rounds: int, n_classes: int) -> int:
+    """Return the rounds of boosting, fewer where there are many classes.
+
+    Parameters
+    ----------
+    rounds : int
+        As wanted.
+    n_classes : int
+        C; 0 for regression.
+
+    Examples
+    --------
+    >>> [affordable_rounds(100, n_classes) for n_classes in (0, 2, 30, 100, 199, 1000)]
+    [100, 100, 100, 30, 15, 10]
+    """
+    if n_classes <= 2:
+        return rounds
+    return min(rounds, max(FEWEST_ROUNDS, MOST_TREES // n_classes))

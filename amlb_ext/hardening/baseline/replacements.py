@@ -35,12 +35,12 @@ class Chooser:
     ----------
     baselines : tuple of Baseline
         Fitted.
-    encoders : tuple of Encoder
-        One per baseline.
+    encoder : Encoder
+        Of the fold.
     """
 
     baselines: tuple[Baseline, ...]
-    encoders: tuple[Encoder, ...]
+    encoder: Encoder
 
     @property
     def can_judge(self) -> bool:
@@ -52,9 +52,10 @@ class Chooser:
 
     def __call__(self, features: pd.DataFrame) -> np.ndarray:
         """Return predictions of rows in canonical form, side by side, ``(n, ...)``."""
-        predictions = []
-        for baseline, encoder in zip(self.baselines, self.encoders, strict=True):
-            predictions.append(baseline.predict_table(encoder, features))
+        predictions = [
+            baseline.predict_table(self.encoder, features)
+            for baseline in self.baselines
+        ]
         # side by side, so that a replacement is judged by all targets at once
         return np.column_stack(predictions)
 

@@ -10,15 +10,14 @@ the forest gets wrong costs rows, never truth.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.hardening.baseline.asked import AskedBaseline
-from amlb_ext.hardening.baseline.surrogate import SurrogateBaseline
-from amlb_ext.hardening.hardness import hardness_by_target
+from amlb_ext.hardening.baseline.asked import AskedBaseline, SurrogateBaseline
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.screening import MadeRows, find_parents
 
@@ -152,40 +151,29 @@ def surplus_of_proposals(models: FoldModels) -> float:
 
 
 def confirm_rows(
-    models: FoldModels, made: MadeRows, *, share: float, holds_to_rule: bool = True
-) -> MadeRows:
+    models: FoldModels,
+    proposals: Sequence[MadeRows],
+    *,
+    share: float,
+    holds_to_rule: bool = True,
+) -> list[MadeRows]:
     """Ask F about rows that a surrogate proposed, and drop those on which it does well.
 
     Parameters
     ----------
     models : FoldModels
         With F itself. Where its answers cost nothing, the rows are returned as they came.
-    made : MadeRows
+    proposals : sequence of MadeRows
+        All of them are asked about in one call.
     share : float
         Of the rows that F may still be asked about. Rows beyond it are dropped, evenly.
     holds_to_rule : bool
         As in :class:`~amlb_ext.hardening.made_rows.screening.MadeRowsCollector`.
     """
-    [confirmed] = confirm_together(
-        models, [made], share=share, holds_to_rule=holds_to_rule
-    )
-    return confirmed
-
-
-def confirm_together(
-    models: FoldModels,
-    proposals: list[MadeRows],
-    *,
-    share: float,
-    holds_to_rule: bool = True,
-) -> list[MadeRows]:
-    """Confirm several proposals with one call of F; parameters as in :func:`confirm_rows`."""
     ledger = models.ledger
-    if ledger is None:
-        return proposals
     n_proposed = sum(len(made.rows) for made in proposals)
-    if not n_proposed:
-        return proposals
+    if ledger is None or not n_proposed:
+        return list(proposals)
     # each row that is kept is put to every re-fit as well
     refits = len(models.targets[0].refits)
     most = ledger.afford(share, cost=len(models.targets) * (1 + refits))
@@ -194,7 +182,18 @@ def confirm_together(
     models.predict_baseline(np.vstack([made.rows.Z for made in chosen]))
     confirmed = []
     for made in chosen:
-        judged = _judge_by_baseline(models, made.rows)
+        judged = made.rows
+        if len(judged):
+            f = models.predict_baseline(judged.Z)
+            t = models.predict_oracle(judged.Z)
+            hardness = models.rule.hardness(judged.y, f, t)
+            judged = replace(
+                judged,
+                f=f,
+                hardness=hardness,
+                is_bad=models.rule.select(hardness),
+                reducible=models.reducible_hardness(judged.y, f, t),
+            )
         is_kept = np.ones(len(judged), dtype=bool)
         if holds_to_rule:
             ledger.proposed += len(judged)
@@ -219,20 +218,3 @@ def _choose_evenly(made: MadeRows, share: float) -> MadeRows:
     chosen = np.linspace(0, n_rows, n_chosen, endpoint=False).astype(int)
     dropped = made.dropped + Counter(unasked=n_rows - n_chosen)
     return replace(made, rows=made.rows.take(chosen), dropped=dropped)
-
-
-def _judge_by_baseline(models: FoldModels, rows: JudgedRows) -> JudgedRows:
-    """Return rows with F's own predictions, and what K makes of them."""
-    if not len(rows):
-        return rows
-    f = models.predict_baseline(rows.Z)
-    t = models.predict_oracle(rows.Z)
-    hardness = models.rule.hardness(rows.y, f, t)
-    reducible = hardness_by_target("reducible", rows.y, f, t)
-    return replace(
-        rows,
-        f=f,
-        hardness=hardness,
-        is_bad=models.rule.select(hardness),
-        reducible=np.stack(reducible, axis=1),
-    )

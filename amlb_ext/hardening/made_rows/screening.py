@@ -7,20 +7,32 @@ again, so that F and K judge the very row that is written.
 A made row repeats the features of no real row and of no other made row, whatever its target: a
 copy would stand on both sides of a fold, or contradict the label of the row that it repeats.
 
+Where every column has few values, each row is a cell of the table. No small step leads from one
+cell to another, so a made row cannot inherit its label from a neighbour: it rests on the oracle
+alone, and the oracle is asked about just those cells where F and the label disagree. How often it
+is right *there* is seen on the training rows: it is asked about each of them with every label
+under which F would fail, all predictions being out of fold, and the row's own label tells which
+answers were right.
+
 Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.isotonic import IsotonicRegression
 
-from amlb_ext.core.equal_rows import number_rows, repeats_earlier
-from amlb_ext.hardening.hardness import hardness_by_target
+from amlb_ext.core.frames import number_rows, repeats_earlier
+from amlb_ext.hardening.encode import Encoder
+from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.suite.fold_notes import REASONS
 from amlb_ext.suite.notes import Note
 
 #: How much less plausible a label may be than that of the row it came from: as a probability, and
@@ -48,6 +60,67 @@ class MadeRows:
     asked: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeSide:
+    """What was made from the bad rows of one side.
+
+    Attributes
+    ----------
+    augmented, synthetic : MadeRows
+    bad : int
+        Bad rows of the side.
+    least_support : float or None
+        As in :class:`FoldModels`.
+    notes : tuple of Note
+        Remarks for the manifest, in the order of the stages.
+    population : MadeRows or None
+        Rows that stand for all rows of the side; None where none were asked for.
+    """
+
+    augmented: MadeRows
+    synthetic: MadeRows
+    bad: int
+    least_support: float | None
+    notes: tuple[Note, ...]
+    population: MadeRows | None = None
+
+    @property
+    def made(self) -> list[JudgedRows]:
+        """The rows that were made, by kind."""
+        kinds = [self.augmented, self.synthetic, self.population]
+        return [kind.rows for kind in kinds if kind is not None]
+
+    def counts(self) -> dict[str, Any]:
+        """Return the side's counts for the manifest."""
+        counts: dict[str, Any] = {
+            "bad": self.bad,
+            "augmented_asked": self.augmented.asked,
+            "augmented": len(self.augmented.rows),
+            "synthetic_asked": self.synthetic.asked,
+            "synthetic": len(self.synthetic.rows),
+            "dropped": {
+                "augmented": _by_reason(self.augmented.dropped),
+                "synthetic": _by_reason(self.synthetic.dropped),
+            },
+            "least_support": self.least_support,
+        }
+        if self.population is not None:
+            counts["population_asked"] = self.population.asked
+            counts["population"] = len(self.population.rows)
+            counts["dropped"]["population"] = _by_reason(self.population.dropped)
+        return counts
+
+
+def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
+    # a fold without relations has no count of rows that break them, nor has one in which F may be
+    # asked about any row a count of those that it was not asked about
+    return {
+        reason: int(dropped.get(reason, 0))
+        for reason in REASONS
+        if reason not in ("relation", "unasked") or reason in dropped
+    }
 
 
 @dataclass(frozen=True)
@@ -134,21 +207,43 @@ class MadeRowsCollector:
     ) -> JudgedRows:
         """Judge made rows, count those that must be dropped, and return the others.
 
-        Parameters as in :func:`judge_made_rows` and :func:`screen_made_rows`.
+        A row that is dropped counts for the first reason that applies.
+
+        Parameters
+        ----------
+        Z, y, parent, repairs
+            As in :func:`judge_made_rows`.
+        asks_oracle : bool
+            Whether the oracle is asked about the labels; in a table of cells it always is.
         """
+        models = self.models
         made = judge_made_rows(
-            self.models, self.real, Z=Z, y=y, parent=parent, repairs=repairs
+            models, self.real, Z=Z, y=y, parent=parent, repairs=repairs
         )
-        kept, dropped = screen_made_rows(
-            self.models,
-            made,
-            self.real,
-            self.taken,
-            asks_oracle=asks_oracle,
-            holds_to_rule=self.holds_to_rule,
-        )
-        self.dropped.update(dropped)
-        return made.take(kept)
+        passes_oracle = np.ones(len(made), dtype=bool)
+        if asks_oracle or models.least_support is not None:
+            passes_oracle = label_passes(models, made, self.real)
+        repeats_real, repeats_made = self.taken.repeated(made.features)
+        # in the order of the reasons
+        checks = {}
+        if models.relations is not None:
+            checks["relation"] = ~made.is_feasible
+        checks["real_row"] = repeats_real
+        reapplies = self.holds_to_rule and models.config.search.operators.reapply
+        if reapplies and models.can_search:
+            checks["good"] = ~made.is_bad
+        checks["label"] = ~passes_oracle
+        checks["made_row"] = repeats_made
+        passes = np.ones(len(made), dtype=bool)
+        for reason, applies in checks.items():
+            self.dropped[reason] += int((passes & applies).sum())
+            passes &= ~applies
+        # of several rows alike the first one that passed stays, so this check comes last
+        kept = np.flatnonzero(passes)
+        [numbers] = number_rows(made.features.iloc[kept])
+        repeats = repeats_earlier(numbers)
+        self.dropped["made_row"] += int(repeats.sum())
+        return made.take(kept[~repeats])
 
     def keep(self, rows: JudgedRows) -> None:
         """Keep rows that passed; rows made later must not repeat them."""
@@ -190,21 +285,11 @@ def judge_made_rows(
         Give a row that breaks a relation its parent's values back; otherwise it is marked.
     """
     n = len(Z)
-    features = models.encoder.inverse(Z)
-    put_back = np.full(n, "", dtype=object)
-    is_feasible = np.ones(n, dtype=bool)
-    if models.relations is not None:
-        corrected = models.relations.correct(
-            features,
-            y,
-            parent_features=real.features.iloc[parent].reset_index(drop=True),
-            parent_y=real.y[parent],
-            repairs=repairs,
-        )
-        features = corrected.features
-        y = corrected.y
-        put_back = corrected.put_back
-        is_feasible = ~corrected.is_broken
+    corrected = models.correct(
+        models.encoder.inverse(Z), y, real=real, parent=parent, repairs=repairs
+    )
+    features = corrected.features
+    y = corrected.y
     Z = models.encoder.transform(features)
     if models.relations is None:
         # decoded once more: a number that went through the scale may differ in its last bit
@@ -220,7 +305,7 @@ def judge_made_rows(
     reducible = np.full(y.shape, np.nan)
     if models.can_search:
         hardness = models.rule.hardness(y, f, t)
-        reducible = np.stack(hardness_by_target("reducible", y, f, t), axis=1)
+        reducible = models.reducible_hardness(y, f, t)
     return JudgedRows(
         features=features,
         Z=Z,
@@ -235,8 +320,8 @@ def judge_made_rows(
         parent=parent,
         row=np.full(n, -1, dtype=np.int64),
         substituted=np.full(n, "", dtype=object),
-        put_back=put_back,
-        is_feasible=is_feasible,
+        put_back=corrected.put_back,
+        is_feasible=~corrected.is_broken,
     )
 
 
@@ -264,57 +349,120 @@ def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.n
     return np.all(passes, axis=1)
 
 
-def screen_made_rows(
-    models: FoldModels,
-    made: JudgedRows,
-    real: JudgedRows,
-    taken: TakenRows,
-    *,
-    asks_oracle: bool = True,
-    holds_to_rule: bool = True,
-) -> tuple[np.ndarray, Counter[str]]:
-    """Decide which made rows are kept, and count the others by the first reason that applies.
+# Labels where the rows of a table are cells.
+
+
+#: A numeric column with more distinct values than this makes its rows no cells of a table.
+MOST_VALUES = 10
+#: Share of labels that shall be right among those the oracle vouches for.
+RIGHT_SHARE = 0.8
+
+
+def with_least_support(models: FoldModels, train: JudgedRows) -> FoldModels:
+    """Return the models with what a label needs of the oracle, where rows are cells of a table."""
+    if not models.n_classes or not has_cells_only(models.encoder, models.Z):
+        return models
+    least = least_support(
+        models.rule,
+        y=train.y[:, 0],
+        f=train.f[:, 0],
+        t=models.targets[0].oracle.out_of_fold_,
+    )
+    return replace(models, least_support=least)
+
+
+def has_cells_only(encoder: Encoder, Z: np.ndarray) -> bool:
+    """Return whether every numeric column of the encoded training rows has few values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from amlb_ext.core.task import Column
+    >>> table = pd.DataFrame({"a": [1.0, 2.0] * 20, "b": np.arange(40.0)})
+    >>> for names in ("a", "ab"):
+    ...     encoder = Encoder([Column(name, "integer") for name in names]).fit(table)
+    ...     has_cells_only(encoder, encoder.transform(table))
+    True
+    False
+    """
+    for j in range(encoder.n_categorical_, Z.shape[1]):
+        if len(np.unique(Z[:, j])) > MOST_VALUES:
+            return False
+    # a category is a value of a few by itself
+    return True
+
+
+def least_support(
+    rule: BadRule, *, y: np.ndarray, f: np.ndarray, t: np.ndarray
+) -> float:
+    """Return the support from which on the oracle's labels are right in four of five cases.
+
+    Both where they are supported just so much (by isotonic regression) and of all that are
+    supported as much or more. The latter share is Laplace's, ``(right + 1) / (asked + 2)``, so
+    that one or two cases vouch for nothing.
 
     Parameters
     ----------
-    models : FoldModels
-    made, real : JudgedRows
-        Made rows, and the real rows they came from.
-    taken : TakenRows
-        The real rows, and what was made before.
-    asks_oracle : bool
-        Whether the oracle is asked about the labels; in a table of cells it always is.
-    holds_to_rule : bool
-        Whether rows on which F does well are dropped, where the settings apply K again.
+    rule : BadRule
+    y : ndarray of shape (n,)
+        Class codes of the training rows.
+    f, t : ndarray of shape (n, C)
+        Out-of-fold predictions of F and of the oracle.
 
     Returns
     -------
-    kept : ndarray of int
-        Positions.
-    dropped : Counter
-        How many are not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
+    float
+        Infinite where no support suffices.
+
+    Examples
+    --------
+    >>> y, f = np.array([1, 1, 1, 0]), np.tile([0.9, 0.1], (4, 1))
+    >>> t = np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
+    >>> rule = BadRule(rule="wrong", threshold=0.5, alpha=0.5, reason="given")
+    >>> least_support(rule, y=y, f=f, t=t)
+    0.7
     """
-    passes_oracle = np.ones(len(made), dtype=bool)
-    if asks_oracle or models.least_support is not None:
-        passes_oracle = label_passes(models, made, real)
-    repeats_real, repeats_made = taken.repeated(made.features)
-    # in this order: a row counts for the first reason that applies
-    checks = {}
-    if models.relations is not None:
-        checks["relation"] = ~made.is_feasible
-    checks["real_row"] = repeats_real
-    if holds_to_rule and models.config.search.operators.reapply and models.can_search:
-        checks["good"] = ~made.is_bad
-    checks["label"] = ~passes_oracle
-    checks["made_row"] = repeats_made
-    passes = np.ones(len(made), dtype=bool)
-    dropped: Counter[str] = Counter()
-    for reason, applies in checks.items():
-        dropped[reason] = int((passes & applies).sum())
-        passes &= ~applies
-    # of several rows alike the first one that passed stays, so this check comes last
-    kept = np.flatnonzero(passes)
-    [numbers] = number_rows(made.features.iloc[kept])
-    repeats = repeats_earlier(numbers)
-    dropped["made_row"] += int(repeats.sum())
-    return kept[~repeats], dropped
+    # rules read rows with an axis of targets, and classes have one
+    f_rows = f[:, None]
+    t_rows = t[:, None]
+    supports = []
+    hits = []
+    for label in range(t.shape[1]):
+        asked = np.full((len(y), 1), label)
+        hardness = rule.hardness(asked, f_rows, t_rows)
+        fails = rule.select(hardness)
+        own_labels = y[fails]
+        supports.append(t[fails, label])
+        hits.append(own_labels == label)
+    support = np.concatenate(supports)
+    is_right = np.concatenate(hits)
+    if not is_right.any():
+        return np.inf
+    # from the best supported label down: how often right there, and so far
+    order = np.argsort(-support, kind="stable")
+    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0)
+    isotonic.fit(support, is_right)
+    right_there = isotonic.predict(support)[order]
+    n_asked = np.arange(1, len(order) + 1)
+    n_right = np.cumsum(is_right[order])
+    right_so_far = (n_right + 1) / (n_asked + 2)
+    suffices = (right_so_far >= RIGHT_SHARE) & (right_there >= RIGHT_SHARE)
+    # of equal supports all are in or none
+    support = support[order]
+    suffices[:-1] &= np.diff(support) < 0
+    sufficient = support[suffices]
+    return float(sufficient.min(initial=np.inf))
+
+
+def note_least_support(least: float, side: str) -> Note:
+    """Say what a label needs where rows are cells of a table.
+
+    Examples
+    --------
+    >>> note_least_support(0.7, "test").text
+    'every column has few values, so a made row must have a label that the oracle gives a \
+probability of at least 0.7'
+    """
+    if np.isfinite(least):
+        return Note(kind="least support", side=side, counts={"least": float(least)})
+    return Note(kind="no support", side=side)

@@ -44,6 +44,8 @@ REPAIRING_ROUND = 2
 
 #: Fewest rows that a model of a distribution learns from.
 FEWEST_ROWS = 11
+#: Largest number of synthetic rows in a fold; a test file of more would tell nothing more.
+MOST_ROWS = 10_000
 
 
 def sample_synthetic_rows(
@@ -74,7 +76,7 @@ def sample_synthetic_rows(
     config = models.config.synthesizer
     bad = find_parents(real)
     n_hard = max(len(augmented), len(bad))
-    asked = min(config.max_rows, round(config.times * n_hard))
+    asked = min(MOST_ROWS, round(config.times * n_hard))
     if not len(bad) or asked == 0:
         return MadeRows(rows=no_made_rows(models, real))
     wanted = round(surplus * asked)
@@ -229,12 +231,8 @@ def _call_judges(
         features = models.encoder.inverse(rows)
         if models.relations is not None:
             parent = find_nearest_parents(rows)
-            corrected = models.relations.correct(
-                features,
-                real.y[parent],
-                parent_features=real.features.iloc[parent].reset_index(drop=True),
-                parent_y=real.y[parent],
-                repairs=False,
+            corrected = models.correct(
+                features, real.y[parent], real=real, parent=parent, repairs=False
             )
             features = corrected.features
         Z = models.encoder.transform(features)

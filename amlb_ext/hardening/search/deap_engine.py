@@ -18,8 +18,7 @@ from deap import algorithms, base, tools
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.hardening.search.domain import Domain, Predict, target_slopes
-from amlb_ext.hardening.search.fitness import fitness
+from amlb_ext.hardening.search.domain import Domain, Predict, fitness, target_slopes
 from amlb_ext.hardening.search.operators import BLEND, gene_directions
 
 

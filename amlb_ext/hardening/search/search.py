@@ -29,22 +29,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
-from amlb_ext.hardening.search.domain import Derive, Domain, Predict, target_slopes
-from amlb_ext.hardening.search.fitness import distance_term, error_term
+from amlb_ext.hardening.search.domain import (
+    Derive,
+    Domain,
+    Predict,
+    distance_term,
+    error_term,
+    target_slopes,
+)
 from amlb_ext.hardening.search.operators import (
+    LEVELS_32,
     Genes,
+    RandomWords,
     cross_over,
     gene_directions,
     mutate_categories,
     mutate_numbers,
-    repair,
-    tournament,
-)
-from amlb_ext.hardening.search.random_words import (
-    LEVELS_32,
-    RandomWords,
     mutation_steps,
     points_in_block,
+    repair,
+    tournament,
 )
 
 #: Individuals that F predicts at once; never changes a result.
@@ -90,59 +94,35 @@ def genetic_search(
     """
     bad = np.asarray(bad, dtype=float)
     plan = _plan_search(bad, domain, config)
+    full = plan.block_points
     best = np.empty_like(bad)
     value = np.empty(len(bad))
-    # a chunk is what fits into memory at once, a block what fits into the processor's cache
-    chunk_points = _points_in_chunk(plan, columns=bad.shape[1])
+    # a chunk is what fits into memory at once, a block what fits into the processor's cache: whole
+    # blocks, one at least
+    rows_in_memory = CHUNK_GENES // max(1, bad.shape[1])
+    chunk_rows = min(CHUNK_ROWS, rows_in_memory)
+    chunk_points = full * max(1, chunk_rows // (full * config.population))
     for start in range(0, len(bad), chunk_points):
-        chunk = slice(start, start + chunk_points)
+        end = min(start + chunk_points, len(bad))
+        chunk = slice(start, end)
         slopes = target_slopes(predict, bad[chunk], y[chunk], domain)
-        blocks = _make_blocks(
-            bad[chunk],
-            y[chunk],
-            gene_directions(slopes),
-            plan=plan,
-            seed=seed,
-            # numbered through the whole search, not the chunk: chunks must not change a draw
-            first_number=start // plan.block_points,
-        )
+        directions = gene_directions(slopes)
+        blocks = []
+        for first in range(start, end, full):
+            members = slice(first, min(first + full, end))
+            block = Block(
+                bad[members],
+                y[members],
+                directions[members.start - start : members.stop - start],
+                plan=plan,
+                # numbered through the whole search, not the chunk: chunks must not change a draw
+                words=RandomWords(seed, block=first // full),
+            )
+            blocks.append(block)
         _evolve(predict, blocks, config, oracle)
         best[chunk] = np.concatenate([block.best for block in blocks])
         value[chunk] = np.concatenate([block.value for block in blocks])
     return best, value
-
-
-def _make_blocks(
-    bad: np.ndarray,
-    y: np.ndarray,
-    directions: np.ndarray,
-    *,
-    plan: SearchPlan,
-    seed: int,
-    first_number: int,
-) -> list[Block]:
-    """Deal the points of a chunk into blocks; the last one may not be full."""
-    blocks: list[Block] = []
-    for start in range(0, len(bad), plan.block_points):
-        members = slice(start, start + plan.block_points)
-        block = Block(
-            bad[members],
-            y[members],
-            directions[members],
-            plan=plan,
-            words=RandomWords(seed, block=first_number + len(blocks)),
-        )
-        blocks.append(block)
-    return blocks
-
-
-def _points_in_chunk(plan: SearchPlan, columns: int) -> int:
-    """Return how many points evolve together: whole blocks, one at least."""
-    rows_in_memory = CHUNK_GENES // max(1, columns)
-    chunk_rows = min(CHUNK_ROWS, rows_in_memory)
-    block_rows = plan.block_points * plan.config.population
-    blocks = max(1, chunk_rows // block_rows)
-    return plan.block_points * blocks
 
 
 def _evolve(

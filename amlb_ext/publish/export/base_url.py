@@ -10,8 +10,8 @@ import re
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.redact import redact_url
 
 SCHEMES = ("http", "https", "s3")
 _EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"

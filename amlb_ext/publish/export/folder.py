@@ -10,7 +10,7 @@ from typing import Any
 
 from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.files import remove_temporary_files, sha256_file, write_text
-from amlb_ext.core.places import check_no_links, is_inside, is_plain_name
+from amlb_ext.core.paths import check_no_links, is_inside, is_plain_name
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.folder_faults import SuiteContents, folder_faults
 from amlb_ext.suite.layout import Layout, is_fresh

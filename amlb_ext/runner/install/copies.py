@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.core.packaged_models import packaged_folder
+from amlb_ext.core.estimators import packaged_folder
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import safe_names

@@ -1,9 +1,8 @@
 """A swarm of generators: mixtures of tuned copies of one VAE, searched for rows that are hard.
 
-``synthesizer`` the whole of it, by the contract of every synthesizer · ``tuned_copies`` and
-``initial`` the first generators · ``space`` coefficients to rows · ``particles`` and
-``cma_search`` the searches · ``answers`` who answers rows and what is right · ``objectives`` what
-is searched for, by the paper's letter and honestly · ``arena`` many generators in one predict.
+``synthesizer`` the whole of it, by the contract of every synthesizer · ``space`` the first
+generators, and coefficients to rows · ``particles`` the searches · ``objectives`` who answers rows,
+what is right, and what is searched for · ``arena`` many generators in one predict.
 
 References
 ----------

@@ -13,10 +13,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.synthesizers.swarm.answers import Labels, SupportGuard, performance
-from amlb_ext.synthesizers.swarm.cma_search import CmaSearch
-from amlb_ext.synthesizers.swarm.objectives import MixedObjective, ScoredRows
+from amlb_ext.synthesizers.swarm.objectives import (
+    Labels,
+    MixedObjective,
+    ScoredRows,
+    SupportGuard,
+    performance,
+)
 from amlb_ext.synthesizers.swarm.particles import (
+    CmaSearch,
     CodeSwarm,
     PaperSwarm,
     RandomSoups,

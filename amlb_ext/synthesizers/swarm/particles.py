@@ -17,16 +17,23 @@ generator has, and running it on c is the same algorithm.
 NOTE[OWN]: libraries of particle swarms draw a random number for each coordinate, which leaves the
 affine hull; only scalars, the normaliser C, the term that repels and a start at given generators
 make the algorithm of the paper.
+
+Its rivals are CMA-ES along the N - 1 directions that keep the sum (Hansen, The CMA Evolution
+Strategy: A Tutorial, 2016; DEAP's ``cma.Strategy`` is the implementation) and mixtures at random.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from deap import base, cma
 
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.rng import draw_int_seed
 
 #: The least number of initial generators; with two the hull is a line.
 LEAST_GENERATORS = 3
@@ -34,6 +41,10 @@ LEAST_GENERATORS = 3
 SOUP_CONCENTRATION = 0.5
 #: Restarts of :class:`CodeSwarm`: iterations in which a particle is left alone afterwards.
 COOLDOWN = 3
+#: Of Algorithm 1: phi_v (inertia), phi_p (cognitive), phi_g (social) and phi_w (repel).
+WEIGHTS = np.array([0.2, 0.3, 0.4, 0.05])
+#: Of :class:`CodeSwarm`: what a step is multiplied with after every particle, and its floor.
+STEP_FACTOR, LEAST_STEP = 0.95, 0.1
 
 
 class Search(Protocol):
@@ -56,32 +67,17 @@ class SwarmSettings:
 
     Attributes
     ----------
-    inertia, cognitive, social, repel : float
-        phi_v, phi_p, phi_g and phi_w.
     step : float
         lambda, the length of a step.
     iterations : int
         K.
     patience : int
         c: iterations without a better value that end the search.
-    step_factor, least_step : float
-        Of the paper's code: what a step is multiplied with after every particle, and its floor.
     """
 
-    inertia: float = 0.2
-    cognitive: float = 0.3
-    social: float = 0.4
-    repel: float = 0.05
     step: float = 0.8
     iterations: int = 30
     patience: int = 5
-    step_factor: float = 0.95
-    least_step: float = 0.1
-
-    @property
-    def weights(self) -> np.ndarray:
-        """(phi_v, phi_p, phi_g, phi_w)."""
-        return np.array([self.inertia, self.cognitive, self.social, self.repel])
 
 
 class PaperSwarm:
@@ -142,7 +138,10 @@ class PaperSwarm:
 
     def ask(self) -> np.ndarray:
         """Return the positions of all particles, or none where the search is over."""
-        if self._is_over():
+        # the first values are those of the start, before any iteration
+        done = len(self.history) - 1
+        since_gain = done - self._improved_at
+        if done >= self.settings.iterations or since_gain >= self.settings.patience:
             return self.x[:0]
         return self.x.copy()
 
@@ -164,18 +163,12 @@ class PaperSwarm:
         for i in range(len(self.x)):
             self._move_particle(i)
 
-    def _is_over(self) -> bool:
-        # the first values are those of the start, before any iteration
-        done = len(self.history) - 1
-        since_gain = done - self._improved_at
-        return done >= self.settings.iterations or since_gain >= self.settings.patience
-
     def _before_moves(self, values: np.ndarray) -> None:
         """Do what comes between the values and the moves; nothing in the paper."""
 
     def _move_particle(self, i: int) -> None:
         # one random number per term, not per coordinate: line 11 of Algorithm 1
-        weights = self.rng.random(4) * self.settings.weights
+        weights = self.rng.random(4) * WEIGHTS
         total = weights.sum()
         terms = np.stack(
             [
@@ -226,8 +219,7 @@ class CodeSwarm(PaperSwarm):
         self.v[restarts] = 0.0
 
     def _after_move(self) -> None:
-        shorter = self.step * self.settings.step_factor
-        self.step = max(self.settings.least_step, shorter)
+        self.step = max(LEAST_STEP, self.step * STEP_FACTOR)
 
 
 class RandomSoups:
@@ -299,3 +291,101 @@ def check_generators(n_generators: int) -> None:
             f"{n_generators} initial generators, a swarm needs {LEAST_GENERATORS} or more",
             f"give {LEAST_GENERATORS} or more",
         )
+
+
+# CMA-ES, a rival.
+
+
+#: First standard deviation along each direction; corners lie about 1 from the centre.
+FIRST_SPREAD = 0.3
+
+
+class _Fitness(base.Fitness):
+    """One objective, maximised."""
+
+    weights = (1.0,)
+
+
+class _Point(np.ndarray):
+    """A point with a fitness, as DEAP wants it."""
+
+    fitness: _Fitness
+
+
+class CmaSearch:
+    """CMA-ES around the uniform soup.
+
+    Parameters
+    ----------
+    n_generators : int
+        N, also the size of a batch.
+    rng : numpy.random.Generator
+    evaluations : int
+        Budget; the corners are evaluated first, so that no search returns less than the best of
+        them.
+
+    Examples
+    --------
+    >>> search = CmaSearch(4, np.random.default_rng(0), evaluations=12)
+    >>> search.ask().tolist() == np.eye(4).tolist()
+    True
+    >>> search.tell(np.zeros(4))
+    >>> search.ask().sum(axis=1).round(12).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self, n_generators: int, rng: np.random.Generator, evaluations: int
+    ) -> None:
+        check_generators(n_generators)
+        self.n_generators = n_generators
+        self.left = evaluations
+        self.rng = rng
+        self.basis = sum_to_one_basis(n_generators)
+        self._points: list[_Point] = []
+        self._is_first = True
+        self.strategy = cma.Strategy(
+            centroid=np.zeros(n_generators - 1),
+            sigma=FIRST_SPREAD,
+            lambda_=n_generators,
+        )
+
+    def ask(self) -> np.ndarray:
+        """Return the next batch of coefficients."""
+        # an incomplete batch cannot be told to the strategy
+        if self.left < self.n_generators:
+            return np.zeros((0, self.n_generators))
+        self.left -= self.n_generators
+        if self._is_first:
+            return np.eye(self.n_generators)
+        with _seeded_global_numpy(draw_int_seed(self.rng)):
+            self._points = self.strategy.generate(_as_point)
+        centre = np.full(self.n_generators, 1 / self.n_generators)
+        return centre + np.array(self._points) @ self.basis
+
+    def tell(self, values: np.ndarray) -> None:
+        """Adapt mean and covariance to the values."""
+        if self._is_first:
+            # the corners were no draw of the strategy
+            self._is_first = False
+            return
+        for point, value in zip(self._points, values, strict=True):
+            point.fitness.values = (float(value),)
+        self.strategy.update(self._points)
+
+
+def _as_point(values: np.ndarray) -> _Point:
+    point = np.asarray(values, dtype=float).view(_Point)
+    point.fitness = _Fitness()
+    return point
+
+
+@contextmanager
+def _seeded_global_numpy(seed: int) -> Iterator[None]:
+    """Lend DEAP numpy's global stream, which it insists on, and give it back as it was."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

@@ -11,16 +11,8 @@ from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers.base import check_settings
-from amlb_ext.synthesizers.dense import DenseNetwork
+from amlb_ext.synthesizers.network import DenseNetwork
 from amlb_ext.synthesizers.prep import TablePrep
-from amlb_ext.synthesizers.swarm.answers import (
-    Labels,
-    QuickTakers,
-    SupportGuard,
-    best_labels,
-    mendable,
-    own_performance,
-)
 from amlb_ext.synthesizers.swarm.arena import (
     EVALUATION_ROWS,
     FINAL_ROWS,
@@ -29,9 +21,18 @@ from amlb_ext.synthesizers.swarm.arena import (
     make_search,
     search_generators,
 )
-from amlb_ext.synthesizers.swarm.initial import LEAST_CLUSTER, make_generators
-from amlb_ext.synthesizers.swarm.objectives import OBJECTIVES, MixedObjective
+from amlb_ext.synthesizers.swarm.objectives import (
+    OBJECTIVES,
+    Labels,
+    MixedObjective,
+    QuickTakers,
+    SupportGuard,
+    best_labels,
+    mendable,
+    own_performance,
+)
 from amlb_ext.synthesizers.swarm.particles import SwarmSettings, check_generators
+from amlb_ext.synthesizers.swarm.space import LEAST_CLUSTER, make_generators
 from amlb_ext.synthesizers.vae import VAE
 
 #: Standard errors by which the teacher must beat the best taker before a search begins.
@@ -64,7 +65,7 @@ class Swarm(VAE):
         The paper's particle swarm, the same as its published code has it, CMA-ES, random convex
         mixtures, or nothing.
     labels : {'honest', 'literal'}
-        Labels that the search believes, see :mod:`~amlb_ext.synthesizers.swarm.answers`.
+        Labels that the search believes, see :mod:`~amlb_ext.synthesizers.swarm.objectives`.
     epochs, latent, decoder, batch, max_categories, max_steps, device
         Of the base, see :class:`~amlb_ext.synthesizers.vae.VAE`.
     generators : int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
-from amlb_ext.stats.surrogate import expected_loss
+from amlb_ext.stats.prediction_powered import expected_loss
 from benchmarks.studies.five_gaussians import SHARES, draw_rows
 
 #: How far ``drifted`` and ``ppi_generated`` are off, in units of the features.
@@ -97,31 +97,8 @@ def draw_waves(
     return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 4 + noise
 
 
-def _make_tree(size: int, seed: int) -> Population:
-    model = DecisionTreeClassifier(random_state=0)
-    return _make_mixture(
-        "tree",
-        model,
-        ("zero_one",),
-        size=size,
-        seed=seed,
-    )
-
-
-def _make_logistic(size: int, seed: int) -> Population:
-    model = LogisticRegression(max_iter=1000)
-    losses = ("zero_one", "brier", "log")
-    return _make_mixture(
-        "logistic",
-        model,
-        losses,
-        size=size,
-        seed=seed,
-    )
-
-
 def _make_mixture(
-    name: str, model: Any, loss_names: tuple[str, ...], *, size: int, seed: int
+    name: str, model: Any, loss_names: tuple[str, ...], size: int, seed: int
 ) -> Population:
     """Return the five Gaussians with a classifier trained on other rows of them."""
     # one stream, so the order of the draws below is part of every number
@@ -208,8 +185,18 @@ def _fit_surrogate(
 
 #: The populations by the model that is judged on them.
 MAKERS: dict[str, Callable[[int, int], Population]] = {
-    "tree": _make_tree,
-    "logistic": _make_logistic,
+    "tree": partial(
+        _make_mixture,
+        "tree",
+        DecisionTreeClassifier(random_state=0),
+        ("zero_one",),
+    ),
+    "logistic": partial(
+        _make_mixture,
+        "logistic",
+        LogisticRegression(max_iter=1000),
+        ("zero_one", "brier", "log"),
+    ),
     "boosting": _make_boosting,
 }
 

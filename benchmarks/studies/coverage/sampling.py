@@ -163,7 +163,10 @@ def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
     parts: list[Part] = [
         Table(heading="Samples", note=note, data=figures, file="sampling.csv")
     ]
-    texts = [_refusal_text(row) for row in figures.itertuples()]
+    texts = []
+    for row in figures.itertuples():
+        text = f"{row.refused:.0%} refused"
+        texts.append(text if np.isnan(row.coverage) else f"{text}, {row.coverage:.2f}")
     for place, part in figures.assign(text=texts).groupby(["kind", "loss"], sort=False):
         frame = part.pivot_table(
             index="design", columns="given", values="text", aggfunc="first", sort=False
@@ -174,17 +177,16 @@ def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
     return parts
 
 
-def _refusal_text(row: Any) -> str:
-    refused = f"{row.refused:.0%} refused"
-    return refused if np.isnan(row.coverage) else f"{refused}, {row.coverage:.2f}"
-
-
 def judge_sample(draw: Draw) -> Rows:
     """Return, by loss and what is given beside S, whether something is quoted and holds."""
     key = ("sampling", draw.kind, draw.design, draw.number)
     rng = random_stream(draw.seed, *key)
     scene = _make_scene(draw.kind, draw.design, rng)
-    labelled = _draw_labelled(scene, draw.design, draw.n, rng)
+    # S, without repeats
+    weights = _design_weights(scene, draw.design)
+    chances = weights / weights.sum()
+    rows = rng.choice(len(scene.pool), draw.n, replace=False, p=chances)
+    labelled = scene.pool.iloc[rows]
     # the command reads files, and so does this study of it
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -283,16 +285,6 @@ def _make_scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
         unlabelled=unlabelled,
         errors=errors,
     )
-
-
-def _draw_labelled(
-    scene: Scene, design: str, n: int, rng: np.random.Generator
-) -> pd.DataFrame:
-    """Draw S from the pool, without repeats."""
-    weights = _design_weights(scene, design)
-    chances = weights / weights.sum()
-    rows = rng.choice(len(scene.pool), n, replace=False, p=chances)
-    return scene.pool.iloc[rows]
 
 
 def _design_weights(scene: Scene, design: str) -> np.ndarray:

@@ -22,7 +22,7 @@ shift as ``drifted``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -34,10 +34,9 @@ from pydantic import Field
 
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.stats import bounded_mean
+from amlb_ext.stats.bounded_mean import stratified_interval
 from amlb_ext.stats.error_estimate import ErrorEstimate
-from amlb_ext.stats.prediction_powered import prediction_powered_error
-from amlb_ext.stats.stratified_mean import stratified_interval
-from amlb_ext.stats.surrogate import Surrogate
+from amlb_ext.stats.prediction_powered import Surrogate, prediction_powered_error
 from benchmarks.studies.coverage.populations import (
     Pool,
     Population,
@@ -186,7 +185,14 @@ def cover(cell: Setting) -> Rows:
                 for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
                     estimate_key = (pool.loss.name, level, estimate.name)
                     estimates.setdefault(estimate_key, []).append(estimate)
-    return list(_answer_rows(population, estimates))
+    # rows are drawn with replacement, so the pool's mean is the true error exactly
+    true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
+    rows: Rows = []
+    for (loss, level, name), answers in estimates.items():
+        figures = _coverage_figures(answers, true_errors[loss], level)
+        labels = {"loss": loss, "level": level, "estimator": name}
+        rows += flat_rows(figures, "figure", population=population.name, **labels)
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,17 +368,6 @@ def _estimate_bounded(
 def _clopper_pearson(errors: int, n: int, level: float) -> ErrorEstimate:
     """Return the interval by its counts: draws share few of them, and each takes a root search."""
     return bounded_mean.clopper_pearson(np.arange(n) < errors, level)
-
-
-def _answer_rows(
-    population: Population, estimates: dict[_Key, list[ErrorEstimate]]
-) -> Iterator[dict[str, Any]]:
-    # rows are drawn with replacement, so the pool's mean is the true error exactly
-    true_errors = {pool.loss.name: pool.losses.mean() for pool in population.pools}
-    for (loss, level, name), answers in estimates.items():
-        figures = _coverage_figures(answers, true_errors[loss], level)
-        labels = {"loss": loss, "level": level, "estimator": name}
-        yield from flat_rows(figures, "figure", population=population.name, **labels)
 
 
 def _coverage_figures(

@@ -1,8 +1,7 @@
 """The study of ranking fidelity: which way of building a benchmark ranks models as a pool does?
 
-A row's way: ``tables`` (any labelled table) → ``draw`` (a small S, a large pool, models fitted,
-references) → ``sample`` (S, what every method gets) → ``real``, ``made``, ``designs`` and
-``composed`` (the methods; ``proposals``, ``swarm_proposal``, ``corrected`` and ``mixtures`` serve
-the designs) → ``answer`` (what a method says, against a reference) → ``study`` (draws as cells) →
-``summary`` (the declared contrasts, paired). ``protocol`` is what all of it is declared in.
+A row's way: ``protocol`` (what is declared, and the tables) → ``draw`` (a small S, a large pool,
+models fitted, references) → ``sample`` (S, which every method gets, and what a method says of it) →
+``methods`` and ``designs`` (with the rows of ``proposals``) → ``study`` (draws as cells) →
+``summary`` (the declared contrasts, paired).
 """

@@ -4,9 +4,20 @@ A design proposes rows x; the target is drawn from the corrected teacher *given 
 there, and a row is kept with a chance in proportion to ``P_T(bad | x)``. So made rows are what
 the best model of the data at hand expects of F's failures. Each stands in three forms: half the
 few bad rows and half made rows (plain name), made rows ``_alone``, and ``_shrunk``, where the
-share of the made rows is fitted by cross-validation on the real bad rows.
+share of the made rows is fitted by cross-validation on the real bad rows: over random halves A, B
+of the real rows, a mixture of A's mean with what made rows and the teacher say is a prediction of
+B's mean, and its weights have the least squared error over all splits. Means differ by a constant
+that no ranking sees, so each is centred over the models first.
 
 None of them has an interval: made rows carry the teacher's error.
+
+Notation
+--------
+e : residual of real rows: ``y - T(x)``, or ``1[y = c] - T_c(x)`` per class
+k : neighbours;  s : rows that the belief "T is right here" counts for
+
+``T'(x) = T(x) + sum of e over the k nearest real rows / (k + s)``: training rows with
+out-of-fold T, and the rows of S, which T never saw.
 """
 
 from __future__ import annotations
@@ -15,23 +26,191 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
+from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.made_rows.population_teacher import (
+    FLOOR,
     draw_outcomes,
     failing_chance,
 )
-from benchmarks.studies.fidelity import proposals, swarm_proposal
-from benchmarks.studies.fidelity.answer import Answer, without_interval
-from benchmarks.studies.fidelity.corrected import CorrectedTeacher
-from benchmarks.studies.fidelity.draw import Points
-from benchmarks.studies.fidelity.mixtures import fit_mixture, fit_share
+from benchmarks.studies.fidelity import proposals
+from benchmarks.studies.fidelity.draw import Draw, Points
 from benchmarks.studies.fidelity.proposals import Proposal
 from benchmarks.studies.fidelity.sample import (
+    Answer,
     Function,
     Method,
     Sample,
     expected_contrasts,
+    without_interval,
 )
+
+# Dense lines below: each is one of the formulas above.
+
+#: k
+NEIGHBOURS = 40
+#: s: with as many rows as neighbours, a residual common to all of them is half believed.
+BELIEF = 40.0
+
+
+class CorrectedTeacher:
+    """The corrected teacher of a sample.
+
+    Parameters
+    ----------
+    draw : Draw
+    points : Points
+        The rows of S.
+    y : ndarray of shape (n,)
+        Their targets.
+
+    Attributes
+    ----------
+    residuals_ : ndarray of shape (N, 1) or (N, C)
+        e of the training rows and of S.
+    neighbours_ : NearestNeighbors
+        Over the same rows.
+    """
+
+    def __init__(self, draw: Draw, points: Points, y: np.ndarray) -> None:
+        models = draw.prepared.models
+        self.draw = draw
+        self.n_classes = models.n_classes
+
+        T = np.concatenate([models.targets[0].oracle.out_of_fold_, points.t])
+        labels = np.concatenate([models.y[:, 0], y])
+        observed = labels
+        if self.n_classes:
+            # 1[y = c], one column per class
+            observed = np.eye(self.n_classes)[labels.astype(int)]
+        self.residuals_ = (observed - T).reshape(len(labels), -1)
+
+        Z = np.vstack([models.Z, points.Z])
+        self.neighbours_ = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(Z)))
+        self.neighbours_.fit(fill_missing(Z))
+
+    def predict_outcomes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        """Return possible targets and their probabilities, ``(n, q)`` each."""
+        nearest = self.neighbours_.kneighbors(
+            fill_missing(points.Z), return_distance=False
+        )
+        n_neighbours = nearest.shape[1]
+        shift = self.residuals_[nearest].sum(axis=1) / (n_neighbours + BELIEF)
+        if self.n_classes:
+            # a shift may leave [0, 1]; the floor keeps every class possible
+            p = np.clip(points.t + shift, FLOOR, None)
+            return points.outcomes, p / p.sum(axis=1, keepdims=True)
+        return self.draw.teacher.outcomes(points.Z, points.t + shift[:, 0])
+
+
+# Dense lines below: each is one equation of least squares, in the names of its docstring.
+
+#: Splits into halves from which the shares are fitted.
+SPLITS = 40
+#: Fewer bad rows than these give no two halves with two rows each.
+FEWEST_BAD = 4
+#: Ridge of :func:`fit_mixture`, relative to the mean of the Gram matrix's diagonal.
+PULL = 0.1
+
+
+def fit_share(
+    few: np.ndarray,
+    made: np.ndarray,
+    rng: np.random.Generator,
+    weights: np.ndarray | None = None,
+) -> float:
+    """Return the weight of the few bad rows against made rows, by cross-validation.
+
+    Over random halves A, B of the bad rows, the weight in [0, 1] with the least squared error
+    of ``weight * mean_A + (1 - weight) * made`` as a prediction of ``mean_B``, differences
+    between models only. Half the rows stand for all, so the fitted weight is a lower bound: the
+    full set deserves ``2 w / (1 + w)`` (its variance is half of a half's).
+
+    Parameters
+    ----------
+    few : ndarray of shape (n_b, m)
+    made : ndarray of shape (m,)
+    rng : Generator
+    weights : ndarray of shape (n_b,), optional
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> few = np.array([0.0, 1.0]) + 0.01 * rng.standard_normal((20, 2))
+    >>> fit_share(few, np.array([1.0, 0.0]), rng) > 0.95
+    True
+    """
+    if len(few) < FEWEST_BAD:
+        return 0.5
+    row_weights = np.ones(len(few)) if weights is None else weights
+    centred_made = made - made.mean()
+    # least squares in one unknown: mean_B - made = weight * (mean_A - made)
+    numerator = 0.0
+    denominator = 0.0
+    for _ in range(SPLITS):
+        order = rng.permutation(len(few))
+        gaps = []
+        for half in np.array_split(order, 2):
+            mean = np.average(few[half], axis=0, weights=row_weights[half])
+            gaps.append(mean - mean.mean() - centred_made)
+        gap_a, gap_b = gaps
+        numerator += float(gap_a @ gap_b)
+        denominator += float(gap_a @ gap_a)
+    share = 0.5
+    if denominator > 0:
+        share = float(np.clip(numerator / denominator, 0.0, 1.0))
+    return 2 * share / (1 + share)
+
+
+def fit_mixture(
+    few: np.ndarray,
+    is_bad: np.ndarray,
+    *,
+    tau: np.ndarray,
+    beta: np.ndarray,
+    made: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Return the shares of the teacher on S and of made rows; the bad rows have the rest.
+
+    Parameters
+    ----------
+    few : ndarray of shape (n, m + 1)
+        delta of the rows of S, 0 where a row is not bad.
+    is_bad : ndarray of shape (n,), bool
+    tau, beta : ndarray of shape (n, m + 1), (n,)
+        The teacher's ``E[b delta | x]`` and ``E[b | x]`` of the same rows.
+    made : ndarray of shape (m + 1,)
+        Mean delta of the made rows.
+    rng : Generator
+    """
+    gram = np.zeros((2, 2))
+    right = np.zeros(2)
+    # the last model is the twin of F, which is no candidate
+    centred_made = made[:-1] - made[:-1].mean()
+    for _ in range(SPLITS):
+        order = rng.permutation(len(few))
+        sides = []
+        for half in np.array_split(order, 2):
+            if not is_bad[half].any():
+                break
+            real = few[half].sum(axis=0)[:-1] / is_bad[half].sum()
+            teacher = tau[half].sum(axis=0)[:-1] / beta[half].sum()
+            sides.append((real - real.mean(), teacher - teacher.mean()))
+        if len(sides) < 2:
+            continue
+        (real, teacher), (target, _) = sides
+        # target - real = b (teacher - real) + c (made - real): shares that add up to one
+        X = np.column_stack([teacher - real, centred_made - real])
+        gram += X.T @ X
+        right += X.T @ (target - real)
+    # ridge towards half and half without the teacher, the best of the fixed mixtures
+    prior = np.array([0.0, 0.5])
+    pull = PULL * np.trace(gram) / 2 + 1e-12
+    shares = np.linalg.solve(gram + pull * np.eye(2), right + pull * prior)
+    return float(shares[0]), float(shares[1])
+
 
 #: What made rows stand for: rows on which F fails, or any rows where failures are likely.
 Aim = Literal["failures", "region"]
@@ -223,12 +402,12 @@ _DESIGNS = (
     Design(
         name="swarm",
         text="rows of a swarm that was searched for ranking fidelity",
-        proposal=swarm_proposal.SWARM,
+        proposal=proposals.SWARM,
     ),
     Design(
         name="swarm_start",
         text="rows of the same generators without a search",
-        proposal=swarm_proposal.SWARM_START,
+        proposal=proposals.SWARM_START,
     ),
     Design(
         name="unlabelled",

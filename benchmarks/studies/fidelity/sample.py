@@ -1,12 +1,16 @@
-"""S, the small labelled set that every method of a study builds from.
+"""S, the small labelled set that every method of a study builds from, and what a method says.
 
-A method takes a :class:`Sample` and returns an
-:class:`~benchmarks.studies.fidelity.answer.Answer`, or None where it has no rows.
+A method takes a :class:`Sample` and returns an :class:`Answer`, or None where it has no rows.
+
+Notation
+--------
+m : candidates;  delta : loss of a model minus loss of F, so that negative is better than F
+r : (m,) the reference's delta of each candidate, the twin of F left out;  a : the answer's
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +18,122 @@ import numpy as np
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.row_losses import outcome_losses
-from amlb_ext.stats.ranking import expected_contrast
-from benchmarks.studies.fidelity.answer import Answer
+from amlb_ext.stats.ranking import expected_contrast, kendall_tau
+from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from benchmarks.studies.fidelity.draw import Draw, Points
+
+#: The figures of :func:`judge_answer`, and what they mean.
+FIGURES = {
+    "tau": "agreement of rankings (Kendall's tau-b)",
+    "regret": "loss of the model one would pick, 0 the best, 1 an average candidate",
+    "coverage": "share of candidates whose interval holds the reference",
+    "width": "mean width of intervals, in mean |delta| of the reference",
+    "claims": "share of candidates called significantly better than F",
+    "false_claims": "share of those claims where the reference says worse than F",
+    "twin": "the twin of F against F, in mean |delta|; negative: it seems better",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one way of building a benchmark says of each model.
+
+    Attributes
+    ----------
+    point : ndarray of shape (m + 1,)
+        Estimated delta; the last model is the twin of F.
+    low, high : ndarray of shape (m + 1,)
+        95 % interval; NaN where the method has none.
+    rows : int
+        Rows that the answer rests on.
+    """
+
+    point: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    rows: int
+
+    @classmethod
+    def from_estimates(cls, estimates: Sequence[MeanEstimate], rows: int) -> Answer:
+        """Return the answer that has one estimate per model."""
+        return cls(
+            point=np.array([estimate.point for estimate in estimates]),
+            low=np.array([estimate.low for estimate in estimates]),
+            high=np.array([estimate.high for estimate in estimates]),
+            rows=rows,
+        )
+
+
+def average_rows(
+    delta: np.ndarray,
+    weights: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
+) -> Answer | None:
+    """Return weighted means with intervals clustered by the real row; None without rows.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n, m + 1)
+    weights : ndarray of shape (n,), optional
+    clusters : ndarray of shape (n,), optional
+        The real row that each row comes from; every row is its own when omitted.
+    """
+    if not len(delta):
+        return None
+    # one column per model, each with an interval of its own
+    estimates = [
+        weighted_mean_interval(model_delta, weights, clusters)
+        for model_delta in delta.T
+    ]
+    return Answer.from_estimates(estimates, len(delta))
+
+
+def without_interval(point: np.ndarray, rows: int) -> Answer:
+    """Return a score that has no interval."""
+    # NaN, not the point: an interval of no width would claim that it is sure
+    no_limit = np.full(len(point), np.nan)
+    return Answer(point=point, low=no_limit, high=no_limit, rows=rows)
+
+
+def judge_answer(answer: Answer, reference: np.ndarray) -> dict[str, float]:
+    """Return :data:`FIGURES` of an answer; NaN where one has no meaning.
+
+    Examples
+    --------
+    >>> r = np.array([-0.2, 0.1, 0.3, 0.0])
+    >>> figures = judge_answer(Answer(r, r - 0.1, r + 0.1, 50), r)
+    >>> figures["tau"], figures["regret"], figures["coverage"], round(figures["claims"], 3)
+    (1.0, 0.0, 1.0, 0.333)
+    """
+    # the last model is the twin: it is judged apart, since it is F but for chance
+    r = reference[:-1]
+    a = answer.point[:-1]
+    low = answer.low[:-1]
+    high = answer.high[:-1]
+    figures = dict.fromkeys(FIGURES, float("nan"))
+    figures["tau"] = kendall_tau(a, r)
+
+    # candidates that are all alike leave nothing to regret
+    spread = float(r.mean() - r.min())
+    if spread > 0:
+        figures["regret"] = float(r[a.argmin()] - r.min()) / spread
+
+    # differences of loss have the unit of the reference's own
+    size = float(np.abs(r).mean())
+    if size > 0:
+        figures["twin"] = float(answer.point[-1]) / size
+
+    has_interval = np.isfinite(low) & np.isfinite(high)
+    if has_interval.any():
+        is_covered = (low <= r) & (r <= high)
+        figures["coverage"] = float(is_covered[has_interval].mean())
+        if size > 0:
+            figures["width"] = float((high - low)[has_interval].mean()) / size
+        is_claimed = has_interval & (high < 0)
+        figures["claims"] = float(is_claimed.mean())
+        if is_claimed.any():
+            figures["false_claims"] = float((r > 0)[is_claimed].mean())
+    return figures
 
 
 @dataclass

@@ -11,14 +11,16 @@ import pandas as pd
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
 from amlb_ext.core.task import Task
 from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
-from benchmarks.studies.fidelity.answer import judge_answer
-from benchmarks.studies.fidelity.composed import COMPOSED
 from benchmarks.studies.fidelity.designs import DESIGNS
 from benchmarks.studies.fidelity.draw import make_draw
-from benchmarks.studies.fidelity.made import MADE
-from benchmarks.studies.fidelity.protocol import FOLDER, Protocol, read_protocol
-from benchmarks.studies.fidelity.real import REAL
-from benchmarks.studies.fidelity.sample import Method, Sample
+from benchmarks.studies.fidelity.methods import COMPOSED, MADE, REAL
+from benchmarks.studies.fidelity.protocol import (
+    FOLDER,
+    Protocol,
+    load_table,
+    read_protocol,
+)
+from benchmarks.studies.fidelity.sample import Method, Sample, judge_answer
 from benchmarks.studies.fidelity.summary import (
     ALL_TABLES,
     LEVELS,
@@ -29,7 +31,6 @@ from benchmarks.studies.fidelity.summary import (
     paired_contrasts,
     summarize_levels,
 )
-from benchmarks.studies.fidelity.tables import load_table
 from benchmarks.studies.page import Part, Picture, Table
 
 #: Every way of building a benchmark that a protocol may name.

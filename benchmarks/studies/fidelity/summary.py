@@ -25,8 +25,8 @@ from scipy.stats import t as student
 
 from amlb_ext.core.display import format_with_spread
 from amlb_ext.stats.weighted_mean import holm_adjusted
-from benchmarks.studies.fidelity.answer import FIGURES
 from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast
+from benchmarks.studies.fidelity.sample import FIGURES
 from benchmarks.studies.page import STYLE
 
 #: What stands for every table together.

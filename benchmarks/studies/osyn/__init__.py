@@ -1,8 +1,8 @@
 """The paper behind ``estimate``: OSYN, a lower bound of the true error, table by table.
 
-``choices`` (settings) → ``simulation`` (five Gaussians) and ``models`` → ``case`` (split, labelled
-rows, generator) → ``arms`` (every estimate of one model) → ``repeat`` (one repetition of a table),
-``cost`` (its time) → ``tables`` (the studies, beside the numbers of ``printed/osyn.yaml``).
+``case`` (settings, models, one split: labelled rows, a generator) → ``arms`` (every estimate of one
+model) → ``repeat`` (one repetition of a table), ``cost`` (its time) → ``tables`` (the studies,
+beside the numbers of ``printed/osyn.yaml``).
 
 References
 ----------

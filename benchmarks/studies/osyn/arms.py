@@ -22,13 +22,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_counts, osyn_selected
+from amlb_ext.estimate.osyn.bound import (
+    OsynBound,
+    OsynSettings,
+    osyn_closed,
+    osyn_counts,
+    osyn_selected,
+)
+from amlb_ext.estimate.osyn.regions import Placed, RegionTally
 from amlb_ext.estimate.osyn.run import B_GRID, sweep_settings
-from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
-from amlb_ext.estimate.osyn.theorem import OsynBound, OsynSettings
-from amlb_ext.stats.bounded_mean import clopper_pearson, t_interval
-from amlb_ext.stats.stratified_mean import stratified_interval
-from benchmarks.studies.osyn.choices import Choice
+from amlb_ext.stats.bounded_mean import clopper_pearson, stratified_interval, t_interval
+from benchmarks.studies.osyn.case import Choice
 
 #: Rows of one step of Algorithm 1 over losses that are at hand.
 STEP = 50_000

@@ -11,14 +11,11 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_selected
-from amlb_ext.estimate.osyn.regions import Regions
-from amlb_ext.estimate.osyn.tallies import Placed, RegionTally
-from amlb_ext.estimate.osyn.theorem import OsynSettings
+from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed, osyn_selected
+from amlb_ext.estimate.osyn.regions import Placed, Regions, RegionTally
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.osyn.arms import bootstrap_limit
-from benchmarks.studies.osyn.case import SEED, Case, Generator
-from benchmarks.studies.osyn.choices import Choice
+from benchmarks.studies.osyn.case import SEED, Case, Choice, Generator
 
 PARTS = ("generate", "encode", "assign", "predict", "select")
 #: Labelled rows of the paper's table. The paper times the SVM alone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,9 @@ import pandas as pd
 
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.task import Task
-from benchmarks.studies.agreement import (
-    cell_text,
-    compare_with_printed,
-    compared_tables,
-    read_printed,
-)
 from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
 from benchmarks.studies.files import load_uci
-from benchmarks.studies.osyn.choices import (
+from benchmarks.studies.osyn.case import (
     CLASSIFIERS,
     REGRESSORS,
     SIMULATED,
@@ -35,7 +28,13 @@ from benchmarks.studies.osyn.repeat import (
     repeat_table_2,
     repeat_tabular,
 )
-from benchmarks.studies.page import Part
+from benchmarks.studies.page import (
+    Part,
+    cell_text,
+    compare_with_printed,
+    compared_tables,
+    read_printed,
+)
 
 #: A difference up to this agrees, however small the printed deviation: many are .000 or .001.
 LEAST = 0.01
@@ -112,18 +111,6 @@ def _repeat(
     compute: Callable[..., Mapping[str, Any]], arguments: tuple[Any, ...]
 ) -> Rows:
     return list(flat_rows(compute(*arguments), "row", "arm"))
-
-
-def _repeat_table_3(
-    task: Task, models: Sequence[str], choice: Choice, number: int
-) -> Mapping[str, Any]:
-    return repeat_tabular("osyn-table-3", task, models, choice, number)
-
-
-def _repeat_table_7(
-    task: Task, models: Sequence[str], choice: Choice, number: int
-) -> Mapping[str, Any]:
-    return repeat_tabular("osyn-table-7", task, models, choice, number)
 
 
 def compare_cells(rows: pd.DataFrame, printed: Mapping[str, Any]) -> pd.DataFrame:
@@ -310,7 +297,7 @@ STUDIES = (
         "osyn-table-3",
         "Table 3: real tables, three rows of the majority for two of the minority",
         data={"bank": CLASSIFIERS, "adult": CLASSIFIERS},
-        compute=_repeat_table_3,
+        compute=partial(repeat_tabular, "osyn-table-3"),
         draws=10,
         lacking={"credit": "not among the data at hand"},
     ),
@@ -318,7 +305,7 @@ STUDIES = (
         "osyn-table-7",
         "Table 7: regression, mean absolute error, targets from 0 to 1",
         data={"bike": REGRESSORS, "adult": REGRESSORS},
-        compute=_repeat_table_7,
+        compute=partial(repeat_tabular, "osyn-table-7"),
         draws=10,
     ),
     _study(

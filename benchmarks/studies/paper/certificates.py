@@ -17,7 +17,7 @@ from amlb_ext.pipeline import Request, generate_suite
 from benchmarks.studies.engine import Cell, Plan, Rows, Study
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.paper import settings
-from benchmarks.studies.paper.readings import PaperSettings
+from benchmarks.studies.paper.data import PaperSettings
 from benchmarks.studies.paper.settings import Setting, row_settings
 from benchmarks.studies.paper.tables import load_tasks
 

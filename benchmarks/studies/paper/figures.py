@@ -16,8 +16,7 @@ from sklearn.metrics import roc_curve
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.page import Part, Picture
 from benchmarks.studies.paper.chain import ScoredRows
-from benchmarks.studies.paper.data import DATA
-from benchmarks.studies.paper.readings import PaperSettings
+from benchmarks.studies.paper.data import DATA, PaperSettings
 
 if TYPE_CHECKING:
     from benchmarks.studies.paper.tables import PaperTable

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
-from amlb_ext.core.presets import Layer
-from benchmarks.studies.paper.data import DATA
-from benchmarks.studies.paper.readings import PaperSettings
+from amlb_ext.core.config import BaselineConfig, GenerateConfig, Layer, build_config
+from benchmarks.studies.paper.data import DATA, PaperSettings
 
 #: Levels of Table 1, standard deviations of the perturbation (section 5.4).
 LEVELS = (0.005, 0.02, 0.05, 0.1)

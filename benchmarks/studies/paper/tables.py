@@ -10,23 +10,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.config import SplitConfig
+from amlb_ext.core.config import Layer, SplitConfig
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.presets import Layer
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.agreement import (
+from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
+from benchmarks.studies.page import (
+    Part,
+    Table,
     cell_text,
     compare_with_printed,
     compared_tables,
     read_printed,
 )
-from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
-from benchmarks.studies.page import Part, Table
 from benchmarks.studies.paper import figures, settings
 from benchmarks.studies.paper.chain import run_split
-from benchmarks.studies.paper.data import DATA
-from benchmarks.studies.paper.readings import PaperSettings
+from benchmarks.studies.paper.data import DATA, PaperSettings
 from benchmarks.studies.paper.settings import Setting, row_settings
 
 #: Seed of the splits.

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.synthesizers.swarm.answers import best_labels
+from amlb_ext.synthesizers.swarm.objectives import best_labels
 from amlb_ext.synthesizers.swarm.particles import PaperSwarm, SwarmSettings
 from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import SwarmChoice

@@ -20,20 +20,19 @@ from amlb_ext.hardening.baseline.replacements import known_classes
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import cross_folds
-from amlb_ext.synthesizers.swarm.answers import (
+from amlb_ext.synthesizers.swarm.arena import EVALUATION_ROWS, Arena, MadeBatch
+from amlb_ext.synthesizers.swarm.objectives import (
+    MixedObjective,
     SupportGuard,
     best_labels,
     mendable,
     own_performance,
 )
-from amlb_ext.synthesizers.swarm.arena import EVALUATION_ROWS, Arena, MadeBatch
-from amlb_ext.synthesizers.swarm.initial import make_generators
-from amlb_ext.synthesizers.swarm.objectives import MixedObjective
+from amlb_ext.synthesizers.swarm.space import make_generators
 from amlb_ext.synthesizers.vae import VAE
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from benchmarks.studies.swarms.choices import FormName, SwarmChoice
-from benchmarks.studies.swarms.data import split_draw
-from benchmarks.studies.swarms.populations import TrueTeacher
+from benchmarks.studies.swarms.populations import TrueTeacher, split_draw
 
 #: Rows to the takers' labels and the teacher's predictions.
 Ask = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -1,0 +1,231 @@
+"""What a model is held to before it is believed: its answers, and the rows that it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.frames import number_rows
+from amlb_ext.core.task import Task
+from amlb_ext.models.answers import Answers, RawAnswers, label_text, plain_form
+from amlb_ext.models.given_table import GivenTable
+
+# Two facts that hold for every model at every door, asserted each time.
+#
+# The plain error rate is the mean of predict(X) != y, and the loss of F is what scikit-learn's
+# formulas give from F's own answers. Both are computed here from what the model said, by the names
+# of its own classes, apart from everything that the doors do. Where they differ from what a door is
+# about to print, that is all that is printed.
+
+
+#: Two means that are equal but for rounding.
+_RTOL, _ATOL = 1e-6, 1e-9
+
+
+def check_answers(
+    answers: Answers, y: np.ndarray, given: np.ndarray, name: str
+) -> None:
+    """Raise where what was made of a model's answers contradicts what it said.
+
+    Parameters
+    ----------
+    answers : Answers of n rows
+    y : ndarray of shape (n,)
+        Targets as every door knows them: codes of the labels, or numbers in the target's unit.
+    given : ndarray of shape (n,)
+        The same as the user gave them.
+    name : str
+        Of the model.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> said = RawAnswers(decided=np.array([1.0, 3.0]))
+    >>> y = np.array([1.0, 2.0])
+    >>> check_answers(Answers(f=np.array([1.0, 3.0]), raw=said), y, y, "F")
+    """
+    if answers.decided is None:
+        with np.errstate(over="ignore"):
+            loss = float(row_losses.squared_error(y, answers.f).mean())
+        _check_squared_error(answers.raw, given, loss, name)
+        return
+    rate = float((answers.decided != y).mean())
+    _check_error_rate(answers.raw, given, rate, name)
+    brier = float(row_losses.brier_loss(y, answers.f).mean())
+    _check_brier(answers.raw, given, brier, name)
+
+
+def _check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> None:
+    """Raise where a rate of wrong decisions is not the mean of ``predict(X) != y``."""
+    if raw.decided is None:
+        return
+    own = float(np.mean(~_are_equal(raw.decided, y)))
+    _check(
+        "the share of wrong decisions", rate, own, "the mean of predict(X) != y", name
+    )
+
+
+def _check_brier(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
+    """Raise where a mean Brier loss is not that of the model's own probabilities.
+
+    ``sklearn.metrics.brier_score_loss(y, p, scale_by_half=False)``, for versions without it.
+    """
+    if raw.p is None or raw.classes is None:
+        return
+    hits = np.column_stack([_are_equal(np.full(len(y), c), y) for c in raw.classes])
+    # the truth may be a class that the model does not know
+    unknown = 1.0 - hits.sum(axis=1)
+    own = float((((raw.p - hits) ** 2).sum(axis=1) + unknown).mean())
+    _check("the Brier loss", loss, own, "its own probabilities", name)
+
+
+def _check_squared_error(
+    raw: RawAnswers, y: np.ndarray, loss: float, name: str
+) -> None:
+    """Raise where a mean squared error, in the target's unit, is not that of the predictions."""
+    if raw.decided is None:
+        return
+    with np.errstate(over="ignore"):
+        own = float(np.mean((raw.decided.astype(float) - y.astype(float)) ** 2))
+    _check("the squared error", loss, own, "its own predictions", name)
+
+
+def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether values are equal; texts and numbers by what they look like."""
+    said, y = np.asarray(said, dtype=object), np.asarray(y, dtype=object)
+    if not (isinstance(said[0], str) or isinstance(y[0], str)):
+        return said == y
+    texts = [
+        [plain_form(label_text(value)) for value in values] for values in (said, y)
+    ]
+    return np.array(texts[0], dtype=object) == np.array(texts[1], dtype=object)
+
+
+def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
+    if np.isclose(printed, own, rtol=_RTOL, atol=_ATOL) or printed == own:
+        return
+    raise ModelError(
+        f"{what} of {name} would be given as {printed:.6g}, and {of} give {own:.6g}: this is a "
+        "fault of hardsynth, and nothing else is said",
+        "please report it with the kind of the model and the types of the table",
+    )
+
+
+# Rows on which a model was fitted, found among the rows on which it is judged.
+
+
+#: Where more rows than this share are training rows of F, beyond what chance repeats.
+MOST_SEEN = 0.02
+#: Significant digits that survive single precision and a text file.
+_DIGITS = 5
+
+
+def refuse_seen_test_rows(task: Task) -> None:
+    """Refuse a test file that holds rows of the table beside it, in whatever order.
+
+    Raises
+    ------
+    DataError
+    """
+    for fold in task.folds:
+        refuse_seen_rows(
+            GivenTable.of_rows(task.features.iloc[fold.test]),
+            GivenTable.of_rows(task.features.iloc[fold.train]),
+            "the test file",
+            what_seen="rows of the table, which F is fitted on",
+            remedy="give a test file of other rows, or leave --test-file out",
+        )
+
+
+def refuse_seen_rows(
+    table: GivenTable,
+    seen: GivenTable,
+    what: str = "X",
+    *,
+    what_seen: str = "training rows of F",
+    remedy: str = "give rows that F was not fitted on",
+) -> None:
+    """Refuse a table that holds rows on which F was fitted.
+
+    Rows are compared by their values, to five digits: single precision and a text file change no
+    more. Some repeat by chance where columns are coarse. How often the training rows repeat among
+    themselves says how many.
+
+    Parameters
+    ----------
+    table : GivenTable of n rows
+        Features of the rows on which a model is judged.
+    seen : GivenTable of m rows
+        Features of its training rows.
+    what, what_seen, remedy : str
+        What the table and those rows are called in errors, and what to do.
+
+    Raises
+    ------
+    DataError
+    """
+    given, others = table.frame, seen.frame
+    if table.is_unnamed or seen.is_unnamed:
+        # one of them has nothing but the place of its columns
+        if given.shape[1] != others.shape[1]:
+            return
+        others = others.set_axis(given.columns, axis=1)
+    common = [name for name in given.columns if name in others.columns]
+    if not common or len(others) < 2:
+        return
+    numeric = {
+        name
+        for name in common
+        if pd.api.types.is_numeric_dtype(given[name])
+        and pd.api.types.is_numeric_dtype(others[name])
+    }
+    given = _comparable(given[common], numeric)
+    others = _comparable(others[common], numeric)
+    # numbers and names of rows may have been given anew, and would tell equal rows apart
+    numbered = {
+        name
+        for name in common
+        if others[name].is_unique and not (name in numeric and (others[name] % 1).any())
+    }
+    half = len(others) // 2
+    for names in (common, [name for name in common if name not in numbered]):
+        if not names:
+            continue
+        # halves of the training rows repeat each other as often as other rows repeat them
+        halves = others[names].iloc[:half], others[names].iloc[half:]
+        share = _share_repeated(given[names], others[names])
+        if share > 2 * _share_repeated(*halves) + MOST_SEEN:
+            raise DataError(
+                f"{round(share * len(given))} of {len(given)} rows of {what} are {what_seen}",
+                remedy,
+            )
+
+
+def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
+    """Return values that are equal where they were before they were written or rounded."""
+    columns = {}
+    for name, values in frame.items():
+        if name in numeric:
+            numbers = values.to_numpy(dtype=float, na_value=np.nan)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                size = np.floor(np.log10(np.abs(numbers)))
+            unit = 10.0 ** (np.where(np.isfinite(size), size, 0.0) - _DIGITS + 1)
+            columns[name] = np.round(numbers / unit) * unit
+        else:
+            columns[name] = values.astype(object).map(label_text, na_action="ignore")
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _share_repeated(asked: pd.DataFrame, others: pd.DataFrame) -> float:
+    """Return the share of rows that have the features of one of the others."""
+    asked = asked.reset_index(drop=True)
+    others = others.reset_index(drop=True)[asked.columns]
+    numbers, other_numbers = number_rows(asked, others)
+    return float(np.isin(numbers, other_numbers[other_numbers >= 0]).mean())

@@ -1,0 +1,272 @@
+"""Do intervals hold where errors have tails, and what do the claims find and get wrong?
+
+    python -m benchmarks.claims.coverage_tails --draws 300 --seed 0
+    python -m benchmarks.claims.coverage_tails --draws 300 --seed 0 --tables FOLDER
+
+Each population is known: samples of n rows are drawn from it, and every interval is held against
+the population's mean. Simulated ones are regressions with noise of a t distribution with 3 degrees,
+with 1 % of the rows contaminated, and with a linear F that extrapolates where 1 % of the rows lie
+six times as far out. With ``--tables`` (a folder of the files that
+``benchmarks/studies/composition.yaml`` names) a linear F, its re-fits and the candidates are fitted
+on 3,000 rows, and up to 12,000 others are the population.
+
+Printed, for each population and n: coverage of 95 % intervals without and with the cap, over all
+rows and where F fails (where its weights are worth 50 rows): mean over models / least / most.
+Then power and false claims, beside a paired t test on all rows with Holm's adjustment: *any* is a
+candidate that is truly better overall or where F fails, found by either question; draws with a
+false claim are those of both questions. The estimand is the capped loss, for the t test as well.
+"""
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.config import BaselineConfig, HardnessConfig
+from amlb_ext.core.row_losses import row_loss
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.split import cross_folds
+from amlb_ext.hardening.weights import Region
+from amlb_ext.models.registry import parse_model
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
+from amlb_ext.stats.claims import OVERALL, REGION, answer_questions
+from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contrast
+from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
+from amlb_ext.validity.refits import refit_baseline
+from benchmarks.studies.fidelity.protocol import load_table, read_protocol
+
+SIZES = (300, 1000)
+SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000
+SIMULATIONS = ("t3", "contaminated", "extrapolates")
+PROTOCOL = Path(__file__).parents[2] / "benchmarks/studies/composition.yaml"
+TABLES = tuple(read_protocol(PROTOCOL).tables)
+
+
+@dataclass
+class Population:
+    """Losses of F, its re-fits and candidates on all rows there are, and the region's weights."""
+
+    name: str
+    loss_f: np.ndarray
+    losses: pd.DataFrame
+    weights: np.ndarray
+    is_regression: bool = True
+    refits: pd.DataFrame | None = field(default=None)
+
+
+def simulated(name, rng):
+    """Return a population whose F is a line; candidates bend it, or fit it again."""
+    x = rng.normal(size=(SIMULATED, 4))
+    truth = x[:, 0] + 0.5 * x[:, 1] ** 2
+    noise = 0.5 * rng.normal(size=SIMULATED)
+    if name == "t3":
+        noise = 0.5 * rng.standard_t(3, SIMULATED)
+    if name == "contaminated":
+        noise += (rng.random(SIMULATED) < 0.01) * rng.normal(0, 8, SIMULATED)
+    if name == "extrapolates":
+        x *= np.where(rng.random(SIMULATED) < 0.01, 6, 1)[:, None]
+        truth = np.tanh(x[:, 0]) + 0.5 * np.tanh(x[:, 1])
+    y = truth + noise
+    line = 0.8 * x[:, 0] + 0.4
+    candidates = {
+        "line again": 0.81 * x[:, 0] + 0.39,
+        "steeper": 0.9 * x[:, 0] + 0.5,
+        "bent": x[:, 0] + 0.3 * x[:, 1] ** 2 + 0.2,
+        "wavy": truth + 0.2 * np.sin(3 * x[:, 2]),
+        "clipped": np.clip(0.7 * x[:, 0], -1, 1) + 0.5,
+        "tilted": line + 0.3 * x[:, 3],
+    }
+    refits = {}
+    for number in range(5):
+        shift, slope = rng.normal(0, 0.01, 2)
+        refits[number] = (line + shift + slope * x[:, 0] - y) ** 2
+    span = np.ptp(np.quantile(y, [0.001, 0.999]))
+    losses = {key: (f - y) ** 2 / span**2 for key, f in candidates.items()}
+    return Population(
+        name=name,
+        loss_f=(line - y) ** 2 / span**2,
+        losses=pd.DataFrame(losses),
+        weights=1 / (1 + np.exp(-2 * (np.abs(x[:, 1]) - 1.5))) + 1e-4,
+        refits=pd.DataFrame(refits) / span**2,
+    )
+
+
+def from_table(name, folder, seed):
+    """Return the rows of a table that nothing was fitted on, with models fitted on the others."""
+    task = load_table(name, read_protocol(PROTOCOL).tables[name], folder)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(task.target))
+    train, rest = order[:TRAIN], order[TRAIN : TRAIN + MOST]
+    encoder = Encoder(task.columns).fit(task.features.iloc[train])
+    scale = TargetEncoder(task.kind, task.labels, task.target.iloc[train])
+    Z, y = (
+        encoder.transform(task.features.iloc[train]),
+        scale.transform(task.target.iloc[train]),
+    )
+    Z1, y1 = (
+        encoder.transform(task.features.iloc[rest]),
+        scale.transform(task.target.iloc[rest]),
+    )
+    spec = parse_model(BaselineConfig(model="ridge"), task.kind)
+    shape = (task.kind, scale.n_classes, encoder.n_categorical_)
+    F = EstimatorBaseline(spec, *shape).fit(Z, y, seed)
+    twins, _ = refit_baseline(F, Z, y, refits=5, seed=seed, key=(name,))
+    zoo, _ = fit_zoo(candidate_zoo(task.kind), *shape, Z, y, seed)
+    parts = cross_folds(y, scale.n_classes, 5, seed)
+    held_out, _ = EstimatorBaseline(spec, *shape).cross_fit(
+        Z, y, np.arange(TRAIN), parts, seed
+    )
+    columns = {"y": y[:, None], "f": held_out[:, None]}
+    rule = settle_rule(HardnessConfig(), task.kind, task.labels, **columns)
+    bad = rule.select(rule.hardness(*columns.values()))
+    losses = {key: row_loss(y1, fitted.predict(Z1)) for key, fitted in zoo.items()}
+    refits = {i: row_loss(y1, twin.predict(Z1)) for i, twin in enumerate(twins)}
+    return Population(
+        name=name,
+        loss_f=row_loss(y1, F.predict(Z1)),
+        losses=pd.DataFrame(losses),
+        weights=Region(seed).fit(Z, bad).weights(Z1),
+        is_regression=not task.labels,
+        refits=pd.DataFrame(refits),
+    )
+
+
+def draw_sample(population, n, rng):
+    """Return one record per model: coverage with and without the cap, claims and truths."""
+    rows = rng.integers(0, len(population.loss_f), n)
+    weights = population.weights[rows]
+    is_weighted = choose_weighting(weights).is_weighted
+    records = {name: {"model": name} for name in population.losses}
+    caps = {"raw": NO_CAP}
+    caps["capped"] = (
+        cap_from_baseline(population.loss_f[rows])
+        if population.is_regression
+        else NO_CAP
+    )
+    for kind, cap in caps.items():
+        loss_f, losses = cap.apply(population.loss_f), cap.apply(population.losses)
+        for name, record in records.items():
+            gap = losses[name].to_numpy() - loss_f
+            # a candidate that is F again differs by rounding
+            gap[np.abs(gap) < 1e-12] = 0
+            for question, w in ((OVERALL, None), (REGION, population.weights)):
+                truth = float(np.average(gap, weights=w))
+                found = mean_contrast(
+                    gap[rows], np.zeros(n), None if w is None else w[rows]
+                )
+                is_covered = found.low <= truth <= found.high
+                if question == REGION and not is_weighted:
+                    is_covered = np.nan
+                record[f"{kind} {question}"] = is_covered
+                record[f"truth {question}"] = truth
+    own = [
+        p_value(mean_contrast(losses[c].to_numpy()[rows], loss_f[rows])) for c in losses
+    ]
+    t_test = dict(zip(losses, holm_adjusted(np.array(own)), strict=True))
+    answers = answer_questions(
+        losses.iloc[rows],
+        ComparedRows(
+            loss_f=loss_f[rows],
+            weights=weights,
+            refits=cap.apply(population.refits).iloc[rows],
+        ),
+    )
+    for answer in answers.to_dict("records"):
+        records[answer["candidate"]][f"verdict {answer['question']}"] = answer[
+            "verdict"
+        ]
+    for name, record in records.items():
+        gap = (losses[name].to_numpy() - loss_f)[rows].mean()
+        record["t test"] = t_test[name] < 0.05 and gap < 0
+    return list(records.values())
+
+
+def summarize(population, n, records):
+    """Return a row of each table that is printed."""
+    table = pd.DataFrame(records)
+    covered = {"population": population.name, "n": n}
+    for question in (OVERALL, REGION):
+        for kind in ("raw", "capped"):
+            by_model = table.groupby("model")[f"{kind} {question}"].mean()
+            covered[f"{question}, {kind}"] = (
+                f"{by_model.mean():.3f} / {by_model.min():.2f} / {by_model.max():.2f}"
+            )
+    is_gain = {q: table[f"truth {q}"] < -1e-9 for q in (OVERALL, REGION)}
+    is_shown = {q: table[f"verdict {q}"] == "better" for q in (OVERALL, REGION)}
+    is_worse = {q: table[f"verdict {q}"] == "worse" for q in (OVERALL, REGION)}
+    is_false = pd.Series(False, index=table.index)
+    for q in (OVERALL, REGION):
+        is_false |= (is_shown[q] & ~is_gain[q]) | (is_worse[q] & is_gain[q])
+    any_gain = is_gain[OVERALL] | is_gain[REGION]
+    any_shown = (is_gain[OVERALL] & is_shown[OVERALL]) | (
+        is_gain[REGION] & is_shown[REGION]
+    )
+    found = {"population": population.name, "n": n}
+    found["t test"] = table.loc[any_gain, "t test"].mean()
+    found["overall"] = (
+        table.loc[is_gain[OVERALL], f"verdict {OVERALL}"].eq("better").mean()
+    )
+    found["where F fails"] = (
+        table.loc[is_gain[REGION], f"verdict {REGION}"].eq("better").mean()
+    )
+    found["any"] = any_shown[any_gain].mean()
+    by_draw = table.assign(false=is_false).groupby("draw")["false"].max()
+    found["draws with a false claim"] = by_draw.mean()
+    t_false = table.assign(false=table["t test"] & ~is_gain[OVERALL])
+    found["the same, t test"] = t_false.groupby("draw")["false"].max().mean()
+    return covered, found
+
+
+def populations(arguments, rng):
+    """Yield the populations, one after the other."""
+    if not arguments.tables:
+        # all of them before any sample is drawn
+        yield from [simulated(name, rng) for name in SIMULATIONS]
+        return
+    for name in arguments.only:
+        seed = arguments.seed + TABLES.index(name)
+        yield from_table(name, arguments.tables, seed)
+
+
+def main():
+    """Draw, and print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tables", type=Path, help="folder of the tables of composition.yaml"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=TABLES,
+        choices=TABLES,
+        help="tables (default: all)",
+    )
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(arguments.seed)
+    coverage, power = [], []
+    for population in populations(arguments, rng):
+        for n in SIZES:
+            records = []
+            for draw in range(arguments.draws):
+                for record in draw_sample(population, n, rng):
+                    records.append({"draw": draw, **record})
+            covered, found = summarize(population, n, records)
+            coverage.append(covered)
+            power.append(found)
+            print(covered, found, flush=True)
+    error = np.sqrt(0.95 * 0.05 / arguments.draws)
+    print(f"\nCoverage, mean over models / least / most; ± {error:.3f} for one model")
+    print(pd.DataFrame(coverage).to_string(index=False))
+    print("\nGains found and false claims, shares")
+    print(pd.DataFrame(power).round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

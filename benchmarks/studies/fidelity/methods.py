@@ -1,0 +1,428 @@
+"""Methods of a study: real labelled rows, made ones, and the main task as ``generate`` composes it.
+
+Those that make rows use the product's own search and synthesizers, by setting: each unites the
+bad rows of S with rows made from them, and clusters by the bad row; ``*_alone`` leaves the bad rows
+out. The mixture of the main task is chosen on the training rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from amlb_ext.core.config import PRESETS, build_config, merge_layers
+from amlb_ext.core.rng import derive_seed
+from amlb_ext.hardening.fold import make_side
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
+from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
+from amlb_ext.hardening.made_rows.screening import MadeSide, TakenRows
+from amlb_ext.hardening.weights import Composition
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
+from amlb_ext.stats.ranking import half_and_half_score
+from amlb_ext.validity.calibration import calibrate
+from amlb_ext.validity.composition import choose_composition
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
+from benchmarks.studies.fidelity.draw import Draw, Points, reducible_gap
+from benchmarks.studies.fidelity.sample import (
+    Answer,
+    Function,
+    Method,
+    Sample,
+    average_rows,
+    expected_contrasts,
+    without_interval,
+)
+
+
+def average_bad(s: Sample) -> Answer | None:
+    """Mean over the bad rows."""
+    return average_rows(s.delta[s.bad])
+
+
+def average_all(s: Sample) -> Answer | None:
+    """Mean over S."""
+    return average_rows(s.delta)
+
+
+def weight_by_chance(s: Sample) -> Answer | None:
+    """Mean over S weighted by w."""
+    return average_rows(s.delta, s.points.w)
+
+
+def weight_by_reducible(s: Sample) -> Answer | None:
+    """Mean over S weighted by v."""
+    v = reducible_gap(s.points)
+    # F equals the teacher everywhere: nothing is reducible, and no weighted mean exists
+    if not v.sum() > 0:
+        return None
+    return average_rows(s.delta, v)
+
+
+def half_on_sample(s: Sample) -> Answer | None:
+    """Half-and-half score on S itself."""
+    return _half_and_half(s, s.points)
+
+
+def half_on_unlabelled(s: Sample) -> Answer | None:
+    """Half-and-half score on unlabelled real rows."""
+    return _half_and_half(s, s.draw.unlabelled)
+
+
+def _half_and_half(s: Sample, points: Points) -> Answer | None:
+    if not len(s.bad) or not len(points):
+        return None
+    tau, beta = expected_contrasts(s.draw, points)
+    # a teacher that expects no failure has no expected loss of failures
+    if not beta.sum() > 0:
+        return None
+    scores = []
+    for bad_delta, model_tau in zip(s.delta[s.bad].T, tau.T, strict=True):
+        scores.append(half_and_half_score(bad_delta, model_tau, beta).score)
+    return without_interval(np.array(scores), len(s.bad) + len(points))
+
+
+def power_by_unlabelled(s: Sample) -> Answer | None:
+    """Prediction-powered weighted mean."""
+    unlabelled = s.draw.unlabelled
+    if not len(unlabelled):
+        return None
+    # unlike the half-and-half score it has an interval: every term is a mean of real rows
+    # the teacher's expected delta, over all outcomes, predicts a row's delta
+    tau, _ = expected_contrasts(s.draw, s.points, failures=False)
+    tau_unlabelled, _ = expected_contrasts(s.draw, unlabelled, failures=False)
+    estimates = []
+    for delta, predicted, predicted_unlabelled in zip(
+        s.delta.T, tau.T, tau_unlabelled.T, strict=True
+    ):
+        powered = prediction_powered_mean(
+            delta,
+            predicted,
+            predicted_unlabelled,
+            weights=s.points.w,
+            weights_unlabelled=unlabelled.w,
+        )
+        estimates.append(powered.estimate)
+    return Answer.from_estimates(estimates, len(s.y) + len(unlabelled))
+
+
+REAL = {
+    "few_bad": Method(average_bad, "the few real bad rows of S"),
+    "whole": Method(average_all, "all of S, every row alike"),
+    "weighted": Method(weight_by_chance, "all of S weighted by w = P(bad | x)"),
+    "reducible": Method(weight_by_reducible, "all of S weighted by v = (T - F)^2"),
+    "half": Method(
+        half_on_sample, "half the bad rows, half the teacher's expected loss on S"
+    ),
+    "half_unlabelled": Method(
+        half_on_unlabelled,
+        "half the bad rows, half the teacher's expected loss on real rows U",
+    ),
+    "ppi_weighted": Method(
+        power_by_unlabelled,
+        "S weighted by w, prediction-powered by unlabelled real rows U",
+    ),
+}
+
+
+Layer = Mapping[str, Any]
+
+#: Methods that were studied before made rows kept relations stay as they were.
+_WITHOUT_RELATIONS: Layer = {"relations": {"mine": False}}
+_WITH_RELATIONS: Layer = {"relations": {"mine": True}}
+_NO_SYNTHESIZER: Layer = {"synthesizer": {"times": 0.0}}
+_UNFILTERED: Layer = {"search": {"operators": {"agreement": False}}}
+_GENTLE: Layer = {
+    "search": {"kappa": 0.02, "operators": {"sigma2": 0.0005, "strength": 0.05}}
+}
+#: No search at all: copies of the bad rows, jittered once, with the labels they have.
+_STILL: Layer = {
+    "search": {
+        "kappa": 0.0,
+        "generations": 0,
+        "operators": {"sigma2": 0.0, "jitter": 0.03, "reapply": False},
+    }
+}
+
+
+def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
+    """Make rows from the bad rows of S under settings; once for each name.
+
+    Parameters
+    ----------
+    s : Sample
+    name : str
+        Keys the random streams too, so methods of one name share their rows.
+    layer : mapping
+        Settings above those of the draw.
+    """
+    if name not in s.shared:
+        fold = s.draw.prepared.models
+        # the draw's settings are complete: a preset below them would say nothing
+        settings = s.draw.config.model_dump(exclude={"preset"})
+        config = build_config(settings, dict(_WITHOUT_RELATIONS), dict(layer))
+        # the draw has mined its training rows; a method keeps what was found, or does not
+        relations = fold.relations if config.relations.mine else None
+        models = dataclasses.replace(fold, config=config, relations=relations)
+        real = judge_sample(s, models)
+        s.shared[name] = make_side(models, real, f"{s.key} {name}")
+    return s.shared[name]
+
+
+def judge_sample(s: Sample, models: FoldModels) -> JudgedRows:
+    """Return the rows of S as K and the oracle judge them."""
+    points = s.points
+    # judged rows have an axis of targets, and a study's task has one target
+    return judge_real_rows(
+        models,
+        features=models.encoder.inverse(points.Z),
+        Z=points.Z,
+        y=s.y[:, None],
+        f=points.f[:, None],
+        t=points.t[:, None],
+        row=s.rows,
+    )
+
+
+def average_with_bad(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
+    """Return the answer of made rows, united with the bad rows of S unless alone."""
+    n_models = s.delta.shape[1]
+    delta = np.zeros((0, n_models))
+    clusters = np.zeros(0, dtype=int)
+    if not alone:
+        delta = s.delta[s.bad]
+        clusters = s.bad
+    if len(made):
+        made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
+        delta = np.vstack([delta, made_delta])
+        # a made row is no observation of its own: it counts with the bad row it comes from
+        clusters = np.concatenate([clusters, made.parent])
+    return average_rows(delta, None, clusters)
+
+
+def _made_answer(
+    made_as: str,
+    layer: Layer,
+    part: Literal["augmented", "synthetic"],
+    alone: bool = False,
+) -> Function:
+    def run(s: Sample) -> Answer | None:
+        # every made row starts from a bad one
+        if not len(s.bad):
+            return None
+        side = make_rows(s, made_as, layer)
+        made = side.augmented if part == "augmented" else side.synthetic
+        return average_with_bad(s, made.rows, alone)
+
+    return run
+
+
+def _augmented_method(name: str, text: str, *layers: Layer) -> Method:
+    """Return the method of augmented rows under settings, without a synthesizer."""
+    layer = merge_layers(*layers, _NO_SYNTHESIZER)
+    return Method(_made_answer(name, layer, "augmented"), text)
+
+
+def _synthetic_methods(synthesizer: str) -> dict[str, Method]:
+    """Return the methods of a synthesizer's rows: with the bad rows, and alone."""
+    layer = {"search": {"kappa": 0.005}, "synthesizer": {"name": synthesizer}}
+    # both are made as ``synthesizer``, so they share their rows
+    return {
+        synthesizer: Method(
+            _made_answer(synthesizer, layer, "synthetic"),
+            f"synthetic rows of {synthesizer}, learnt from kappa_0.005",
+        ),
+        f"{synthesizer}_alone": Method(
+            _made_answer(synthesizer, layer, "synthetic", alone=True),
+            f"synthetic rows of {synthesizer} alone, learnt from kappa_0.005",
+        ),
+    }
+
+
+def held_out_of(draw: Draw) -> HeldOutCandidates:
+    """Return the parts of a draw's training rows with their candidates, fitted once."""
+    if "held_out" not in draw.shared:
+        draw.shared["held_out"] = HeldOutCandidates(
+            [draw.task], draw.config, draw.cross
+        )
+    held_out: HeldOutCandidates = draw.shared["held_out"]
+    return held_out
+
+
+def calibrated_kappa(s: Sample) -> float:
+    """Return the kappa of preset ``faithful``, from the training rows of the draw."""
+    draw = s.draw
+    # kept by the draw, not by the sample: it reads the training rows alone
+    if "kappa" not in draw.shared:
+        calibration = calibrate([draw.task], 0, draw.config, held_out_of(draw))[0]
+        draw.shared["kappa"] = calibration.kappa
+    return float(draw.shared["kappa"])
+
+
+def _faithful_method(name: str, text: str, relations: Layer) -> Method:
+    """Return the method that augments as preset ``faithful`` does."""
+
+    def run(s: Sample) -> Answer | None:
+        if not len(s.bad):
+            return None
+        search = {"search": {"kappa": calibrated_kappa(s)}}
+        layer = merge_layers(search, relations, _NO_SYNTHESIZER)
+        return average_with_bad(s, make_rows(s, name, layer).augmented.rows)
+
+    return Method(run, text)
+
+
+MADE: dict[str, Method] = {
+    "jitter": _augmented_method(
+        "jitter", "bad rows and jittered copies, labels kept", _STILL, _UNFILTERED
+    ),
+    "literal": _augmented_method(
+        "literal", "the paper's augmentation (preset literal)", PRESETS["literal"]
+    ),
+    "gentle": _augmented_method(
+        "gentle", "kappa .02, near start, no filter", _GENTLE, _UNFILTERED
+    ),
+    "gentle_filtered": _augmented_method(
+        "gentle_filtered", "kappa .02, near start, agreement filter", _GENTLE
+    ),
+    "stress": _augmented_method(
+        "stress", "preset stress, augmented rows", PRESETS["stress"]
+    ),
+}
+# kappa weighs how far the search may push a row: from not at all to as hard as the paper
+for _kappa in (0.0, 0.005, 0.02, 0.1, 0.5):
+    _name = f"kappa_{_kappa:g}"
+    MADE[_name] = _augmented_method(
+        _name,
+        f"preset faithful at kappa {_kappa:g}, augmented rows",
+        {"search": {"kappa": _kappa}},
+    )
+for _synthesizer in ("vae", "copula", "local"):
+    MADE |= _synthetic_methods(_synthesizer)
+MADE["faithful"] = _faithful_method(
+    "faithful",
+    "preset faithful, kappa calibrated; augmented rows, relations not kept",
+    _WITHOUT_RELATIONS,
+)
+MADE["feasible"] = _faithful_method(
+    "feasible",
+    "the same, where augmented rows keep the relations between columns",
+    _WITH_RELATIONS,
+)
+MADE["feasible_vae"] = Method(
+    _made_answer(
+        "feasible_vae",
+        merge_layers({"search": {"kappa": 0.005}}, _WITH_RELATIONS),
+        "synthetic",
+    ),
+    "synthetic rows of vae that keep the relations, learnt from kappa_0.005",
+)
+
+
+def _faithful_with_vae(s: Sample) -> Answer | None:
+    """Bad and synthetic rows, as preset ``faithful`` made the main task up to 0.1.0."""
+    if not len(s.bad):
+        return None
+    layer = {"search": {"kappa": calibrated_kappa(s)}, **_WITH_RELATIONS}
+    side = make_rows(s, "faithful_vae", layer)
+    return average_with_bad(s, side.synthetic.rows)
+
+
+MADE["faithful_vae"] = Method(
+    _faithful_with_vae,
+    "bad rows and synthetic rows of the VAE, kappa calibrated, relations kept: the main task of "
+    "--composition bad,synthetic",
+)
+
+
+def choose_for_sample(s: Sample) -> Composition:
+    """Return the mixture that the draw's training rows choose for a fold of S's size."""
+    draw = s.draw
+    key = f"composition {len(s.y)}"
+    # kept by the draw, not by the sample: it reads the training rows alone
+    if key not in draw.shared:
+        choice = choose_composition(
+            [draw.task],
+            0,
+            draw.config,
+            draw.cross,
+            held_out_of(draw),
+            n_test=len(s.y),
+        )
+        draw.shared[key] = choice.composition
+    composition: Composition = draw.shared[key]
+    return composition
+
+
+def compose(s: Sample, composition: Composition) -> Answer | None:
+    """Return what the main test file says: every row of it counts alike."""
+    if composition.parts == ("bad",):
+        return average_rows(s.delta[s.bad])
+    n_made = 0
+    made_delta = np.zeros((0, s.delta.shape[1]))
+    parents = np.zeros(0, dtype=int)
+    if composition.made_share:
+        made = _population_rows(s, composition)
+        n_made = len(made)
+        if n_made:
+            made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
+            parents = made.parent
+    rng = s.stage_stream("composed weighted")
+    picked = composition.pick_real_rows(s.points.w, n_made, rng)
+    delta = np.vstack([s.delta[picked], made_delta])
+    # a row that is repeated, or moved, is no observation of its own
+    clusters = np.concatenate([picked, parents])
+    return average_rows(delta, None, clusters)
+
+
+def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
+    """Return the made rows of a mixture; those of one region share are made once."""
+    key = ("population rows", composition.region_share)
+    if key not in s.shared:
+        draw = s.draw
+        models = draw.prepared.models
+        models = dataclasses.replace(models, config=draw.config)
+        real = judge_sample(s, models)
+        fitted_on = models.encoder.inverse(models.Z)
+        region = draw.prepared.region
+        s.shared[key] = make_region_rows(
+            models,
+            real,
+            importance=lambda Z: composition.importance(region.weights(Z)),
+            wanted=composition.population_wanted(len(s.y)),
+            taken=TakenRows((fitted_on, real.features)),
+            seed=derive_seed(draw.seed, draw.table, "study", s.key, "population"),
+        ).rows
+    rows: JudgedRows = s.shared[key]
+    return rows
+
+
+def _fixed(composition: Composition) -> Function:
+    def run(s: Sample) -> Answer | None:
+        return compose(s, composition)
+
+    return run
+
+
+COMPOSED: dict[str, Method] = {
+    "composed": Method(
+        lambda s: compose(s, choose_for_sample(s)),
+        "the main task of generate: the mixture is chosen on the training rows",
+    ),
+    "repeated": Method(
+        _fixed(
+            Composition(parts=("weighted",), region_share=0.5, made_share=0.0),
+        ),
+        "all of S, each row repeated by half its region weight",
+    ),
+    "repeated_and_made": Method(
+        _fixed(
+            Composition(
+                parts=("weighted", "population"), region_share=0.5, made_share=0.5
+            ),
+        ),
+        "the same, and as many rows moved from S with the teacher's labels",
+    ),
+}
