@@ -30,14 +30,13 @@ from amlb_ext.core.version import __version__
 
 if TYPE_CHECKING:
     from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
-    from amlb_ext.forecasting import ForecastComparison, compare_forecasts
+    from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
     from amlb_ext.report.notebook import Suite
 
 __all__ = [
     "FailureReport",
-    "ForecastComparison",
     "GateResult",
     "ModelComparison",
     "Suite",
@@ -54,7 +53,6 @@ __all__ = [
 #: needs these.
 _PLACES = {
     "FailureReport": ("amlb_ext.comparison", "FailureReport"),
-    "ForecastComparison": ("amlb_ext.forecasting", "ForecastComparison"),
     "GateResult": ("amlb_ext.gate.checks", "GateResult"),
     "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
     "Suite": ("amlb_ext.report.notebook", "Suite"),

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import cloudpickle
 
-from amlb_ext.comparison.labelled import free_target_name
 from amlb_ext.core.checked_call import Text, checked_call
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
@@ -24,6 +23,7 @@ from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.report.notebook import Suite
 from amlb_ext.sources.table import Table
+from amlb_ext.units.labelled import free_target_name
 
 
 @checked_call

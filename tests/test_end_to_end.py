@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from amlb_runs import run_benchmark
 from exhaustive import count_of, first_of
 
 from amlb_ext.cli import main
@@ -9,7 +10,6 @@ from amlb_ext.runner import (
     find_predictions,
     join_predictions,
     read_predictions,
-    run_benchmark,
 )
 from amlb_ext.suite import SuiteFiles, verify_suite
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,12 @@ def is_enabled(task: dict[str, Any], source: str) -> bool:
         f"{source}: the task {task.get('name')!r} has 'enabled: {word[:50]}'",
         "write 'enabled: true' or 'enabled: false'",
     )
+
+
+def is_series_task(task: Mapping[str, Any]) -> bool:
+    """Return whether a task is one of series, ``type: timeseries``."""
+    dataset = task.get("dataset")
+    return isinstance(dataset, dict) and dataset.get("type") == "timeseries"
 
 
 def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -138,6 +138,37 @@ def read_fields(path: Path) -> pd.DataFrame | str:
     return frame.fillna("")  # fields that shorter rows lack
 
 
+def infer_target(
+    fields: pd.DataFrame, target: str | None, type: str | None
+) -> tuple[str, str]:
+    """Return the target and the type that AMLB takes where a definition names none.
+
+    Parameters
+    ----------
+    fields : DataFrame
+        The training file, as :func:`read_fields` reads it.
+    target, type : str, optional
+        As the definition names them.
+
+    Examples
+    --------
+    >>> infer_target(pd.DataFrame({"Class": ["a", "b"], "n": ["1", "2"]}), None, None)
+    ('Class', 'binary')
+    """
+    if target is None:
+        usual = [name for name in fields.columns if name.lower() in ("target", "class")]
+        target = str((usual or list(fields.columns)[-1:])[0])
+    if type is None and target in fields.columns:
+        is_category = _infer_type(fields[target])[0] in ("text", "boolean")
+        n_classes = fields[target].nunique()
+        type = (
+            ("binary" if n_classes == 2 else "multiclass")
+            if is_category
+            else "regression"
+        )
+    return target, str(type)
+
+
 def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
     """Return what pandas makes of a column, and whether a value is missing."""
     distinct = [str(text) for text in texts.unique()]

@@ -22,7 +22,26 @@ from amlb_ext.core.frequency import parse_frequency
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 #: Spellings of frequencies that pandas 1.5 lacks.
 _NEW_FREQUENCIES = re.compile(r"\d*(?:ME|BME|QE|BQE|YE|BYE)(?:-\w+)?")
-_NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
+#: What a task of series must say.
+NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
+#: Names the columns that are meant to be known beforehand; AMLB does not look at it.
+KNOWN_COLUMNS = "known_dynamic_columns"
+#: Series that differ in their first values are not one.
+_HEAD = 8
+#: A scale below this share of the values' size is rounding.
+_ROUNDING = 1e-10
+
+
+def has_scale(scale: float, past: np.ndarray) -> bool:
+    """Whether a scale is one, neither missing nor 0 but for rounding.
+
+    Examples
+    --------
+    >>> past = np.array([1.0, 2.0])
+    >>> has_scale(0.5, past), has_scale(1e-16, past), has_scale(float("nan"), past)
+    (True, False, False)
+    """
+    return bool(scale > _ROUNDING * float(np.nanmax(np.abs(past))))
 
 
 def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
@@ -45,7 +64,7 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
     problems = []
     if name.lower() == "nan":
         problems.append("the name 'nan' is read as missing in results.csv")
-    for key in _NEEDED:
+    for key in NEEDED:
         if dataset.get(key) is None:
             problems.append(f"'{key}' is missing: AMLB fails")
     if _NEW_FREQUENCIES.fullmatch(str(dataset.get("freq"))):
@@ -60,7 +79,7 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
         )
     path = str(dataset["path"])
     problems += _check_path(path)
-    has_needed = all(dataset.get(key) is not None for key in _NEEDED)
+    has_needed = all(dataset.get(key) is not None for key in NEEDED)
     if has_needed and Path(path).is_absolute() and Path(path).is_file():
         problems += check_series_table(pd.read_csv(path), dataset, folds=folds)
     return problems
@@ -113,16 +132,31 @@ of the mean in silence"]
     if missing:
         return [f"the file has no column {missing[0]!r}: AMLB fails"]
     problems = []
-    others = [str(name) for name in table.columns if name not in (item, time, target)]
+    meant = (item, time, target, *dataset.get(KNOWN_COLUMNS, ()))
+    others = [str(name) for name in table.columns if name not in meant]
     if others:
         problems.append(
             f"the column {others[0]!r} is passed on to frameworks as a covariate"
         )
+    if not pd.api.types.is_numeric_dtype(table[target]):
+        return [*problems, f"the target {target!r} holds texts: AMLB fails"]
     if table[target].isna().any():
         problems.append("the target is missing in some rows: predictions become NaN")
+    if np.isinf(table[target]).any():
+        problems.append("the target is infinite in some rows: so are errors and scales")
+    n_nameless = int(table[item].isna().sum())
+    if n_nameless:
+        problems.append(
+            f"{n_nameless} rows have no item, or one that pandas reads as missing, such as NA: "
+            "they are left out in silence"
+        )
     horizon = int(dataset["forecast_horizon_in_steps"])
     season = int(dataset["seasonality"])
-    table = table.assign(**{time: pd.to_datetime(table[time])})
+    try:
+        times = pd.to_datetime(table[time])
+    except (ValueError, TypeError):
+        return [*problems, f"the times in {time!r} cannot be read: AMLB fails"]
+    table = table.assign(**{time: times})
     table = table.sort_values([item, time], kind="stable")
     groups = dict(list(table.groupby(item, sort=True)))
     for fold in range(folds):
@@ -145,15 +179,23 @@ def _check_scales(
     """Return problems of the items' seasonal errors, by which MASE and SQL divide."""
     # NOTE: AMLB removes (k + 1) H rows in fold k >= 1, one horizon more than meant
     removed = (fold + 1) * horizon if fold else 0
-    short, unscaled, constant = [], [], []
+    short, unscaled, constant, rounding = [], [], [], []
     for name, rows in groups.items():
         train = rows[target].to_numpy(dtype=float)[: len(rows) - removed - horizon]
         if len(train) < 1:
             short.append(name)
         elif len(train) <= season:
             unscaled.append(name)
-        elif not np.nanmean(np.abs(train[season:] - train[:-season])) > 0:
-            constant.append(name)
+        else:
+            changes = np.abs(train[season:] - train[:-season])
+            changes = changes[~np.isnan(changes)]
+            # what is missing or infinite is told of the whole file
+            if not np.isfinite(changes).all() or not len(changes):
+                continue
+            if not changes.any():
+                constant.append(name)
+            elif not has_scale(float(changes.mean()), train):
+                rounding.append(name)
     where = f" in fold {fold}" if fold else ""
     problems = []
     if short:
@@ -178,6 +220,11 @@ def _check_scales(
         problems.append(
             f"{items} {verb} {itself} in training{where}, {first!r} the first: {it} left out of "
             "the mean in silence"
+        )
+    if rounding:
+        problems.append(
+            f"{_items(rounding)} alike from season to season but for rounding{where}: the scale "
+            "is that of the last digit, and one such error outweighs all others"
         )
     return problems
 
@@ -217,20 +264,23 @@ def _check_repeated_series(
     groups: Mapping[Any, pd.DataFrame], time: str, target: str
 ) -> list[str]:
     """Find one series cut at several origins: a later cut holds an earlier one's test."""
-    by_start: dict[tuple[Any, ...], list[Any]] = {}
+    by_head: dict[Any, list[Any]] = {}
     for name, rows in groups.items():
-        head = rows.head(8)
-        key = (*head[time], *head[target])
-        by_start.setdefault(key, []).append(name)
-    for names in by_start.values():
-        if len(names) < 2:
-            continue
-        first, second = (groups[name][target].to_numpy() for name in names[:2])
-        length = min(len(first), len(second))
-        is_cut = len(first) != len(second)
-        if is_cut and np.array_equal(first[:length], second[:length], equal_nan=True):
-            return [
-                f"items {names[0]!r} and {names[1]!r} are one series cut twice: the longer one's "
-                "past holds the test of the shorter"
-            ]
+        head = rows.head(_HEAD)
+        # what never changes is found for that, and may be the head of anything
+        if rows[target].nunique() > 1:
+            by_head.setdefault((*head[time], *head[target]), []).append(name)
+    for names in by_head.values():
+        values = {name: groups[name][target].to_numpy(dtype=float) for name in names}
+        by_whole = {values[name].tobytes(): name for name in names}
+        lengths = {len(one) for one in values.values()}
+        for longer in names:
+            for length in lengths:
+                shorter = by_whole.get(values[longer][:length].tobytes())
+                if shorter is not None and length < len(values[longer]):
+                    first, second = sorted((shorter, longer))
+                    return [
+                        f"items {first!r} and {second!r} are one series cut twice: the longer "
+                        "one's past holds the test of the shorter"
+                    ]
     return []

@@ -40,18 +40,12 @@ def show(
     from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.validity import certificates_to_json
 
-    are_series = holds_forecasts(suite)
-    find = _stored_of_series if are_series else _stored_of_tables
+    find = _stored_of_series if holds_forecasts(suite) else _stored_of_tables
     shown, missing = find(suite, task)
     if json:
         print_json(certificates_to_json(shown))
     elif not quiet:
-        texts = [certificate.text() for certificate in shown]
-        if are_series:
-            from amlb_ext.forecasting.wording import of_windows
-
-            texts = [of_windows(text) for text in texts]
-        print("\n".join(texts))
+        print("\n".join(certificate.text() for certificate in shown))
         for name in missing:
             print(f"{name}: no certificate is stored; 'hardsynth certify' measures it")
     return 0
@@ -81,8 +75,8 @@ def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], lis
 
 def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Return the stored certificates of forecasting tasks, of which none is without."""
-    from amlb_ext.forecasting.stored_certificates import read_certificates
     from amlb_ext.forecasting.suite_files import ForecastSuite
+    from amlb_ext.forecasting.window_certificate import read_certificates
 
     stored = read_certificates(ForecastSuite.load(suite))
     if not stored:

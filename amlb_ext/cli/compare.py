@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
@@ -15,6 +15,9 @@ from amlb_ext.core.checked_call import check_candidate_name
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_compared
+
+if TYPE_CHECKING:
+    from amlb_ext.comparison import ModelComparison
 
 #: What declares how models are compared on a table, and what of it is no flag.
 COMPARISON = {"how": "amlb_ext.comparison.files.compare_files"}
@@ -67,7 +70,7 @@ def compare(
     html : FILE
         also write the answer as a page
     rows : FILE
-        also write, for each row of the table, whether F fails on it and each model's loss (.csv)
+        also write, for each row or window, whether F fails on it and each model's loss (.csv)
     loss : {'mase', 'sql'}
         loss of forecasts that is compared
 
@@ -76,43 +79,57 @@ def compare(
     $ hardsynth compare new.csv --target churn --baseline deployed.skops --candidate \
 boosting=boosting.skops --train old.csv --html answer.html
     """
-    if takes_series([table], options, settings):
-        named = {
-            "target": target,
-            "baseline": baseline,
-            "candidate": candidate,
-            "loss": loss,
-        }
-        flags = {**options, **named}
-        return compare_series(table, flags, settings, html=html, quiet=quiet, json=json)
-    if target is None:
-        raise ConfigError("no target is named", "add --target NAME")
     files = read_candidates(candidate)
-    config = build_config(settings)
-    how = comparison_options(options)
-    check_compared(
-        Path(table),
-        [baseline, *files.values()],
-        train=how["train"],
-        trust_pickle=how["trust_pickle"],
-    )
-    from amlb_ext.comparison.files import compare_files
+    if takes_series([table], options, settings):
+        flags = {**options, "target": target, "baseline": baseline, "loss": loss}
+        result = compare_series(table, files, flags, settings)
+    else:
+        if target is None:
+            raise ConfigError("no target is named", "add --target NAME")
+        result = compare_rows(
+            Path(table),
+            target,
+            baseline,
+            files,
+            settings=settings,
+            quiet=quiet or json,
+            **comparison_options(options),
+        )
     from amlb_ext.core.files import write_file
     from amlb_ext.core.json_values import to_json_values
 
-    result = compare_files(
-        Path(table), target, baseline, files, config=config, quiet=quiet or json, **how
-    )
     if html:
         result.to_html(html)
     if rows:
         write_file(rows, result.rows.to_csv)
     if json:
         # every row of the table would hide the answer: --rows writes them
-        print_json(to_json_values(result, omit=("rows",)))
+        print_json(to_json_values(result.summary()))
     elif not quiet:
         print(result.text(), end="")
     return 0
+
+
+def compare_rows(
+    table: Path,
+    target: str,
+    baseline: str,
+    files: dict[str, str],
+    *,
+    settings: dict[str, Any],
+    **how: Any,
+) -> ModelComparison:
+    """Compare models on a plain table, as :func:`amlb_ext.comparison.files.compare_files` does."""
+    config = build_config(settings)
+    check_compared(
+        table,
+        [baseline, *files.values()],
+        train=how["train"],
+        trust_pickle=how["trust_pickle"],
+    )
+    from amlb_ext.comparison.files import compare_files
+
+    return compare_files(table, target, baseline, files, config=config, **how)
 
 
 def read_candidates(words: Sequence[str]) -> dict[str, str]:

@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from amlb_ext.cli.command import Jobs, Suite, command
-from amlb_ext.cli.compare import COMPARISON, comparison_options, read_candidates
+from amlb_ext.cli.compare import (
+    COMPARISON,
+    compare_rows,
+    comparison_options,
+    read_candidates,
+)
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
-from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
-    check_compared,
     check_file,
     check_predictions_file,
     check_suite_folder,
 )
 
 if TYPE_CHECKING:
-    from amlb_ext.gate.checks import GateResult
+    pass
 
 
 @command(
@@ -146,27 +149,27 @@ boosting=boosting.skops --need not-worse --junit gate.xml
                     f"a table needs --{flag}",
                     "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",
                 )
-        checked = _gate_of_table(
+        from amlb_ext.gate.checks import check_gate
+
+        answer = compare_rows(
             suite,
             str(target),
             str(baseline),
             read_candidates(candidate),
-            need=need,
             settings=settings,
-            options={
-                **comparison_options(options),
-                "level": level,
-                "quiet": quiet or json,
-            },
+            level=level,
+            quiet=quiet or json,
+            **comparison_options(options),
         )
+        checked = check_gate(answer, data=suite.name, **need)
     from amlb_ext.core.files import write_text
     from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.gate.outputs import EXIT_STATUS, github_annotations, junit_xml
+    from amlb_ext.gate.checks import EXIT_STATUS, github_annotations, junit_xml
 
     if junit:
         write_text(junit, junit_xml(checked))
     if json:
-        entry = {"outcome": checked.outcome, **to_json_values(checked)}
+        entry = {"outcome": checked.outcome, **to_json_values(checked, omit=("unit",))}
         print_json({**entry, "commands": list(commands)} if commands else entry)
     elif not quiet:
         print(checked.text(), end="")
@@ -176,30 +179,3 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         # JSON on standard output stays JSON; the runner reads both streams
         print_commands(github_annotations(checked), sys.stderr if json else sys.stdout)
     return EXIT_STATUS[checked.outcome]
-
-
-def _gate_of_table(
-    table: Path,
-    target: str,
-    baseline: str,
-    candidates: dict[str, str],
-    *,
-    need: dict[str, Any],
-    settings: dict[str, Any],
-    options: dict[str, Any],
-) -> GateResult:
-    """Compare models on a table, and hold them against the need."""
-    config = build_config(settings)
-    check_compared(
-        table,
-        [baseline, *candidates.values()],
-        train=options["train"],
-        trust_pickle=options["trust_pickle"],
-    )
-    from amlb_ext.comparison.files import compare_files
-    from amlb_ext.gate.checks import check_gate
-
-    answer = compare_files(
-        table, target, baseline, candidates, config=config, **options
-    )
-    return check_gate(answer, data=table.name, **need)

@@ -79,14 +79,9 @@ def run(
     if not unverified:
         check_verified(userdir, "run")
     series = _load_series(userdir)
-    extra = list(extra)
     benchmarks = split_benchmarks(benchmark or _main_definition(userdir, series))
     if series is not None:
-        absolute = results.absolute()
-        benchmarks = _runnable_definitions(series, benchmarks, absolute)
-        # AMLB keeps the splits of series by the task's name alone, wherever the file stands
-        if not {"-i", "--indir"} & set(extra):
-            extra += ["-i", str(absolute / "input")]
+        benchmarks = _runnable_definitions(series, benchmarks, results.absolute())
     outcomes = run_benchmarks(
         framework,
         benchmarks,

@@ -6,24 +6,32 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import SettingPath, flag_name
-from amlb_ext.core.checked_call import check_candidate_name
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
 
 if TYPE_CHECKING:
+    from amlb_ext.comparison import ModelComparison
     from amlb_ext.forecasting.series_tasks import SeriesTask
 
 #: What declares the flags of series, by the titles of their groups.
-ORIGINS = {"a benchmark of series": "amlb_ext.forecasting.given_series.Origins"}
+_READING = {
+    "gaps and further columns of series": "amlb_ext.forecasting.given_series.SeriesReading"
+}
+ORIGINS = {
+    "a benchmark of series": "amlb_ext.forecasting.given_series.Origins",
+    **_READING,
+}
 SERIES = {
     "series": "amlb_ext.forecasting.given_series.SeriesRoles",
+    **_READING,
     "origins of series": "amlb_ext.forecasting.given_series.Origins",
 }
 #: Settings of tables that series have, too.
@@ -44,7 +52,7 @@ _TABLES = ("bundled", "openml/", "test.openml/")
 #: Flags of series.
 _SERIES_FLAGS = (
     *("series", "horizon", "season", "frequency", "as_rows"),
-    *("origins", "learning_origins", "step", "cutoff"),
+    *("origins", "learning_origins", "step", "cutoff", "known", "gaps"),
 )
 #: Real rows alone: a search that moves lags one by one makes windows of no series.
 _ROW_DEFAULTS: dict[str, Any] = {
@@ -74,6 +82,7 @@ def takes_series(
     if not given:
         others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
         lonely = [flag for flag in others if flags.get(flag) is not None]
+        lonely += _reading_flags(flags)
         if lonely:
             raise ConfigError(
                 f"--{lonely[0].replace('_', '-')} is for series",
@@ -106,6 +115,12 @@ def takes_series(
     return True
 
 
+def _reading_flags(flags: Mapping[str, Any]) -> list[str]:
+    """Return which flags of gaps and further columns have a value that is not the default."""
+    named = ["known"] if flags["known"] else []
+    return [*named, "gaps"] if flags["gaps"] != "refuse" else named
+
+
 def _says_its_roles(source: str, settings: Mapping[str, Any]) -> bool:
     """Return whether a source says itself which columns its series have, and how far to go."""
     if source in BUNDLED_SERIES_SPECS:
@@ -129,12 +144,17 @@ def _find_tasks(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> list[SeriesTask]:
-    from amlb_ext.forecasting.given_series import SeriesRoles, find_series
+    from amlb_ext.forecasting.given_series import (
+        SeriesReading,
+        SeriesRoles,
+        find_series,
+    )
 
     names = ("series", "horizon", "season", "frequency")
     return find_series(
         source,
         SeriesRoles(**{name: flags.get(name) for name in names}),
+        SeriesReading(known=flags["known"], gaps=flags["gaps"]),
         time=settings.get("split", {}).get("time"),
         target=target,
         options=_reading_options(settings),
@@ -143,15 +163,11 @@ def _find_tasks(
 
 def compare_series(
     table: str,
+    candidates: Mapping[str, str],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
-    *,
-    html: Path | None,
-    quiet: bool,
-    json: bool,
-) -> int:
+) -> ModelComparison:
     """Compare forecasters on a long table; see :func:`amlb_ext.forecasting.compare_forecasts`."""
-    from amlb_ext.core.json_values import to_json_values
     from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.forecasting.given_series import one_task, read_forecaster
 
@@ -162,21 +178,13 @@ def compare_series(
     options = _reading_options(settings)
     task = one_task(_find_tasks(table, flags["target"], flags, settings), table).open()
     roles = task.roles
-    candidates = {}
-    for word in flags["candidate"]:
-        name, sign, what = word.partition("=")
-        name, what = (name, what) if sign else (Path(word).stem, word)
-        if not name or name in candidates:
-            raise ConfigError(
-                f"--candidate {word}: the name {name!r} is empty or given twice",
-                "write --candidate NAME=WHAT with another name",
-            )
-        check_candidate_name(name)
-        candidates[name] = read_forecaster(what, name, roles, options)
     result = compare_forecasts(
         task.frame,
         read_forecaster(flags["baseline"], "F", roles, options),
-        candidates,
+        {
+            name: read_forecaster(word, name, roles, options)
+            for name, word in candidates.items()
+        },
         **vars(roles),
         rule="mase" if flags["rule"] == "auto" else flags["rule"],
         alpha=flags["alpha"],
@@ -189,13 +197,7 @@ def compare_series(
         twins=flags["refits"],
         seed=flags["seed"],
     )
-    if html:
-        result.to_html(html)
-    if json:
-        print_json(to_json_values(result.summary()))
-    elif not quiet:
-        print(result.text(), end="")
-    return 0
+    return replace(result, notes=(*result.notes, *task.notes))
 
 
 def generate_series(
@@ -231,9 +233,9 @@ def hardens_series(
                 f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
             )
         return True
-    for flag in ("origins", "step", "cutoff"):
-        if flags[flag] is not None:
-            raise ConfigError(f"--{flag} is for series", "leave it out")
+    given = [flag for flag in ("origins", "step", "cutoff") if flags[flag] is not None]
+    for flag in given + _reading_flags(flags):
+        raise ConfigError(f"--{flag} is for series", "leave it out")
     return False
 
 
@@ -361,9 +363,8 @@ def generate_rows(
     task = one_task(tasks, sources[0])
     table = task.open()
     name = f"{task.name}_ahead_{table.roles.horizon}"
-    rows = series_to_rows(
-        read_panel(table.frame, table.roles, task.name), flags["as_rows"], flags["step"]
-    )
+    panel = read_panel(table.frame, table.roles, task.name)
+    rows = series_to_rows(panel, flags["as_rows"], flags["step"])
     # the suite is then one of a table, and its settings say how its rows are split; how the file
     # of the series is written says nothing of the rows, which are a file of ours
     source = {key: source[key] for key in source if key not in ("sep", "decimal")}
@@ -376,7 +377,8 @@ def generate_rows(
     }
     flags = without_series_flags(flags)
     if not (flags["quiet"] or flags["json"]):
-        print(*(f"note: {note}" for note in rows.notes), sep="\n", file=sys.stderr)
+        notes = (*panel.notes, *table.notes, *rows.notes)
+        print(*(f"note: {note}" for note in notes), sep="\n", file=sys.stderr)
 
     def make(folder: Path) -> int:
         path = folder / f"{name}.parquet"

@@ -20,14 +20,15 @@ from amlb_ext.core.paths import check_suite_folder, is_export_folder
     group="benchmark",
     settings="source",
     everyday={
-        "the suite": ("suite",),
+        "what is checked": ("suite", "definition"),
         "repair": ("repair", "source", "trust_suite", "trust_pickle"),
         "run and output": ("jobs", "quiet", "json"),
     },
 )
 def verify(
-    suite: Suite,
+    suite: Suite | None = None,
     *,
+    definition: str | None = None,
     repair: bool = False,
     source: Sequence[str] = (),
     trust_pickle: bool = False,
@@ -37,15 +38,19 @@ def verify(
     json: bool = False,
     settings: dict[str, Any],
 ) -> int:
-    """Check a suite, or repair it.
+    """Check a suite, or repair it; or check an AMLB definition of your own.
 
     Check every checksum and AMLB's rules for loading data, without AMLB. With --repair, restore
     what is missing or changed from the suite's own sources and settings, keep everything else, and
     check the suite once more. A repair that cannot restore the same bytes is refused and changes
-    nothing. Files that are not part of the suite stay. Exit status 1: the suite has a problem.
+    nothing. Files that are not part of the suite stay. With --definition,
+    hold the files of a definition against the same rules: what AMLB would fail on, or score wrongly
+    without a word. Exit status 1: there is a problem.
 
     Parameters
     ----------
+    definition : FILE
+        file or name of an AMLB definition, of tables or series, in place of a suite
     repair : bool
         restore missing or changed files
     source : SPEC
@@ -58,7 +63,17 @@ def verify(
     --------
     $ hardsynth verify hard
     $ hardsynth verify hard --repair --source data/prices.csv
+    $ hardsynth verify --definition benchmarks/mine.yaml
     """
+    if definition is not None:
+        if suite is not None or repair or source:
+            raise ConfigError(
+                "a definition is checked by itself",
+                "leave the suite, --repair and --source out",
+            )
+        return _verify_definition(definition, settings, quiet=quiet, json=json)
+    if suite is None:
+        raise ConfigError("no suite is named", "give its folder, or --definition FILE")
     if not is_export_folder(suite):
         check_suite_folder(suite)
     from amlb_ext.suite.folder_faults import WARNING
@@ -91,6 +106,28 @@ def verify(
     if not (problems or quiet):
         print(f"{shlex.quote(str(suite))}: checksums, provenance and AMLB's rules hold")
     return 1 if problems else 0
+
+
+def _verify_definition(
+    definition: str, settings: dict[str, Any], *, quiet: bool, json: bool
+) -> int:
+    """Print what AMLB would fail on or mis-score, of a definition that stands anywhere."""
+    from amlb_ext.sources.definition_check import check_definition
+
+    found = check_definition(definition, build_config(settings).source)
+    if json:
+        print_json(vars(found))
+        return 1 if found.problems else 0
+    for problem in found.problems:
+        print(escape_controls(problem), file=sys.stderr if quiet else sys.stdout)
+    if not quiet:
+        if found.unseen:
+            print(f"not looked at, without CSV files: {', '.join(found.unseen)}")
+        if found.checked and not found.problems:
+            count = len(found.checked)
+            tasks = "1 task" if count == 1 else f"{count} tasks"
+            print(f"{shlex.quote(definition)}: AMLB's rules hold for {tasks}")
+    return 1 if found.problems else 0
 
 
 def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:

@@ -10,14 +10,8 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
-from amlb_ext.comparison.labelled import (
-    LabelledRows,
-    read_labelled_rows,
-    read_row_order,
-)
-from amlb_ext.comparison.region import FailureRegion, find_region
+from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.comparison.slices import compare_on_slices
 from amlb_ext.core.checked_call import (
     CountOrNone,
     Level,
@@ -25,21 +19,25 @@ from amlb_ext.core.checked_call import (
     check_candidates,
     checked_call,
 )
-from amlb_ext.core.config import HardnessConfig, build_config
+from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
-from amlb_ext.hardening.rules import failing_text
 from amlb_ext.hardening.split import OLDEST
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.checks import refuse_seen_rows
 from amlb_ext.models.columns import Align, check_align, columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
-from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
-from amlb_ext.stats.claims import REGION, answer_questions, why_no_region
-from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
+from amlb_ext.stats.claims import REGION
+from amlb_ext.units.judged import answer
+from amlb_ext.units.labelled import (
+    LabelledRows,
+    read_labelled_rows,
+    read_row_order,
+)
+from amlb_ext.units.rows import hardness_config, judge_rows
 
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
@@ -190,17 +188,6 @@ def compare(
     )
 
 
-def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
-    """Return the settings of a rule.
-
-    Raises
-    ------
-    ConfigError
-        An unknown rule, with the nearest one.
-    """
-    return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
-
-
 def _without_order_columns(
     X: Any, table: GivenTable, columns: Collection[str], given: Sequence[Any]
 ) -> Any:
@@ -274,8 +261,7 @@ def compare_labelled(
     loss_name, row_loss = models.choose_loss(rows, [f, *answers.values()])
     loss_f = row_loss(f)
     losses = pd.DataFrame({name: row_loss(said) for name, said in answers.items()})
-    cap = NO_CAP if rows.is_classification else cap_from_baseline(loss_f)
-    region = find_region(rows, f, config, seed)
+    judged = judge_rows(rows, f, loss_f, config, seed=seed, level=level)
     notes = [*rows.notes, *f.notes]
     for said in answers.values():
         notes += said.notes
@@ -293,26 +279,20 @@ def compare_labelled(
         train_order=train_order,
     )
     notes.append(null_note)
-    by_row = losses.assign(F=loss_f, is_bad=region.is_bad, weight=region.weights)
-    by_row = by_row[["is_bad", "weight", "F", *losses.columns]]
-    by_row.index = rows.table.frame.index[rows.task.row_ids]
-    contrasts = _contrasts(rows, losses, loss_f, region, refit_losses, cap, level)
-    verb = failing_text(region.rule.rule)
-    notes += _mean_of_refits(contrasts, verb)
-    return ModelComparison(
-        contrasts=contrasts,
-        slices=compare_on_slices(
-            rows, region.is_bad, losses, loss_f, cap=cap, level=level, seed=seed
-        ),
+    judged = judged.with_refits(refit_losses)
+    contrasts = answer(judged, losses)
+    notes += _mean_of_refits(contrasts, judged.verb)
+    given = rows.table.frame.iloc[rows.task.row_ids]
+    by_row = losses.set_axis(given.index).assign(
+        is_bad=judged.is_bad, weight=judged.compared.weights, F=loss_f
+    )
+    hardest = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
+    worst, target = given.iloc[hardest], str(rows.task.target_name)
+    return ModelComparison.of(
+        judged,
+        contrasts,
         loss_name=loss_name,
-        capping=cap.sentence(rows.scale.span),
-        n_rows=len(rows),
-        n_bad=int(region.is_bad.sum()),
-        rule=region.text,
-        verb=verb,
-        weighting=_weighting_text(region),
-        level=level,
-        refits=0 if refit_losses is None else refit_losses.shape[1],
+        slices=compare_on_slices(rows, judged, losses, seed=seed),
         seed=seed,
         notes=tuple(dict.fromkeys(notes)),
         about={
@@ -321,17 +301,11 @@ def compare_labelled(
             **(about or {}),
             "made": f"{date.today().isoformat()} by hardsynth {__version__}",
         },
-        rows=by_row,
-        worst=_worst_rows(rows, loss_f),
+        rows=by_row[["is_bad", "weight", "F", *losses.columns]],
+        worst=worst.assign(
+            **{target: rows.y_given[hardest], "loss of F": loss_f[hardest]}
+        ),
     )
-
-
-def _worst_rows(rows: LabelledRows, loss_f: np.ndarray) -> pd.DataFrame:
-    """Return the rows on which F loses most, as the user gave them, with target and loss."""
-    worst = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
-    given = rows.table.frame.iloc[rows.task.row_ids[worst]]
-    target = str(rows.task.target_name)
-    return given.assign(**{target: rows.y_given[worst], "loss of F": loss_f[worst]})
 
 
 def _class_order_notes(
@@ -420,34 +394,6 @@ def _refit_losses(
     return pd.DataFrame(by_refit), note
 
 
-def _contrasts(
-    rows: LabelledRows,
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    region: FailureRegion,
-    refit_losses: pd.DataFrame | None,
-    cap: ErrorCap,
-    level: float,
-) -> pd.DataFrame:
-    """Return one row for each candidate and question."""
-    order = rows.task.order
-    compared = ComparedRows(
-        loss_f=loss_f,
-        weights=region.weights,
-        reweighted=region.reweighted,
-        refits=refit_losses,
-        level=level,
-        clusters=None if order is None else order.clusters,
-    )
-    span = None if rows.is_classification else np.full(len(rows), rows.scale.span)
-    table = answer_questions(
-        losses, compared, cap=cap, span=span, no_claim=region.problem
-    )
-    # an F without any loss has no change of it
-    table["relative"] = table["difference"] / table["loss_f"].where(table["loss_f"] > 0)
-    return table.rename(columns={"candidate": "model"})
-
-
 def _order_notes(order: RowOrder) -> list[str]:
     """Return how the order of the rows counts."""
     notes = [f"where F fails is learnt {order.text}"] if order.splits else []
@@ -459,12 +405,6 @@ def _order_notes(order: RowOrder) -> list[str]:
     if order.cluster_text:
         notes.append(order.cluster_text)
     return notes
-
-
-def _weighting_text(region: FailureRegion) -> str:
-    """Return how rows count where F fails, or why nothing is said there."""
-    weighting = choose_weighting(region.weights)
-    return region.problem or why_no_region(weighting) or weighting.reason
 
 
 def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:

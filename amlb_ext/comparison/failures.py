@@ -1,4 +1,4 @@
-"""Where a fitted model fails on a table, without any other model beside it."""
+"""Where a fitted model fails on a table: rows, slices, and which other model mends them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,37 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.compare import hardness_config
-from amlb_ext.comparison.labelled import read_labelled_rows, read_row_order
 from amlb_ext.comparison.models import choose_loss, predict_rows
-from amlb_ext.comparison.region import find_region
 from amlb_ext.core.checked_call import Seed, checked_call
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
-from amlb_ext.hardening.rules import failing_text
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.columns import Align, check_align
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
 from amlb_ext.report.slices import search_and_judge
-from amlb_ext.stats.claims import NO_REGION
+from amlb_ext.stats.heavy_tails import contrast_plainly
+from amlb_ext.stats.weighted_mean import (
+    holm_adjusted,
+    p_value,
+    weighted_mean_interval,
+)
+from amlb_ext.units.judged import Judged
+from amlb_ext.units.labelled import LabelledRows, read_labelled_rows, read_row_order
+from amlb_ext.units.rows import hardness_config, judge_rows
+
+#: What :func:`compare_on_slices` returns for each slice and model.
+COLUMNS = (
+    "slice",
+    "rows",
+    "bad",
+    "share",
+    "base",
+    "model",
+    "difference",
+    "low",
+    "high",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,33 +146,110 @@ def failures(
     )
     answers = predict_rows(model, rows)
     _, row_loss = choose_loss(rows, [answers])
-    config = hardness_config(rule, alpha)
-    region = find_region(rows, answers, config, seed, with_jackknife=False)
+    judged = judge_rows(
+        rows,
+        answers,
+        row_loss(answers),
+        hardness_config(rule, alpha),
+        seed=seed,
+        with_jackknife=False,
+    )
+    weights, clusters = judged.compared.weights, judged.compared.clusters
     by_row = pd.DataFrame(
         {
-            "loss": row_loss(answers),
-            "is_bad": region.is_bad,
-            "weight": np.nan if region.weights is None else region.weights,
+            "loss": judged.compared.loss_f,
+            "is_bad": judged.is_bad,
+            "weight": np.nan if weights is None else weights,
         },
         index=rows.task.row_ids,
     )
     found = search_and_judge(
         rows.task.features,
         rows.task.columns,
-        region.is_bad,
-        np.arange(len(rows))
-        if order is None or order.clusters is None
-        else order.clusters,
+        judged.is_bad,
+        np.arange(len(rows)) if clusters is None else clusters,
         random_stream(seed, "compare", "slices"),
     )
-    problem = region.problem
-    if region.weights is None and not problem:
-        problem = NO_REGION
     return FailureReport(
         rows=by_row,
         slices=found.table,
-        rule=region.text,
-        verb=failing_text(region.rule.rule),
-        problem=problem,
+        rule=judged.rule,
+        verb=judged.verb,
+        problem=judged.no_claim,
         notes=(*rows.notes, *answers.notes),
     )
+
+
+def compare_on_slices(
+    rows: LabelledRows, judged: Judged, losses: pd.DataFrame, *, seed: int
+) -> pd.DataFrame:
+    """Return the slices in which F fails, with each model's difference from F inside.
+
+    Slices are found on one half of the rows. Everything that is returned is counted on the other
+    half, so being chosen flatters no slice and no model.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    judged : Judged
+        The same rows.
+    losses : DataFrame of shape (n, candidates)
+        As they are.
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row for each slice and model: ``slice`` (conditions), ``rows`` and ``bad`` inside,
+        ``share`` of bad rows there and ``base`` among all rows, ``model``, ``difference`` of mean
+        loss from F's with its interval, ``p_holm`` over all slices and models, ``verdict``,
+        ``by`` and ``reason`` as in :func:`amlb_ext.stats.claims.answer_questions`.
+    """
+    units = judged.compared
+    # rows of a group stay in one half, and count as the group that they are
+    clusters = np.arange(len(rows)) if units.clusters is None else units.clusters
+    found = search_and_judge(
+        rows.task.features,
+        rows.task.columns,
+        judged.is_bad,
+        clusters,
+        random_stream(seed, "compare", "slices"),
+    )
+    records = []
+    for slice_row, inside in zip(
+        found.table.to_dict("records"), found.inside, strict=True
+    ):
+        for name in losses.columns:
+            loss_g, own_f = losses[name].to_numpy()[inside], units.loss_f[inside]
+            capped = weighted_mean_interval(
+                units.cap.apply(loss_g) - units.cap.apply(own_f),
+                clusters=clusters[inside],
+                level=units.level,
+            )
+            plain = contrast_plainly(loss_g, own_f, cap=units.cap)
+            estimate, veto = plain.judge(capped)
+            records.append(
+                {
+                    **{key: slice_row[key] for key in COLUMNS[:5]},
+                    "model": name,
+                    "difference": estimate.point,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "p": p_value(estimate),
+                    "by": plain.by(veto),
+                    "reason": veto,
+                }
+            )
+    table = pd.DataFrame(records, columns=[*COLUMNS, "p", "by", "reason"])
+    is_withheld = (table["reason"] != "").to_numpy(dtype=bool)
+    # what may not be claimed stays in the family, and is never rejected
+    tested = table["p"].mask(is_withheld, 1.0).to_numpy(dtype=float)
+    table["p_holm"] = np.where(is_withheld, np.nan, holm_adjusted(tested))
+    is_significant = table["p_holm"] < 1 - units.level
+    is_gain = table["difference"] < 0
+    table["verdict"] = np.select(
+        [is_withheld, is_significant & is_gain, is_significant & ~is_gain],
+        ["no claim", "better", "worse"],
+        default="undecided",
+    )
+    return table

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from amlb_ext.comparison.compare import compare_labelled, hardness_config
-from amlb_ext.comparison.labelled import read_labelled_rows
+from amlb_ext.comparison.compare import compare_labelled
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -39,6 +38,8 @@ from amlb_ext.sources.reading import (
     describe_reading,
     reading_text,
 )
+from amlb_ext.units.labelled import read_labelled_rows
+from amlb_ext.units.rows import hardness_config
 
 
 @checked_call

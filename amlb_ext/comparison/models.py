@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.comparison.labelled import LabelledRows
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_seed
@@ -18,6 +17,7 @@ from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import check_answers
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.units.labelled import LabelledRows
 
 #: From what a model answers to the loss of each row, ``(n,)``.
 RowLoss = Callable[[Answers], np.ndarray]
@@ -103,7 +103,7 @@ def refit_on_training_rows(
 ) -> list[Answers]:
     """Return answers of F fitted again on parts of its training rows.
 
-    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.refits`); of
+    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.task_rows`); of
     rows with an order, random 80 % of the groups, or all but one block of time.
 
     Parameters

@@ -1,20 +1,20 @@
-"""A comparison as one HTML page, and as what a notebook shows."""
+"""A comparison drawn, as one HTML page, and as what a notebook shows."""
 
 from __future__ import annotations
 
+import io
 from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib import pyplot as plt
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
-from amlb_ext.comparison.answer import (
-    CONCENTRATED,
-    OVERALL,
-    REGION,
-    ComparisonAnswer,
-    change_text,
-)
-from amlb_ext.comparison.plot import comparison_svg
+from amlb_ext.comparison.result import ModelComparison, change_text
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_decimals,
@@ -24,47 +24,53 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 
 #: Columns that the page has room for.
 MOST_COLUMNS = 12
+#: Pictures of the windows on which F is worst.
+MOST_PICTURES = 6
+#: Colour and mark of each question.
+_STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
 
 
-def render_comparison(result: ComparisonAnswer) -> str:
+def render_comparison(result: ModelComparison) -> str:
     """Return the page."""
     style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
     return (
-        comparison_environment()
+        _environment()
         .get_template("comparison.html.j2")
         .render(
             result=result,
             style=Markup(style),
             picture=Markup(comparison_svg(result)),
-            worst=Markup(worst_rows_table(result)),
+            worst=Markup(_worst_table(result)),
+            windows=Markup(worst_svg(result)),
         )
     )
 
 
-def worst_rows_table(result: ComparisonAnswer) -> str:
+def _worst_table(result: ModelComparison) -> str:
     """Return the rows on which F loses most as an HTML table; pandas escapes what it prints."""
     shown = result.worst.iloc[:, -MOST_COLUMNS:]
     table = shown.to_html(border=0, na_rep="", float_format=format_number)
-    caption = "<caption>The rows on which F loses most"
+    caption = f"<caption>The {result.unit.many} on which F loses most"
     if shown.shape[1] < result.worst.shape[1]:
         caption += f"; the last {MOST_COLUMNS} of {result.worst.shape[1]} columns"
     return table.replace("<thead>", f"{caption}</caption><thead>", 1)
 
 
-def render_summary(result: ComparisonAnswer) -> str:
+def render_summary(result: ModelComparison) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
     return (
-        comparison_environment()
+        _environment()
         .get_template("summary.html.j2")
         .render(result=result, picture=Markup(comparison_svg(result)))
     )
 
 
 @lru_cache(maxsize=1)
-def comparison_environment() -> Environment:
+def _environment() -> Environment:
     """Return the environment of the templates in ``resources/comparison``."""
     environment = Environment(
         loader=FileSystemLoader(asset_path("resources", "comparison")),
@@ -86,3 +92,90 @@ def comparison_environment() -> Environment:
         OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
     )
     return environment
+
+
+def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
+    """Draw the change of F's loss with its interval, for each model and question.
+
+    Parameters
+    ----------
+    result : ModelComparison
+    ax : Axes, optional
+        Drawn on a new figure when omitted.
+    """
+    if ax is None:
+        # registered with pyplot, so that a notebook shows it and plt.savefig finds it
+        ax = plt.figure(figsize=_size(result), layout="constrained").subplots()
+    named: set[str] = set()
+    labels = {OVERALL: OVERALL, REGION: result.place}
+    for place, model in enumerate(reversed(result.models)):
+        for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
+            row = result.row(model, question)
+            if not is_known(row["relative"]):
+                continue
+            colour, mark = _STYLE[question]
+            change = row["relative"]
+            # a missing interval draws no bar
+            limits = [
+                [change - row["low"] / row["loss_f"]],
+                [row["high"] / row["loss_f"] - change],
+            ]
+            ax.errorbar(
+                [change],
+                [place + offset],
+                xerr=limits,
+                fmt=mark,
+                color=colour,
+                capsize=3,
+                label=None if question in named else labels[question],
+            )
+            named.add(question)
+    ax.axvline(0, color="#7c8691", linewidth=1)
+    ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
+    ax.set_ylim(-0.6, len(result.models) - 0.4)
+    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    ax.set_xlabel(
+        f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
+    )
+    if named:
+        ax.legend(loc="best", frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _size(result: ModelComparison) -> tuple[float, float]:
+    return 7.0, 1.4 + 0.6 * len(result.models)
+
+
+def comparison_svg(result: ModelComparison) -> str:
+    """Return the picture as SVG; the same result gives the same text."""
+    figure = Figure(_size(result), layout="constrained")
+    draw_comparison(result, figure.subplots())
+    return _figure_as_svg(figure, salt="comparison")
+
+
+def worst_svg(result: ModelComparison) -> str:
+    """Return the picture of the windows on which F is worst; empty for rows."""
+    if result.draw_worst is None:
+        return ""
+    figure = result.draw_worst(MOST_PICTURES, Figure(layout="constrained"))
+    return _figure_as_svg(figure, salt="windows")
+
+
+def _figure_as_svg(figure: Figure, *, salt: str) -> str:
+    """Return a figure as SVG for a page: its text stays text, and the bytes are reproducible.
+
+    The salt is of the identifiers in it, so that two pictures on one page have others.
+    """
+    FigureCanvasSVG(figure)
+    written = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(
+            written,
+            format="svg",
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
+            transparent=True,
+        )
+    # an SVG inside a page has no XML declaration
+    text = written.getvalue()
+    return text[text.index("<svg") :]

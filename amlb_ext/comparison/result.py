@@ -1,33 +1,304 @@
-"""What `compare` returns: the answer, with a picture and a page."""
+"""What a comparison returns: its numbers, its sentences, a picture and a page; rows or windows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from amlb_ext.comparison.answer import ComparisonAnswer
+from amlb_ext.core.display import format_number, format_percent, is_known, text_table
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.files import write_text
+from amlb_ext.core.unit import ROW, Unit
+from amlb_ext.stats.claims import (
+    CONCENTRATED,
+    CONCENTRATIONS,
+    OVERALL,
+    REGION,
+    verdict_text,
+)
+from amlb_ext.units.judged import Judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Units that a terminal names among those on which F is worst.
+_WORST_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ModelComparison(ComparisonAnswer):
-    """Which model is better than F; see :class:`~amlb_ext.comparison.answer.ComparisonAnswer`.
+class ModelComparison:
+    """Which model is better than F: over all units, and where F fails.
+
+    Units are rows of a table, or windows of series.
 
     Attributes
     ----------
+    contrasts : DataFrame
+        One row for each model and ``question`` (``overall``, ``where F fails``, ``gain where F
+        fails minus gain overall``): ``rows``, ``loss`` and ``loss_f`` (means), ``difference``
+        (model minus F, negative is better), ``low``, ``high``, ``relative`` (difference /
+        loss_f), ``p`` (against F), ``p_adjusted`` (over both questions and all models),
+        ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null`` (against F
+        fitted again), ``rmse`` and ``rmse_f`` (of numbers, in the target's unit, no error
+        capped), ``by`` (whether the other figures are of ``capped`` losses or ``plain`` ones),
+        ``verdict``, ``reason``. The third question has a row where one of the first two has found
+        a difference.
+    loss_name : str
+        What is compared.
+    n_rows, n_bad : int
+        Units, and those that the rule calls bad.
+    rule : str
+        The rule that calls a unit bad, with its threshold and why.
+    weighting : str
+        How units count where F fails.
+    level : float
+        Coverage of the intervals.
+    refits : int
+        How often F was fitted again.
+    seed : int
+    notes : tuple of str
+    capping : str
+        Beyond which size errors count no more; empty where all count as they are.
+    unit : Unit
+        What was compared on: rows, or windows.
+    verb : str
+        What F does on bad units: ``fails``, or ``is unsure`` under the rule ``band``.
+    about : mapping of str to str
+        What was compared, by label: F, the table, when and by which version.
+    slices : DataFrame
+        Where F fails, and each model there; see
+        :func:`amlb_ext.comparison.failures.compare_on_slices`. Without columns for windows, where
+        no slices are looked for.
     rows : DataFrame
-        One row for each that was compared, by its index in X: ``is_bad``, ``weight`` (the chance
-        to be bad by features alone, missing where they do not foresee it), and the losses of
-        ``F`` and of each model by name.
+        One row for each unit. Of a table, by its index in X: ``is_bad``, ``weight`` (the chance to
+        be bad by features alone, missing where they do not foresee it), and the losses of ``F``
+        and of each model by name. Of series: ``series``, ``cutoff``, ``scale``, ``hardness``,
+        ``bad``, ``weight``, and ``mase_*`` and ``sql_*`` of F and of each model.
+    worst : DataFrame
+        The units on which F is worst: rows as the user gave them, with F's loss.
+    scores : DataFrame
+        Of windows, by model: mean MASE and SQL over all windows, where F fails (``*_region``,
+        weighted) and on bad windows (``*_bad``), which were chosen by F's own errors, so that they
+        flatter every other model. Without rows for a table.
+    draw_worst : callable, optional
+        Draws the windows on which F is worst, from their number and the figure to draw on; see
+        :meth:`plot_worst`.
     """
 
+    contrasts: pd.DataFrame
+    loss_name: str
+    n_rows: int
+    n_bad: int
+    rule: str
+    weighting: str
+    level: float
+    refits: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    capping: str = ""
+    unit: Unit = ROW
+    verb: str = "fails"
+    about: Mapping[str, str] = field(default_factory=dict)
+    slices: pd.DataFrame = field(default_factory=pd.DataFrame)
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    worst: pd.DataFrame = field(default_factory=pd.DataFrame)
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)
+    draw_worst: Callable[..., Any] | None = None
+
+    @classmethod
+    def of(
+        cls, judged: Judged, contrasts: pd.DataFrame, *, loss_name: str, **more: Any
+    ) -> ModelComparison:
+        """Return what is known of judged units, and what their answer is.
+
+        Parameters
+        ----------
+        judged : Judged
+        contrasts : DataFrame
+            See :func:`amlb_ext.units.judged.answer`.
+        loss_name : str
+        **more
+            Further attributes.
+        """
+        units = judged.compared
+        return cls(
+            contrasts=contrasts.rename(columns={"candidate": "model"}),
+            loss_name=loss_name,
+            n_rows=len(judged.is_bad),
+            n_bad=int(judged.is_bad.sum()),
+            rule=judged.rule,
+            verb=judged.verb,
+            weighting=judged.weighting,
+            level=units.level,
+            refits=0 if units.refits is None else units.refits.shape[1],
+            capping=units.cap.sentence(units.span),
+            unit=judged.unit,
+            **more,
+        )
+
+    @property
+    def windows(self) -> pd.DataFrame:
+        """The same as ``rows``, under the name that windows have."""
+        return self.rows
+
+    @property
+    def advice(self) -> str:
+        """How the answer is to be used."""
+        return (
+            f"Decide on all {self.unit.many}. The column '{self.place}' shows where a change comes "
+            "from, and how large it is there."
+        )
+
+    @property
+    def place(self) -> str:
+        """The bad rows' place, in words: ``where F fails``, or where it is unsure."""
+        return f"where F {self.verb}"
+
+    @property
+    def loss_text(self) -> str:
+        """What is compared, and beyond which size errors count no more."""
+        return f"{self.loss_name}; {self.capping}" if self.capping else self.loss_name
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row for each model, indexed by its name.
+
+        ``overall`` and ``where_f_fails`` hold the verdicts; ``*_change`` is the change of F's
+        loss (-0.2: 20 % less loss than F), ``*_low`` and ``*_high`` its interval;
+        ``concentrated`` says whether the gain is larger where F fails; ``not asked`` where no
+        difference from F is shown.
+        """
+        records = {}
+        for model in self.models:
+            record: dict[str, Any] = {}
+            for question, name in ((OVERALL, "overall"), (REGION, "where_f_fails")):
+                row = self.row(model, question)
+                record[name] = row["verdict"]
+                record[f"{name}_change"] = row["relative"]
+                # an F without any loss has no change of it
+                scale = row["loss_f"] or float("nan")
+                record[f"{name}_low"] = row["low"] / scale
+                record[f"{name}_high"] = row["high"] / scale
+            unasked = (
+                "no claim" if record["where_f_fails"] == "no claim" else "not asked"
+            )
+            concentration = self.row(model, CONCENTRATED)
+            record["concentrated"] = concentration.get("verdict", unasked)
+            records[model] = record
+        return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the candidates, in the order given."""
+        return list(dict.fromkeys(self.contrasts["model"]))
+
+    @property
+    def rmse_f(self) -> float:
+        """RMSE of F over all rows in the target's unit; NaN where there is none."""
+        overall = self.contrasts.loc[self.contrasts["question"] == OVERALL, "rmse_f"]
+        return float(overall.iloc[0])
+
+    def verdict(self, row: dict[str, Any]) -> str:
+        """Return a verdict, and by which losses where those of some rows may be capped."""
+        by = f" ({row['by']})" if self.capping and row["by"] else ""
+        said = row["verdict"]
+        if row["question"] != CONCENTRATED:
+            said = verdict_text(row, self.level, self.unit)
+        return f"{said}{by}"
+
+    def row(self, model: str, question: str) -> dict[str, Any]:
+        """Return what is known of one model and question; empty where it was not asked."""
+        chosen = (self.contrasts["model"] == model) & (
+            self.contrasts["question"] == question
+        )
+        records = self.contrasts[chosen].to_dict("records")
+        return {str(key): value for key, value in records[0].items()} if records else {}
+
+    def headline(self) -> list[str]:
+        """Return one sentence for each model: better or worse, where, and by how much."""
+        return [_headline_sentence(self, model) for model in self.models]
+
+    def text(self) -> str:
+        """Return the answer as text, for a terminal."""
+        interval = f"{self.level:.0%} interval"
+        headers = [
+            "model",
+            f"change of F's loss, all {self.unit.many} ({interval})",
+            f"{self.place} ({interval})",
+            "there against elsewhere",
+        ]
+        has_rmse = is_known(self.rmse_f)
+        if has_rmse:
+            headers.append(f"RMSE (F {format_number(self.rmse_f, digits=4)})")
+        rows = []
+        for model in self.models:
+            overall = self.row(model, OVERALL)
+            cells = [
+                model,
+                _verdict_text(self, overall),
+                _verdict_text(self, self.row(model, REGION)),
+                self.table.loc[model, "concentrated"],
+            ]
+            if has_rmse:
+                cells.append(format_number(overall["rmse"], digits=4))
+            rows.append(cells)
+        about = "; ".join(f"{label}: {value}" for label, value in self.about.items())
+        lines = [
+            *self.headline(),
+            self.advice,
+            "",
+            text_table(headers, rows),
+            "",
+            *([about] if about else []),
+            f"{self.loss_text}; {self.unit.count(self.n_rows)}, "
+            f"F {self.verb} on {self.n_bad} ({self.rule})",
+            self.weighting,
+            *(f"note: {note}" for note in self.notes),
+        ]
+        if len(self.slices):
+            lines += ["", *_slice_lines(self.slices, self.verb)]
+        if len(self.scores):
+            lines += ["", *self._score_lines()]
+        return "\n".join(lines) + "\n"
+
+    def _score_lines(self) -> list[str]:
+        rows = []
+        for name, record in self.scores.iterrows():
+            values = [record["mase"], record["mase_region"], record["mase_bad"]]
+            rows.append([str(name), *values, record["sql"]])
+        many = self.unit.many
+        headers = ["model", "MASE", self.place, f"bad {many} of F", "SQL"]
+        named = []
+        for row in self.worst.head(_WORST_NAMED).itertuples():
+            named.append(f"{row.series} ({row.hardness:.2f})")
+        return [
+            text_table(headers, rows),
+            f"bad {many} were chosen by F's errors, which flatters every other model",
+            "",
+            f"worst {many} of F: {', '.join(named)}",
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the answer for JSON, without what is known of each unit."""
+        left_out = ("rows", "draw_worst", "unit", "scores")
+        known = {
+            own.name: getattr(self, own.name)
+            for own in fields(self)
+            if own.name not in left_out
+        }
+        return {
+            "table": self.table.reset_index(),
+            **known,
+            "scores": self.scores.reset_index(),
+            "unit": self.unit.many,
+            self.unit.many: self.n_rows,
+            "bad": self.n_bad,
+        }
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the change of F's loss with its interval, for each model and question.
@@ -41,9 +312,28 @@ class ModelComparison(ComparisonAnswer):
         -------
         Axes
         """
-        from amlb_ext.comparison.plot import draw_comparison
+        from amlb_ext.comparison.page import draw_comparison
 
         return draw_comparison(self, ax)
+
+    def plot_worst(self, count: int = 6) -> Figure:
+        """Draw F's worst windows: the past, what came, and what F and the models forecast.
+
+        Parameters
+        ----------
+        count : int
+
+        Raises
+        ------
+        ConfigError
+            Rows of a table have no such picture.
+        """
+        if self.draw_worst is None:
+            raise ConfigError(
+                f"{self.unit.many} have no picture each", "look at result.worst"
+            )
+        figure: Figure = self.draw_worst(count, None)
+        return figure
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the answer as one HTML page that loads nothing, and write it where asked.
@@ -64,3 +354,119 @@ class ModelComparison(ComparisonAnswer):
         from amlb_ext.comparison.page import render_summary
 
         return render_summary(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _headline_sentence(answer: ModelComparison, model: str) -> str:
+    overall = answer.row(model, OVERALL)
+    region = answer.row(model, REGION)
+    if overall["verdict"] == "no claim":
+        said = f"{model}: no verdict over all {answer.unit.many}. {_plain_sentence(overall)}"
+        if region["verdict"] != "no claim":
+            there = f"W{answer.place[1:]}"
+            return f"{said} {there} it is {_verdict_phrase(region)}."
+        # the largest errors decide there, too: once is enough
+        why = "" if region["by"] == overall["by"] else f": {region['reason']}"
+        return f"{said} Nor is there one {answer.place}{why}."
+    said = f"{model} is {_verdict_phrase(overall)} over all {answer.unit.many}"
+    if region["verdict"] == "no claim":
+        return f"{said}. Nothing is claimed {answer.place}: {region['reason']}."
+    joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
+    sentence = f"{said}{joint} {_verdict_phrase(region)} {answer.place}"
+    concentration = answer.row(model, CONCENTRATED).get("verdict")
+    if concentration in CONCENTRATIONS:
+        size, change = concentration.split()
+        sentence += f"; its {change} is {size} there than elsewhere"
+    return f"{sentence}."
+
+
+def _plain_sentence(row: dict[str, Any]) -> str:
+    """Return what plain losses say where the largest errors decide, and why that is no verdict."""
+    if not (is_known(row["relative"]) and is_known(row["rmse"])):
+        return f"{row['reason'][0].upper()}{row['reason'][1:]}."
+    change = format_percent(abs(row["relative"]))
+    word = "less" if row["relative"] < 0 else "more"
+    return (
+        f"By the plain squared error it has {change} {word} loss than F ({rmse_text(row)}), but "
+        f"{row['reason']}."
+    )
+
+
+def rmse_text(row: Mapping[str, Any]) -> str:
+    """Return the RMSE of F and of a model; empty where it is not known.
+
+    Examples
+    --------
+    >>> rmse_text({"rmse": 78.04, "rmse_f": 865.2})
+    'RMSE 78.04, F 865.2'
+    """
+    if not is_known(row.get("rmse_f")):
+        return ""
+    rmse = "too large for a number"
+    if is_known(row["rmse"]):
+        rmse = format_number(row["rmse"], digits=4)
+    return f"RMSE {rmse}, F {format_number(row['rmse_f'], digits=4)}"
+
+
+def _verdict_phrase(row: dict[str, Any]) -> str:
+    if not is_known(row["relative"]) and row["verdict"] == "worse":
+        return "worse than F (which has no loss at all)"
+    change = format_percent(abs(row["relative"]))
+    if row["verdict"] == "better":
+        return f"better than F ({change} less loss)"
+    if row["verdict"] == "worse":
+        return f"worse than F ({change} more loss)"
+    return "not shown to differ from F"
+
+
+def _verdict_text(answer: ModelComparison, row: dict[str, Any]) -> str:
+    if not is_known(row["relative"]):  # too few rows where F fails
+        return answer.verdict(row)
+    return f"{change_text(row)}  {answer.verdict(row)}"
+
+
+def change_text(row: dict[str, Any]) -> str:
+    """Return the change of F's loss with its interval, in percent and with its sign.
+
+    Examples
+    --------
+    >>> change_text({"relative": -0.2, "low": -0.03, "high": -0.01, "loss_f": 0.1})
+    '-20 % (-30 to -10)'
+    """
+    change = _signed_percent(row["relative"])
+    if not (is_known(row["low"]) and is_known(row["high"])):
+        return f"{change} (no interval)"
+    # no model can save more than all of F's loss
+    low = _signed_percent(max(row["low"] / row["loss_f"], -1.0)).removesuffix(" %")
+    high = _signed_percent(row["high"] / row["loss_f"]).removesuffix(" %")
+    return f"{change} ({low} to {high})"
+
+
+def _signed_percent(share: float) -> str:
+    return format_percent(share, sign=True).replace("−", "-")
+
+
+def _slice_lines(slices: pd.DataFrame, verb: str) -> list[str]:
+    lines = []
+    for text, part in slices.groupby("slice", sort=False):
+        first = part.iloc[0]
+        mending = part.loc[part["verdict"] == "better", "model"].tolist()
+        mends = "no model is shown to be better there"
+        if mending:
+            mends = f"better there: {', '.join(mending)}"
+        withheld = part.loc[part["verdict"] == "no claim", "model"].tolist()
+        if withheld:
+            mends += (
+                f"; the largest errors decide, so no verdict: {', '.join(withheld)}"
+            )
+        lift = first["share"] / first["base"]
+        lines.append(
+            f"where {text}: F {verb} on {format_percent(first['share'])} of {first['rows']} "
+            f"rows, {lift:.1f} times as often as on all; {mends}"
+        )
+    return lines

@@ -7,6 +7,7 @@ the same numbers; five lines of pandas are no reason for a dependency.
 from __future__ import annotations
 
 import re
+from datetime import date
 
 import pandas as pd
 
@@ -118,6 +119,68 @@ def _parse_format(texts: pd.Series, day_format: str) -> pd.Series:
         times = read if times is None else times.fillna(read)
     assert times is not None
     return times
+
+
+#: How a quarter, a month and a week are written; an ISO week may have a day.
+_QUARTER = re.compile(r"(\d{4})[- ]?Q([1-4])|Q([1-4])[- ](\d{4})", re.I)
+_MONTH = re.compile(r"(\d{4})[- ]?M(\d\d?)", re.I)
+_WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?", re.I)
+#: How many digits a number has that stands for a year, a month or a day, and how it is read.
+_DIGITS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d"}
+
+
+def periods_as_dates(texts: pd.Series) -> pd.Series:
+    """Return texts with the first day of a quarter, month or week in its place; others stay.
+
+    Parameters
+    ----------
+    texts : Series of str
+
+    Examples
+    --------
+    >>> periods_as_dates(pd.Series(["2000Q2", "2000-W01", "2000M03", "2000-04-01"])).tolist()
+    ['2000-04-01', '2000-01-03', '2000-03-01', '2000-04-01']
+    """
+    return texts.map(_first_day, na_action="ignore")
+
+
+def _first_day(text: str) -> str:
+    text = text.strip()
+    if found := _QUARTER.fullmatch(text):
+        year, quarter = found[1] or found[4], int(found[2] or found[3])
+        return f"{year}-{3 * quarter - 2:02}-01"
+    if found := _MONTH.fullmatch(text):
+        return f"{found[1]}-{int(found[2]):02}-01"
+    if found := _WEEK.fullmatch(text):
+        try:
+            day = date.fromisocalendar(int(found[1]), int(found[2]), int(found[3] or 1))
+        except ValueError:  # a year without a week 53
+            return text
+        return day.isoformat()
+    return text
+
+
+def numbers_as_dates(values: pd.Series) -> pd.Series | None:
+    """Return years, ``YYYYMM`` or ``YYYYMMDD`` as times; None where numbers are none of these.
+
+    Examples
+    --------
+    >>> numbers_as_dates(pd.Series([199912, 200001])).dt.month.tolist()
+    [12, 1]
+    >>> numbers_as_dates(pd.Series([1, 2])) is None
+    True
+    """
+    if values.isna().any() or (values % 1 != 0).any() or (values < 0).any():
+        return None
+    texts = values.astype("int64").astype(str)
+    how = _DIGITS.get(len(texts.iloc[0]) if len(texts) else 0)
+    if how is None or texts.str.len().nunique() > 1:
+        return None
+    times = pd.to_datetime(texts, format=how, errors="coerce")
+    # a counter has four digits, too
+    years = times.dt.year
+    is_plausible = times.notna().all() and years.between(1678, 2261).all()
+    return times if is_plausible else None
 
 
 def without_offsets(texts: pd.Series) -> pd.Series:

@@ -136,3 +136,34 @@ def infer_frequency(times: pd.DatetimeIndex) -> BaseOffset | None:
         except ValueError:  # times that repeat
             return None
     return None if found is None else to_offset(found)
+
+
+#: Fewest times that tell a frequency where others are missing.
+_FEWEST_TIMES = 4
+
+
+def infer_frequency_with_gaps(times: pd.DatetimeIndex) -> BaseOffset | None:
+    """Return the frequency of ascending times of which some are missing; None where none fits.
+
+    It is that of the longest stretch that has one, and all other times must lie on its steps.
+
+    Examples
+    --------
+    >>> days = pd.bdate_range("2024-01-01", "2024-03-29").drop(["2024-01-15", "2024-02-19"])
+    >>> infer_frequency_with_gaps(days).freqstr
+    'B'
+    """
+    size = len(times)
+    while size >= _FEWEST_TIMES:
+        # stretches overlap, so that one without a gap is not missed for where it begins
+        for first in range(0, len(times) - size + 1, max(size // 4, 1)):
+            offset = infer_frequency(times[first : first + size])
+            if offset is not None and _lie_on_steps(times, offset):
+                return offset
+        size //= 2
+    return None
+
+
+def _lie_on_steps(times: pd.DatetimeIndex, offset: BaseOffset) -> bool:
+    calendar = pd.date_range(times[0], times[-1], freq=offset)
+    return bool(times.isin(calendar).all())

@@ -132,6 +132,21 @@ def lock_open_file(path: Path, when_held: Callable[[], None]) -> Iterator[int]:
         yield file.fileno()
 
 
+def is_locked(path: Path) -> bool:
+    """Whether another process holds the lock of :func:`lock_open_file` on a file.
+
+    Examples
+    --------
+    >>> is_locked(Path("no such file"))
+    False
+    """
+    try:
+        with path.open("rb") as file:
+            return not _try_to_lock(file.fileno())
+    except OSError:
+        return False
+
+
 def _try_to_lock(descriptor: int) -> bool:
     try:
         import fcntl

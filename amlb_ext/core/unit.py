@@ -25,12 +25,18 @@ class Unit:
         The same in a formula: ``P(F fails | x)``.
     fold, folds : str
         A part of the units that is tested at once.
-    refits : str
+    refit, refits : str
         Further fits of F that show what "no difference" looks like.
+    groups : str
+        What units that depend on each other have in common.
     everything : str
         All units that are tested.
     more : str
         What gives a user more of them.
+    made : str
+        Those that a program made, where real ones follow in the sentence.
+    oracle, judge : str
+        Who says whether their labels are right: at length, and in brief.
     """
 
     one: str
@@ -39,9 +45,14 @@ class Unit:
     given: str
     fold: str
     folds: str
+    refit: str
     refits: str
+    groups: str
     everything: str
     more: str
+    made: str
+    oracle: str
+    judge: str
 
     def count(self, n: int) -> str:
         """Return a number of units in words.
@@ -61,9 +72,14 @@ ROW = Unit(
     given="x",
     fold="fold",
     folds="test folds",
+    refit="re-fit",
     refits="re-fits",
+    groups="groups",
     everything="the whole fold",
     more="run more folds or take a larger table",
+    made="synthetic",
+    oracle="a freshly fitted oracle",
+    judge="a fresh oracle",
 )
 WINDOW = Unit(
     one="window",
@@ -72,10 +88,17 @@ WINDOW = Unit(
     given="past",
     fold="origin",
     folds="test origins",
+    refit="twin",
     refits="twins",
+    groups="series",
     everything="all windows",
     more="take more series",
+    made="made windows",
+    oracle="the median of the candidates",
+    judge="the median of the candidates",
 )
+#: By the name that a file has for them.
+UNITS = {unit.one: unit for unit in (ROW, WINDOW)}
 
 
 class Kind(str, Enum):

@@ -7,10 +7,8 @@ and candidates are set against F, clustered by series.
 
 from amlb_ext.forecasting.compare import compare_forecasts
 from amlb_ext.forecasting.forecasters import Forecaster, ForecastRequest, Forecasts
-from amlb_ext.forecasting.result import ForecastComparison
 
 __all__ = [
-    "ForecastComparison",
     "ForecastRequest",
     "Forecaster",
     "Forecasts",

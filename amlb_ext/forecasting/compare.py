@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
     Count,
     CountOrNone,
@@ -20,42 +23,31 @@ from amlb_ext.core.checked_call import (
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frames import to_pandas
+from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import (
-    Forecaster,
-    forecasts_from_table,
-    make_forecaster,
-)
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known, make_forecaster
 from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
-from amlb_ext.forecasting.region import FEWEST_SERIES
-from amlb_ext.forecasting.result import ForecastComparison
-from amlb_ext.forecasting.rolling import RolledForecasts, roll_forecaster
-from amlb_ext.forecasting.wording import of_windows
-from amlb_ext.stats.claims import COLUMNS as CONTRAST_COLUMNS
-from amlb_ext.stats.claims import (
-    NUMBERS,
-    OVERALL,
-    REGION,
-    answer_questions,
-    why_no_region,
-)
-from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
-from amlb_ext.stats.diebold_mariano import FEWEST_ORIGINS, diebold_mariano
-from amlb_ext.stats.heavy_tails import BY_PLAIN
-from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+from amlb_ext.forecasting.panel import Gaps, PanelRoles, read_panel
+from amlb_ext.forecasting.pictures import draw_worst_windows
+from amlb_ext.forecasting.rolling import Loss, RolledForecasts, roll_forecaster
+from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.stats.diebold_mariano import fewest_origins
+from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
 
+#: Windows on which F is worst that an answer holds.
+MOST_WORST = 10
 #: Loss that is compared, and how an answer calls it.
 LOSSES = {
     "mase": "MASE: mean absolute error of a window over its scale",
     "sql": "SQL: mean pinball loss of a window over its scale",
 }
-Loss = Literal["mase", "sql"]
 
 
 @checked_call
@@ -70,6 +62,8 @@ def compare_forecasts(
     horizon: Count,
     season: Count | None = None,
     frequency: str | None = None,
+    known: Sequence[str] = (),
+    gaps: Gaps = "refuse",
     rule: str = "mase",
     alpha: float | None = None,
     loss: Loss = "mase",
@@ -81,7 +75,7 @@ def compare_forecasts(
     twins: CountOrNone = 4,
     level: Level = 0.95,
     seed: Seed = 0,
-) -> ForecastComparison:
+) -> ModelComparison:
     """Compare forecasters with F on the last windows of many series.
 
     Three questions are answered side by side for each candidate: is it better than F over all
@@ -107,6 +101,11 @@ def compare_forecasts(
         m; what is usual for the frequency when omitted.
     frequency : str, optional
         As pandas spells it, old or new; seen from the times when omitted.
+    known : sequence of str
+        Columns that are known beforehand, for the forecasters that take them: numbers.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of missing steps and values: refused, 0, the value before, or the series begins
+        behind its last gap.
     rule, alpha : str, float, optional
         The rule that calls a window of F bad, and its threshold: ``mase``, ``sql``, ``quantile``
         (alpha is the worst share) or ``reducible``. Without alpha the threshold is that of the
@@ -131,7 +130,7 @@ def compare_forecasts(
 
     Returns
     -------
-    ForecastComparison
+    ModelComparison
         ``table``, ``scores``, ``windows``, ``plot()``, ``plot_worst()``, ``to_html()``.
 
     Raises
@@ -168,10 +167,14 @@ def compare_forecasts(
         horizon=horizon,
         season=season,
         frequency=frequency,
+        known=tuple(known),
+        gaps=gaps,
     )
     panel = read_panel(table, roles)
     forecaster = as_forecaster(baseline, "F", roles)
     others = {str(n): as_forecaster(c, str(n), roles) for n, c in candidates.items()}
+    notes = (*panel.notes, *describe_known(panel, {"F": forecaster, **others}))
+    panel = replace(panel, notes=notes)
     planned = plan_origins(
         panel,
         test=origins,
@@ -180,16 +183,15 @@ def compare_forecasts(
         cutoff=cutoff,
         first_cutoff=first_cutoff,
     )
+    # few series are compared over time alone, which needs neither bad windows nor twins
     failing = find_failing_windows(
-        forecaster, panel, planned, rule=rule, alpha=alpha, seed=seed
+        forecaster, panel, planned, rule=rule, alpha=alpha, seed=seed, needs_bad=False
     )
     rolled = {}
     for name, other in others.items():
         rolled[name] = roll_forecaster(other, panel, failing.tests, seed)
     twin_forecasts = []
-    # few series are compared over time alone, which needs no twin
-    n_series = len(np.unique(failing.items))
-    count = twins if n_series >= FEWEST_SERIES else 0
+    count = twins if failing.n_series >= FEWEST_CLUSTERS else 0
     for twin in forecaster.twins(count, panel.season):
         twin_forecasts.append(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
@@ -219,6 +221,43 @@ def as_forecaster(given: Any, name: str, roles: PanelRoles) -> Forecaster:
     )
 
 
+def judge_windows(
+    failing: FailingWindows,
+    twins: Sequence[RolledForecasts],
+    *,
+    loss: Loss = "mase",
+    level: float = 0.95,
+) -> Judged:
+    """Return the windows as F was judged on them, with the losses of its twins.
+
+    Raises
+    ------
+    DataError
+        Too few series and origins, or no quantiles where SQL is compared.
+    """
+    _check_size(failing)
+    refits = None
+    if twins:
+        columns = [_known_loss(twin, "a twin of F", loss) for twin in twins]
+        refits = pd.DataFrame(dict(enumerate(columns)))
+    return Judged(
+        compared=ComparedUnits(
+            loss_f=_known_loss(failing.forecasts, "F", loss),
+            weights=failing.weighting.weights,
+            reweighted=failing.weighting.reweighted,
+            clusters=failing.items,
+            refits=refits,
+            level=level,
+            calendar=failing.cutoffs,
+            unit=WINDOW,
+        ),
+        is_bad=failing.is_bad,
+        rule=failing.rule.text,
+        no_claim=failing.weighting.reason,
+        overlap=failing.overlap,
+    )
+
+
 def answer_comparison(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
@@ -227,7 +266,7 @@ def answer_comparison(
     loss: Loss = "mase",
     level: float = 0.95,
     seed: int = 0,
-) -> ForecastComparison:
+) -> ModelComparison:
     """Answer the three questions from forecasts that are known.
 
     Parameters
@@ -243,35 +282,26 @@ def answer_comparison(
     DataError
         Too few series and origins, or a forecaster without quantiles where SQL is compared.
     """
-    loss_f = _known_loss(failing.forecasts, "F", loss)
     losses = pd.DataFrame(
         {name: _known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
     )
-    refits = None
-    if twins:
-        columns = [_known_loss(twin, "a twin of F", loss) for twin in twins]
-        refits = pd.DataFrame(dict(enumerate(columns)))
-    n_series = len(np.unique(failing.items))
-    if n_series >= FEWEST_SERIES:
-        answers, weighting = _answer_by_series(failing, losses, loss_f, refits, level)
-    else:
-        answers, weighting = _answer_over_time(failing, losses, loss_f, level, n_series)
-    answers["relative"] = answers["difference"] / answers["loss_f"]
-    return ForecastComparison(
-        contrasts=answers.rename(columns={"candidate": "model"}),
-        slices=pd.DataFrame(),
+    judged = judge_windows(failing, twins, loss=loss, level=level)
+    everyone = {"F": failing.forecasts, **rolled}
+    windows = failing.table()
+    for name, forecasts in everyone.items():
+        windows[f"mase_{name}"] = forecasts.mase
+        if forecasts.sql is not None:
+            windows[f"sql_{name}"] = forecasts.sql
+    return ModelComparison.of(
+        judged,
+        answer(judged, losses),
         loss_name=LOSSES[loss],
-        unit="windows",
-        n_rows=len(loss_f),
-        n_bad=int(failing.is_bad.sum()),
-        rule=failing.rule.text,
-        weighting=weighting,
-        level=level,
-        refits=len(twins),
         seed=seed,
-        notes=_notes(failing, n_series, len(twins)),
-        failing=failing,
-        forecasts=dict(rolled),
+        notes=window_notes(failing, rolled, len(twins), loss),
+        rows=windows,
+        worst=windows.nlargest(MOST_WORST, "hardness"),
+        scores=_scores(failing, everyone),
+        draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
     )
 
 
@@ -291,103 +321,52 @@ def _known_loss(forecasts: RolledForecasts, name: str, loss: str) -> np.ndarray:
     return known
 
 
-def _answer_by_series(
-    failing: FailingWindows,
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    refits: pd.DataFrame | None,
-    level: float,
-) -> tuple[pd.DataFrame, str]:
-    """Return the answers, clustered by series, and how windows count where F fails."""
-    weights = failing.weighting.weights
-    items = failing.items
-    rows = ComparedRows(
-        loss_f=loss_f,
-        weights=weights,
-        reweighted=failing.weighting.reweighted,
-        clusters=items,
-        refits=refits,
-        level=level,
-        calendar=failing.cutoffs,
+def _check_size(failing: FailingWindows) -> None:
+    """Refuse series that are too few to compare across, at origins too few to compare over."""
+    n_series, n_origins = failing.n_series, len(failing.origins.test)
+    if n_series >= FEWEST_CLUSTERS or n_origins >= fewest_origins(failing.overlap):
+        return
+    plural = "s" if n_origins > 1 else ""
+    # origins one step apart reach least far back
+    advised = fewest_origins(failing.panel.horizon)
+    raise DataError(
+        f"{n_series} series at {n_origins} origin{plural}: nothing valid can be said of so few",
+        f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
+        f"(--origins {advised} --step 1)",
     )
-    answers = answer_questions(losses, rows, no_claim=failing.weighting.reason)
-    weighting = choose_weighting(weights, items)
-    text = failing.weighting.reason or why_no_region(weighting) or weighting.reason
-    answers["reason"] = answers["reason"].map(of_windows)
-    return answers, of_windows(text)
 
 
-def _answer_over_time(
+def _scores(
+    failing: FailingWindows, forecasts: Mapping[str, RolledForecasts]
+) -> pd.DataFrame:
+    """Return mean losses by model: over all windows, where F fails, and on F's bad windows."""
+    weights = failing.weighting.weights
+    is_bad = failing.is_bad
+    records = {}
+    for name, rolled in forecasts.items():
+        record = {}
+        for loss in ("mase", "sql"):
+            values = rolled.loss(loss)
+            if values is None:
+                values = np.full(len(rolled.mase), np.nan)
+            record[loss] = values.mean()
+            record[f"{loss}_region"] = np.nan
+            if weights is not None:
+                record[f"{loss}_region"] = np.average(values, weights=weights)
+            record[f"{loss}_bad"] = values[is_bad].mean() if is_bad.any() else np.nan
+        records[name] = record
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
+
+
+def window_notes(
     failing: FailingWindows,
-    losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    level: float,
-    n_series: int,
-) -> tuple[pd.DataFrame, str]:
-    """Return the answers of the Diebold-Mariano test over origins, for few series."""
-    tests = failing.origins.test
-    if len(tests) < FEWEST_ORIGINS:
-        plural = "s" if len(tests) > 1 else ""
-        raise DataError(
-            f"{n_series} series at {len(tests)} origin{plural}: nothing valid can be said of so "
-            "few",
-            f"give {FEWEST_SERIES} series or more, or ask for {FEWEST_ORIGINS} or more test "
-            "origins (--origins 30 --step 1)",
-        )
-    overlap = -(-failing.panel.horizon // failing.origins.step)
-    records = []
-    origin_of = np.searchsorted(np.array(tests), failing.cutoffs)
-    counts = np.bincount(origin_of, minlength=len(tests))
-    for name in losses.columns:
-        differences = losses[name].to_numpy() - loss_f
-        by_origin = np.bincount(origin_of, differences, minlength=len(tests)) / counts
-        estimate = diebold_mariano(by_origin, overlap, level)
-        records.append(
-            {
-                "candidate": name,
-                "question": OVERALL,
-                "rows": len(loss_f),
-                "loss": float(losses[name].mean()),
-                "loss_f": float(loss_f.mean()),
-                "difference": estimate.point,
-                "low": estimate.low,
-                "high": estimate.high,
-                "p": p_value(estimate),
-                "effective_size": float(len(tests)),
-                "weighted": False,
-                "by": BY_PLAIN,
-                "reason": estimate.reason,
-            }
-        )
-    adjusted = holm_adjusted(np.array([record["p"] for record in records]))
-    for record, p in zip(records, adjusted, strict=True):
-        is_shown = p < 1 - level
-        word = "better" if record["difference"] < 0 else "worse"
-        record["p_adjusted"] = p
-        record["verdict"] = word if is_shown else "undecided"
-        said = f"significantly {word} than F over {len(tests)} origins"
-        record["reason"] = (
-            said if is_shown else record["reason"] or "no significant difference from F"
-        )
-    reason = failing.weighting.reason
-    for name in losses.columns:
-        records.append(
-            {
-                "candidate": name,
-                "question": REGION,
-                "rows": len(loss_f),
-                "weighted": False,
-                "by": "",
-                "verdict": "no claim",
-                "reason": reason,
-            }
-        )
-    table = pd.DataFrame(records, columns=CONTRAST_COLUMNS)
-    return table.astype(dict.fromkeys(NUMBERS, float)), reason
-
-
-def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, ...]:
+    rolled: Mapping[str, RolledForecasts],
+    n_twins: int,
+    loss: Loss = "mase",
+) -> tuple[str, ...]:
+    """Return what stands behind an answer on windows, a sentence each."""
     panel, origins = failing.panel, failing.origins
+    n_series = failing.n_series
     cutoffs = [panel.time_text(cutoff) for cutoff in origins.test]
     first = cutoffs[0] if len(cutoffs) == 1 else f"{cutoffs[0]} to {cutoffs[-1]}"
     plural = "" if len(cutoffs) == 1 else "s"
@@ -397,19 +376,25 @@ def _notes(failing: FailingWindows, n_series: int, n_twins: int) -> tuple[str, .
         f"{panel.season}, frequency {panel.frequency}",
         *panel.notes,
         *describe_left_out(failing.left_out),
-        *describe_heavy_windows(failing),
+        *describe_zeros(failing, rolled),
     ]
     if n_twins:
         notes.append(
             f"null control: {n_twins} twins of F, the same method on less of the past or on halves "
             "of the series; where F fails a model must differ from F and from its twins"
         )
-    elif n_series >= FEWEST_SERIES:
+    elif n_series >= FEWEST_CLUSTERS:
         notes.append(
             "F has no twin: without this null control no model is called better where F fails"
         )
     bad = failing.is_bad
-    share = format_percent(float(bad.mean()))
-    mean = format_decimals(float(failing.forecasts.mase[bad].mean()), 2)
-    notes.append(f"F's MASE on its bad windows ({share} of all) is {mean}")
-    return tuple(notes)
+    if bad.any():
+        share = format_percent(float(bad.mean()))
+        mean = format_decimals(float(failing.forecasts.mase[bad].mean()), 2)
+        notes.append(f"F's MASE on its bad windows ({share} of all) is {mean}")
+    if n_series >= FEWEST_CLUSTERS:
+        notes.append(
+            "windows of one series are alike, so intervals are clustered by series; from ten test "
+            "origins on by calendar, too"
+        )
+    return (*notes, *describe_heavy_windows(failing, rolled, loss))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.configuration import resolve_directories, search_definition
-from amlb_ext.amlb.definition import read_definition
+from amlb_ext.amlb.definition import is_series_task, read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.forecasting.fev_source import fev_tasks, read_fev_definition
-from amlb_ext.forecasting.long_table import read_long_table
-from amlb_ext.forecasting.panel import PanelRoles
+from amlb_ext.forecasting.panel import Gaps, PanelRoles
 from amlb_ext.forecasting.series_tasks import (
     SeriesTable,
     SeriesTask,
+    read_series_table,
     whole_number,
 )
 from amlb_ext.sources.dataset_files import Place
@@ -24,7 +23,13 @@ from amlb_ext.sources.dataset_files import Place
 _NEEDED = ("path", "target", "freq", "forecast_horizon_in_steps", "seasonality")
 
 
-def find_series_tasks(spec: str, options: SourceConfig) -> list[SeriesTask] | None:
+def find_series_tasks(
+    spec: str,
+    options: SourceConfig,
+    *,
+    known: tuple[str, ...] = (),
+    gaps: Gaps = "refuse",
+) -> list[SeriesTask] | None:
     """Return the forecasting tasks that a spec stands for; nothing is downloaded yet.
 
     Parameters
@@ -32,6 +37,8 @@ def find_series_tasks(spec: str, options: SourceConfig) -> list[SeriesTask] | No
     spec : str
         A definition's path or name, with ``#TASK`` for one of its tasks.
     options : SourceConfig
+    known, gaps
+        As in :class:`~amlb_ext.forecasting.panel.PanelRoles`.
 
     Returns
     -------
@@ -51,24 +58,24 @@ def find_series_tasks(spec: str, options: SourceConfig) -> list[SeriesTask] | No
         return None
     content = read_fev_definition(path)
     if content is not None:
-        tasks = fev_tasks(content, path, options)
+        tasks = fev_tasks(content, path, options, known=known, gaps=gaps)
         return _choose(tasks, only, path.name)
     try:
         entries = dict(read_definition(path))
     except DefinitionError:  # whoever reads definitions of tables says what is wrong
         return None
     names = [name for name in entries if not only or name.lower() == only.lower()]
-    is_all_series = all(map(_is_series, entries.values()))
+    is_all_series = all(map(is_series_task, entries.values()))
     if not names and entries and is_all_series:
         raise SourceError(
             f"{path.name} has no task {only!r}", suggest_nearest(only, entries)
         )
-    if not names or not all(_is_series(entries[name]) for name in names):
+    if not names or not all(is_series_task(entries[name]) for name in names):
         return None
     tasks = []
     for name in names:
         entry = {**entries[name], "name": name}
-        read = partial(_open_entry, name, entry, path, options)
+        read = partial(_open_entry, name, entry, path, options, known=known, gaps=gaps)
         source = f"{path.name}#{name}"
         tasks.append(SeriesTask(name=name, source=source, open=read, entry=entry))
     return tasks
@@ -90,11 +97,6 @@ def _definition_path(base: str, options: SourceConfig) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def _is_series(entry: Mapping[str, Any]) -> bool:
-    dataset = entry.get("dataset")
-    return isinstance(dataset, dict) and dataset.get("type") == "timeseries"
-
-
 def _choose(tasks: list[SeriesTask], only: str, definition: str) -> list[SeriesTask]:
     if not only:
         return tasks
@@ -108,7 +110,13 @@ def _choose(tasks: list[SeriesTask], only: str, definition: str) -> list[SeriesT
 
 
 def _open_entry(
-    name: str, entry: dict[str, Any], path: Path, options: SourceConfig
+    name: str,
+    entry: dict[str, Any],
+    path: Path,
+    options: SourceConfig,
+    *,
+    known: tuple[str, ...],
+    gaps: Gaps,
 ) -> SeriesTable:
     """Read a task of AMLB's; its file is downloaded where it must be.
 
@@ -132,9 +140,10 @@ def _open_entry(
         horizon=whole_number(dataset, "forecast_horizon_in_steps", where),
         season=whole_number(dataset, "seasonality", where),
         frequency=str(dataset["freq"]),
+        known=known,
+        gaps=gaps,
     )
     folds = whole_number(entry, "folds", where) if entry.get("folds") else 1
     place = Place(name, path.parent, resolve_directories(options), options)
     file = place.resolve(dataset["path"])
-    frame = read_long_table(file, roles, options, only_roles=True)
-    return SeriesTable(frame=frame, roles=roles, origins=folds)
+    return read_series_table(file, roles, options, origins=folds)

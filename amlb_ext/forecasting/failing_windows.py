@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_decimals
+from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.memory import release_memory
-from amlb_ext.forecasting.forecasters import Forecaster
+from amlb_ext.forecasting.forecasters import LEVELS, Forecaster
 from amlb_ext.forecasting.hardness import (
     WindowRule,
     check_rule,
     reducible_hardness,
     settle_window_rule,
 )
+from amlb_ext.forecasting.losses import weighted_quantile_loss
 from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
 from amlb_ext.forecasting.past_features import past_features
-from amlb_ext.forecasting.region import WindowWeights, weigh_windows
 from amlb_ext.forecasting.rolling import (
+    Loss,
     RolledForecasts,
     ensemble_means,
     roll_forecaster,
 )
+from amlb_ext.units.judged import FEWEST_CLUSTERS
+from amlb_ext.units.region import RegionWeights
+from amlb_ext.units.windows import weigh_windows
 
 #: Where so small a share of the windows holds half of F's loss, means say little of the others.
 _FEW_HEAVY = 0.05
@@ -72,7 +77,7 @@ class FailingWindows:
     rule : WindowRule
     hardness : ndarray of shape (n,)
     is_bad : ndarray of shape (n,), bool
-    weighting : WindowWeights
+    weighting : RegionWeights
     left_out : tuple of LeftOut
         Series that take no part at some test origin, each once.
     learning : LearningWindows or None
@@ -86,7 +91,7 @@ class FailingWindows:
     rule: WindowRule
     hardness: np.ndarray
     is_bad: np.ndarray
-    weighting: WindowWeights
+    weighting: RegionWeights
     left_out: tuple[LeftOut, ...]
     learning: LearningWindows | None = None
 
@@ -94,6 +99,16 @@ class FailingWindows:
     def items(self) -> np.ndarray:
         """Series of each window, ``(n,)``, as positions in the panel."""
         return np.concatenate([windows.items for windows in self.tests])
+
+    @property
+    def n_series(self) -> int:
+        """Series that have a window at a test origin."""
+        return len(np.unique(self.items))
+
+    @property
+    def overlap(self) -> int:
+        """How many test origins in a row have futures that overlap; 1 where none do."""
+        return -(-self.panel.horizon // self.origins.step)
 
     @property
     def cutoffs(self) -> np.ndarray:
@@ -138,11 +153,27 @@ def find_failing_windows(
     alpha: float | None = None,
     seed: int = 0,
     with_jackknife: bool = True,
+    needs_bad: bool = True,
 ) -> FailingWindows:
     """Roll F over all origins, call windows bad, and learn where bad windows are.
 
     Threshold and weights rest on windows whose futures end at or before the cutoff that they are
     used at, so nothing behind a test origin decides what is asked there.
+
+    Parameters
+    ----------
+    forecaster : Forecaster
+        F.
+    panel : Panel
+    origins : Origins
+    rule : str
+    alpha : float, optional
+    seed : int
+    with_jackknife : bool
+    needs_bad : bool
+        False where fewer than 30 series are compared over time, which asks for no bad windows.
+        Where earlier windows are too few to tell a threshold, that of the test windows then
+        describes them.
 
     Raises
     ------
@@ -157,9 +188,11 @@ def find_failing_windows(
     tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
     for windows in tests:
         if not len(windows):
+            counts = Counter(entry.reason for entry in windows.left_out)
+            reasons = [f"{count} {reason}" for reason, count in counts.most_common(3)]
             raise DataError(
                 f"no series has a window at {panel.time_text(windows.cutoff)}: "
-                f"{_count_reasons(windows.left_out)}",
+                f"{'; '.join(reasons)}",
                 "ask for fewer test origins, a shorter horizon or season, or another cutoff",
             )
     every = [*learning, *tests]
@@ -173,14 +206,26 @@ def find_failing_windows(
     parts.append(_hardness(rule, rolled, panel, tests, seed))
     hardness = np.concatenate(parts)
     n_learning = sum(len(windows) for windows in learning)
-    settled = settle_window_rule(rule, alpha, hardness[:n_learning])
-    is_bad = settled.select(hardness)
     cutoffs = np.concatenate([np.full(len(w), w.cutoff) for w in every])
     items = np.concatenate([windows.items for windows in every])
-    features = np.concatenate([_window_features(panel, windows) for windows in every])
+    test = slice(n_learning, None)
+    are_many = len(np.unique(items[test])) >= FEWEST_CLUSTERS
+    settled = settle_window_rule(
+        rule,
+        alpha,
+        hardness[:n_learning],
+        instead=None if are_many or needs_bad else hardness[test],
+    )
+    is_bad = settled.select(hardness)
+    if are_many or needs_bad:
+        _check_bad(is_bad[test], settled, hardness[test])
+    features = []
+    for windows in every:
+        pasts = [panel.past(item, windows.cutoff) for item in windows.items]
+        features.append(past_features(pasts, panel.season, windows.scale))
     release_memory()
     weighting = weigh_windows(
-        features,
+        np.concatenate(features),
         items,
         cutoffs,
         is_bad,
@@ -189,8 +234,6 @@ def find_failing_windows(
         seed=seed,
         with_jackknife=with_jackknife,
     )
-    test = slice(n_learning, None)
-    _check_bad(is_bad[test], settled, hardness[test])
     return FailingWindows(
         panel=panel,
         origins=origins,
@@ -230,11 +273,6 @@ def _hardness(
     return rolled.mase
 
 
-def _window_features(panel: Panel, windows: Windows) -> np.ndarray:
-    pasts = [panel.past(item, windows.cutoff) for item in windows.items]
-    return past_features(pasts, panel.season, windows.scale)
-
-
 def _check_bad(is_bad: np.ndarray, rule: WindowRule, hardness: np.ndarray) -> None:
     if is_bad.any() and not is_bad.all():
         return
@@ -256,12 +294,6 @@ def _left_out_once(panel: Panel, tests: Sequence[Windows]) -> tuple[LeftOut, ...
         for entry in windows.left_out:
             reasons.setdefault(entry.series, entry.reason)
     return tuple(LeftOut(series=name, reason=why) for name, why in reasons.items())
-
-
-def _count_reasons(left_out: Sequence[LeftOut]) -> str:
-    counts = Counter(entry.reason for entry in left_out)
-    parts = [f"{count} {reason}" for reason, count in counts.most_common(3)]
-    return "; ".join(parts)
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
@@ -290,24 +322,77 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
     return sentences
 
 
-def describe_heavy_windows(failing: FailingWindows) -> list[str]:
-    """Return a sentence where few windows hold half of F's MASE, none elsewhere.
+def describe_zeros(
+    failing: FailingWindows, others: Mapping[str, RolledForecasts] | None = None
+) -> list[str]:
+    """Return a sentence where most of what is to be forecast is 0, none elsewhere.
+
+    The median of such values is 0, and the median has the least mean absolute error. The weighted
+    quantile loss, which is 1 for a forecast of zeros, does not favour them so.
+
+    Parameters
+    ----------
+    failing : FailingWindows
+    others : mapping of str to RolledForecasts, optional
+        Of candidates, whose loss stands beside that of F.
+    """
+    future = failing.future
+    share = float((future == 0).mean())
+    # of zeros alone the WQL is no number
+    if share <= 0.5 or share == 1:
+        return []
+    losses = []
+    for name, forecasts in {"F": failing.forecasts, **(others or {})}.items():
+        if forecasts.quantiles is not None:
+            loss = weighted_quantile_loss(future, forecasts.quantiles, np.array(LEVELS))
+            losses.append(f"{name} {format_decimals(loss, 2)}")
+    beside = f"; WQL, lower is better: {', '.join(losses)}" if losses else ""
+    return [
+        f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
+        f"least MASE there, and says nothing of when something comes{beside}"
+    ]
+
+
+def describe_heavy_windows(
+    failing: FailingWindows,
+    forecasts: Mapping[str, RolledForecasts] = MappingProxyType({}),
+    loss: Loss = "mase",
+) -> list[str]:
+    """Return a sentence where few windows hold half of a model's loss, none elsewhere.
 
     A series that hardly ever moves, such as demand that is nearly always zero, has a tiny scale.
     One change behind the cutoff then counts as much as many other windows together. AMLB does not
-    cap such errors, so neither is done here.
+    cap such errors, so neither is done here. Whichever of two models has such windows, their
+    difference rests on these.
+
+    Parameters
+    ----------
+    failing : FailingWindows
+    forecasts : mapping of str to RolledForecasts
+        Of models beside F.
+    loss : {'mase', 'sql'}
     """
-    mase = failing.forecasts.mase
-    order = np.argsort(-mase)
-    shares = np.cumsum(mase[order]) / mase.sum()
-    n_heavy = int(np.searchsorted(shares, 0.5)) + 1
-    if n_heavy > _FEW_HEAVY * len(mase):
+    found = []
+    for name, rolled in {"F": failing.forecasts, **forecasts}.items():
+        losses = rolled.loss(loss)
+        if losses is None:
+            continue
+        order = np.argsort(-losses)
+        shares = np.cumsum(losses[order]) / losses.sum()
+        n_heavy = int(np.searchsorted(shares, 0.5)) + 1
+        if n_heavy > _FEW_HEAVY * len(losses):
+            continue
+        worst = order[0]
+        series = failing.panel.names[failing.items[worst]]
+        windows = "1 window holds" if n_heavy == 1 else f"{n_heavy} windows hold"
+        largest = format_decimals(float(losses[worst]), 1)
+        found.append(
+            f"{windows} half of {name}'s {loss.upper()} over all {len(losses)}, series {series!r} "
+            f"the largest: {loss.upper()} {largest}, scale {failing.scale[worst]:.3g}"
+        )
+    if not found:
         return []
-    worst = order[0]
-    series = failing.panel.names[failing.items[worst]]
-    windows = "1 window holds" if n_heavy == 1 else f"{n_heavy} windows hold"
     return [
-        f"{windows} half of F's MASE over all {len(mase)}, series {series!r} the largest: MASE "
-        f"{format_decimals(float(mase[worst]), 1)}, scale {failing.scale[worst]:.3g}. Means rest "
-        "on these few; leave series out that hardly ever move, or give them as a table of their own"
+        f"{'; '.join(found)}. Means rest on these few; leave series out that hardly ever move, or "
+        "give them as a table of their own"
     ]

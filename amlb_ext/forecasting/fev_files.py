@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
@@ -65,6 +66,11 @@ def fev_entries(suite: ForecastSuite, root: Path) -> dict[str, Any]:
                     "id_column": ITEM,
                     "timestamp_column": TIME,
                     "target": TARGET,
+                    **(
+                        {"known_dynamic_columns": list(panel.known)}
+                        if panel.known
+                        else {}
+                    ),
                 }
             )
     return {"tasks": entries}
@@ -97,14 +103,18 @@ def _series_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Tab
     last = failing.origins.test[task.origin] + panel.horizon
     for first in range(0, len(task.items), ROWS_AT_ONCE):
         ids, times, values = [], [], []
+        known: dict[str, list[np.ndarray]] = {name: [] for name in panel.known}
         for item in task.items[first : first + ROWS_AT_ONCE]:
             start = panel.starts[item]
             ids.append(item_id(item))
             times.append(calendar[start : last + 1])
             values.append(panel.values[item][: last + 1 - start])
+            for number, name in enumerate(panel.known):
+                known[name].append(panel.known_values[item][: last + 1 - start, number])
         columns = {
             ITEM: pa.array(ids),
             TIME: list_array(times),
             TARGET: list_array(values),
+            **{name: list_array(lists) for name, lists in known.items()},
         }
         yield pa.table(columns)

@@ -7,7 +7,8 @@ time; an origin here is a time, the same for all series.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.yaml_reader import read_yaml
-from amlb_ext.forecasting.panel import PanelRoles
+from amlb_ext.forecasting.panel import Gaps, PanelRoles
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask, whole_number
 from amlb_ext.sources.dataset_files import Place
 
@@ -35,8 +36,8 @@ _OLD_NAMES = {
     "target_column": "target",
     "multiple_target_columns": "generate_univariate_targets_from",
 }
-#: Settings of further columns, which forecasters here do not see.
-_COVARIATES = ("known_dynamic_columns", "past_dynamic_columns", "static_columns")
+#: Settings of columns that are known beforehand.
+_KNOWN = ("known_dynamic_columns", "static_columns")
 
 
 def read_fev_definition(path: Path) -> dict[str, Any] | None:
@@ -49,9 +50,25 @@ def read_fev_definition(path: Path) -> dict[str, Any] | None:
 
 
 def fev_tasks(
-    content: Mapping[str, Any], path: Path, options: SourceConfig
+    content: Mapping[str, Any],
+    path: Path,
+    options: SourceConfig,
+    *,
+    known: tuple[str, ...] = (),
+    gaps: Gaps = "refuse",
 ) -> list[SeriesTask]:
     """Return the tasks of a definition of fev's.
+
+    Parameters
+    ----------
+    content : mapping
+    path : Path
+        Of the definition.
+    options : SourceConfig
+    known : tuple of str
+        Columns known beforehand, beside those that the definition names.
+    gaps
+        As in :class:`~amlb_ext.forecasting.panel.PanelRoles`.
 
     Raises
     ------
@@ -78,7 +95,7 @@ def fev_tasks(
         if name.lower() in taken:
             name = f"{name}_{number}"
         taken.add(name.lower())
-        read = partial(_open_entry, name, entry, path, options)
+        read = partial(_open_entry, name, entry, path, options, known=known, gaps=gaps)
         tasks.append(SeriesTask(name=name, source=f"{path.name}#{name}", open=read))
     return tasks
 
@@ -89,7 +106,13 @@ def _task_name(entry: Mapping[str, Any]) -> str:
 
 
 def _open_entry(
-    name: str, entry: dict[str, Any], path: Path, options: SourceConfig
+    name: str,
+    entry: dict[str, Any],
+    path: Path,
+    options: SourceConfig,
+    *,
+    known: tuple[str, ...],
+    gaps: Gaps,
 ) -> SeriesTable:
     where = f"{path.name}: task {name!r}"
     _check_entry(entry, where)
@@ -99,20 +122,52 @@ def _open_entry(
         target=str(entry.get("target") or "target"),
         horizon=whole_number(entry, "horizon", where),
         season=_optional_number(entry, "seasonality", where) or 1,
+        known=tuple(dict.fromkeys((*_named_columns(entry, _KNOWN), *known))),
+        gaps=gaps,
     )
     origins = _optional_number(entry, "num_windows", where) or 1
     step = _optional_number(entry, "window_step_size", where)
     cutoff, notes = _read_cutoff(entry, origins, step or roles.horizon)
     place = Place(name, path.parent, resolve_directories(options), options)
     file = place.resolve_file(entry["dataset_path"])
+    frame, roles, more = _read_with_known(file, roles, required=known)
     return SeriesTable(
-        frame=read_fev_series(file, roles),
+        frame=frame[[roles.series, roles.time, roles.target, *roles.known]],
         roles=roles,
         origins=origins,
         step=step,
         first_cutoff=cutoff,
-        notes=(*notes, *_unused_notes(entry)),
+        notes=(*notes, *_unused_notes(entry), *more),
     )
+
+
+def _named_columns(entry: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    return [str(name) for key in keys for name in entry.get(key) or ()]
+
+
+def _read_with_known(
+    file: Path, roles: PanelRoles, *, required: Collection[str]
+) -> tuple[pd.DataFrame, PanelRoles, list[str]]:
+    """Return series with those columns known beforehand that are numbers, and a note on others.
+
+    A column that the user names in ``required`` must be one; of those that the definition names
+    some may be texts, or columns that another file has.
+    """
+    optional = [name for name in roles.known if name not in required]
+    absent = set(optional).difference(_read_schema(file).names) if optional else set()
+    wanted = replace(
+        roles, known=tuple(name for name in roles.known if name not in absent)
+    )
+    frame = read_fev_series(file, wanted)
+    left_out = sorted(absent)
+    for name in optional:
+        if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
+            left_out.append(name)
+    if not left_out:
+        return frame, roles, []
+    known = tuple(name for name in roles.known if name not in left_out)
+    note = f"{', '.join(left_out[:5])} left out: not columns of numbers in {file.name}"
+    return frame, replace(roles, known=known), [note]
 
 
 def _optional_number(entry: Mapping[str, Any], key: str, where: str) -> int | None:
@@ -162,11 +217,10 @@ def _read_cutoff(
 
 def _unused_notes(entry: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
-    columns = [str(name) for key in _COVARIATES for name in entry.get(key) or ()]
+    columns = _named_columns(entry, ("past_dynamic_columns",))
     if columns:
         notes.append(
-            f"{len(columns)} further column{'s' if len(columns) > 1 else ''} "
-            f"({', '.join(columns[:5])}) left out: forecasters here see the target alone"
+            f"{', '.join(columns[:5])} left out: what is known of the past alone is not used"
         )
     if entry.get("max_context_length") is not None:
         notes.append(
@@ -189,52 +243,70 @@ def read_fev_series(path: Path, roles: PanelRoles) -> pd.DataFrame:
     SourceError
         The file is no Parquet, lacks a column, or has lists of unequal length.
     """
-    columns = [roles.series, roles.time, roles.target]
+    columns = [roles.series, roles.time, roles.target, *roles.known]
+    schema = _read_schema(path)
+    missing = [name for name in columns if name not in schema.names]
+    if missing:
+        raise SourceError(
+            f"{path.name} has no column {missing[0]!r}",
+            suggest_nearest(missing[0], schema.names),
+        )
+    check_expansion(path, columns)
     try:
-        schema = pq.read_schema(path)
-        missing = [name for name in columns if name not in schema.names]
-        if missing:
-            raise SourceError(
-                f"{path.name} has no column {missing[0]!r}",
-                suggest_nearest(missing[0], schema.names),
-            )
-        check_expansion(path, columns)
         table = pq.read_table(path, columns=columns)
     except (OSError, ValueError) as error:
-        problem = str(error).strip().splitlines()[0]
-        raise SourceError(
-            f"{path.name} is no Parquet file: {problem}",
-            "give the Parquet file of the series as dataset_path",
-        ) from None
+        raise _no_parquet(path, error) from None
     if not _is_list(table.schema.field(roles.time).type):
         return table.to_pandas()
-    times = table[roles.time].combine_chunks()
-    values = table[roles.target].combine_chunks()
-    if not _is_list(values.type):
-        raise SourceError(
-            f"{path.name}: {roles.time!r} holds lists, {roles.target!r} does not",
-            "give both as lists, or one row for each series and time",
-        )
-    lengths, others = _list_lengths(times), _list_lengths(values)
-    unequal = np.flatnonzero(lengths != others)
-    if len(unequal):
-        row = int(unequal[0])
-        raise SourceError(
-            f"{path.name}, series {table[roles.series][row]}: {lengths[row]} times and "
-            f"{others[row]} values",
-            "give a time for each value",
-        )
-    ids = table[roles.series].to_numpy()
-    return pd.DataFrame(
-        {
-            roles.series: np.repeat(ids, lengths),
-            roles.time: times.flatten().to_pandas(),
-            roles.target: values.flatten().to_numpy(zero_copy_only=False),
-        }
+    lengths = _list_lengths(table[roles.time])
+    flat = {
+        roles.series: np.repeat(table[roles.series].to_numpy(), lengths),
+        roles.time: _flatten(table[roles.time]).to_pandas(),
+    }
+    for name in (roles.target, *roles.known):
+        column = table[name]
+        if not _is_list(column.type):
+            if name == roles.target:
+                raise SourceError(
+                    f"{path.name}: {roles.time!r} holds lists, {roles.target!r} does not",
+                    "give both as lists, or one row for each series and time",
+                )
+            # a static column has one value for each series
+            flat[name] = np.repeat(column.to_numpy(), lengths)
+            continue
+        others = _list_lengths(column)
+        unequal = np.flatnonzero(lengths != others)
+        if len(unequal):
+            row = int(unequal[0])
+            raise SourceError(
+                f"{path.name}, series {table[roles.series][row]}: {lengths[row]} times and "
+                f"{others[row]} values of {name!r}",
+                "give a value for each time",
+            )
+        flat[name] = _flatten(column).to_numpy(zero_copy_only=False)
+    return pd.DataFrame(flat)
+
+
+def _read_schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (OSError, ValueError) as error:
+        raise _no_parquet(path, error) from None
+
+
+def _no_parquet(path: Path, error: Exception) -> SourceError:
+    problem = str(error).strip().splitlines()[0]
+    return SourceError(
+        f"{path.name} is no Parquet file: {problem}",
+        "give the Parquet file of the series as dataset_path",
     )
 
 
-def _list_lengths(lists: pa.Array) -> np.ndarray:
+def _flatten(lists: pa.ChunkedArray) -> pa.Array:
+    return lists.combine_chunks().flatten()
+
+
+def _list_lengths(lists: pa.ChunkedArray) -> np.ndarray:
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False), dtype=int)
 

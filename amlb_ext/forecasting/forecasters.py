@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.forecasting.lag_models import LagModel
 from amlb_ext.forecasting.local_methods import METHODS
-from amlb_ext.forecasting.panel import read_times
+from amlb_ext.forecasting.panel import Panel
 
 #: Quantile levels that are forecast, as AMLB's own definition asks for them.
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -33,8 +34,6 @@ LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 GLOBAL_NAMES = ("ridge", "boosting")
 #: A twin keeps at least this many seasons of each series.
 _SEASONS_KEPT = 3
-#: A name of a column that holds the forecast of a quantile.
-_MEAN_COLUMNS = ("mean", "prediction", "predictions", "forecast")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +52,13 @@ class ForecastRequest:
     levels : tuple of float
         Quantiles to forecast.
     seed : int
+    frequency : str
+        Of the times, as pandas 1.5 spells it; empty where nobody says.
+    known : tuple of str
+        Columns that are known beforehand.
+    known_values : tuple of ndarray
+        Their values over each past and the H steps behind it, ``(n + H, len(known))``; empty
+        where there is no such column.
     """
 
     names: tuple[str, ...]
@@ -61,6 +67,9 @@ class ForecastRequest:
     season: int
     levels: tuple[float, ...] = LEVELS
     seed: int = 0
+    frequency: str = ""
+    known: tuple[str, ...] = ()
+    known_values: tuple[np.ndarray, ...] = ()
 
     @property
     def horizon(self) -> int:
@@ -92,6 +101,11 @@ class Forecaster(ABC):
 
     name: str
 
+    @property
+    def takes_known(self) -> bool:
+        """Whether it looks at what is known beforehand (``known_values`` of a request)."""
+        return False
+
     @abstractmethod
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Return the forecasts of all series of a request, in its order."""
@@ -105,9 +119,11 @@ class Forecaster(ABC):
 
         def ask(pasts: Sequence[np.ndarray]) -> Forecasts:
             names = tuple(f"made window {number}" for number in range(len(pasts)))
-            return checked_forecasts(
-                self, replace(request, names=names, pasts=tuple(pasts))
+            # of a made past nothing else is known
+            made = replace(
+                request, names=names, pasts=tuple(pasts), known=(), known_values=()
             )
+            return checked_forecasts(self, made)
 
         return ask
 
@@ -224,34 +240,40 @@ class ImportedForecaster(Forecaster):
     Notes
     -----
     ``predict(H)`` returns ``(H,)`` means. ``predict_quantiles(H, levels)``, where the object has
-    it, returns ``(H, Q)``.
+    it, returns ``(H, Q)``. Where ``fit`` has a parameter ``known``, all three are given it: the
+    columns known beforehand, ``(n, k)`` over the past and ``(H, k)`` behind it.
     """
 
     name: str
     make: Callable[[], Any]
     forgets: int = 0
 
+    @property
+    def takes_known(self) -> bool:
+        """Whether ``fit`` has a parameter ``known``."""
+        return "known" in inspect.signature(self.make().fit).parameters
+
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""
         means, quantiles = [], []
         fewest = _SEASONS_KEPT * request.season
-        for name, past in zip(request.names, request.pasts, strict=True):
+        for position, past in enumerate(request.pasts):
             forgotten = min(self.forgets, max(len(past) - fewest, 0))
+            known = None
+            if self.takes_known and request.known:
+                known = request.known_values[position][forgotten:]
             try:
-                model = self.make()
                 # a copy: a model that changes its input must not change the series
-                model.fit(past[forgotten:].copy())
-                means.append(np.asarray(model.predict(request.horizon), dtype=float))
-                if hasattr(model, "predict_quantiles"):
-                    levels = np.array(request.levels)
-                    values = model.predict_quantiles(request.horizon, levels)
-                    quantiles.append(np.asarray(values, dtype=float))
+                mean, by_level = self._predict(past[forgotten:].copy(), known, request)
             except Exception as error:
                 raise ModelError(
-                    f"{self.name} fails on series {name!r} of {len(past)} values: "
-                    f"{type(error).__name__}: {error}",
+                    f"{self.name} fails on series {request.names[position]!r} of {len(past)} "
+                    f"values: {type(error).__name__}: {error}",
                     "it needs fit(past) and predict(horizon), past a one-dimensional array",
                 ) from error
+            means.append(mean)
+            if by_level is not None:
+                quantiles.append(by_level)
         shapes = {mean.shape for mean in means}
         if shapes != {(request.horizon,)}:
             raise ModelError(
@@ -263,92 +285,24 @@ class ImportedForecaster(Forecaster):
             mean=np.array(means), quantiles=np.array(quantiles) if quantiles else None
         )
 
+    def _predict(
+        self, past: np.ndarray, known: np.ndarray | None, request: ForecastRequest
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return means ``(H,)`` and quantiles ``(H, Q)`` behind one past."""
+        model = self.make()
+        behind = {} if known is None else {"known": known[len(past) :]}
+        before = {} if known is None else {"known": known[: len(past)]}
+        model.fit(past, **before)
+        mean = np.asarray(model.predict(request.horizon, **behind), dtype=float)
+        if not hasattr(model, "predict_quantiles"):
+            return mean, None
+        levels = np.array(request.levels)
+        by_level = model.predict_quantiles(request.horizon, levels, **behind)
+        return mean, np.asarray(by_level, dtype=float)
+
     def twins(self, count: int, season: int) -> list[Forecaster]:
         """Return the method without the oldest season, without the oldest two, ..."""
         return [replace(self, forgets=(k + 1) * season) for k in range(count)]
-
-
-@dataclass(frozen=True)
-class FileForecaster(Forecaster):
-    """Forecasts that another program made, a row for each series and time.
-
-    Parameters
-    ----------
-    name : str
-    table : DataFrame
-        Indexed by series and time; ``mean``, and a column for each quantile level, e.g. ``0.1``.
-    """
-
-    name: str
-    table: pd.DataFrame
-
-    def forecast(self, request: ForecastRequest) -> Forecasts:
-        """Look the forecasts up."""
-        index = pd.MultiIndex.from_product([request.names, request.times])
-        places = self.table.index.get_indexer(index)
-        missing = np.flatnonzero(places < 0)
-        if len(missing):
-            series, time = index[missing[0]]
-            raise ModelError(
-                f"{self.name} has no forecast of series {series!r} at {time}, and lacks "
-                f"{len(missing)} of {len(index)} forecasts that are asked for",
-                "add them; F needs forecasts of earlier origins, too, to learn where it fails",
-            )
-        found = self.table.iloc[places]
-        shape = (len(request.names), request.horizon)
-        mean = found["mean"].to_numpy(dtype=float).reshape(shape)
-        columns = [str(level) for level in request.levels]
-        if not set(columns) <= set(found.columns):
-            return Forecasts(mean=mean)
-        quantiles = found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
-        return Forecasts(mean=mean, quantiles=quantiles)
-
-    def learn(self, request: ForecastRequest) -> None:
-        """Return None: a file knows nothing of made pasts."""
-        return
-
-
-def forecasts_from_table(
-    frame: pd.DataFrame, name: str, *, series: str, time: str
-) -> FileForecaster:
-    """Return the forecaster of a table of forecasts.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The columns of series and time, a column ``mean`` (or ``prediction``), and one for each
-        quantile level where there are quantiles.
-    name : str
-    series, time : str
-
-    Raises
-    ------
-    ModelError
-        A column is missing, or a series and time occurs twice.
-    """
-    frame = frame.rename(columns=str)
-    means = [column for column in _MEAN_COLUMNS if column in frame.columns]
-    for column in (series, time):
-        if column not in frame.columns:
-            raise ModelError(
-                f"the forecasts {name} have no column {column!r}",
-                suggest_nearest(column, list(frame.columns)),
-            )
-    if not means:
-        raise ModelError(
-            f"the forecasts {name} have no column 'mean'",
-            "name the column of point forecasts 'mean' or 'prediction'",
-        )
-    times, _ = read_times(frame[time], f"forecasts {name}")
-    index = pd.MultiIndex.from_arrays([frame[series].astype(str), times])
-    if index.has_duplicates:
-        twice = index[index.duplicated()][0]
-        raise ModelError(
-            f"the forecasts {name} have series {twice[0]!r} at {twice[1]} twice",
-            "keep one forecast for each series and time; origins must not overlap",
-        )
-    table = frame.rename(columns={means[0]: "mean"}).drop(columns=[series, time])
-    return FileForecaster(name, table.set_index(index))
 
 
 def make_forecaster(word: str, name: str | None = None) -> Forecaster:
@@ -405,6 +359,17 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
     return ImportedForecaster(name or attribute, make)
 
 
+def describe_known(panel: Panel, forecasters: Mapping[str, Forecaster]) -> list[str]:
+    """Return who sees the columns known beforehand; nothing where there are none."""
+    if not panel.known:
+        return []
+    blind = [name for name, one in forecasters.items() if not one.takes_known]
+    columns = ", ".join(panel.known)
+    verb = "does" if len(blind) == 1 else "do"
+    without = f"; {', '.join(blind)} {verb} not look at them" if blind else ""
+    return [f"known beforehand: {columns}{without}"]
+
+
 def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forecasts:
     """Return a forecaster's answer after a check of its shape and numbers.
 
@@ -440,21 +405,3 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
             "AMLB gives no score then; return numbers only",
         )
     return answer
-
-
-def read_forecasters(
-    words: Sequence[str], tables: Mapping[str, pd.DataFrame], *, series: str, time: str
-) -> list[Forecaster]:
-    """Return forecasters by name, path, or the table of their forecasts."""
-    forecasters: list[Forecaster] = []
-    for word in words:
-        name, sign, what = word.partition("=")
-        name, what = (name, what) if sign else (Path(word).stem, word)
-        if word in tables:
-            table = tables[word]
-            forecasters.append(
-                forecasts_from_table(table, name, series=series, time=time)
-            )
-        else:
-            forecasters.append(make_forecaster(what, name if sign else None))
-    return forecasters

@@ -13,17 +13,18 @@ import pandas as pd
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
 from amlb_ext.core.memory import release_memory
+from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecaster_zoo import ZooSize
-from amlb_ext.forecasting.forecasters import FileForecaster, Forecaster
+from amlb_ext.forecasting.forecast_files import FileForecaster
+from amlb_ext.forecasting.forecasters import Forecaster, describe_known
 from amlb_ext.forecasting.hardness import check_rule
-from amlb_ext.forecasting.made_parts import GA
-from amlb_ext.forecasting.made_windows import COPIES, make_windows
+from amlb_ext.forecasting.made_windows import COPIES, GA, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
@@ -34,6 +35,7 @@ from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
 from amlb_ext.suite.layout import amlb_name, holds_forecasts
 from amlb_ext.suite.twin import Original
+from amlb_ext.validity.candidates import Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +139,12 @@ def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
     return [
         f"F fails on {int(bad.sum())} of {len(bad)} windows "
         f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
-        failing.weighting.reason or "where F fails is foreseen from the past alone",
+        # whether that foresees anything is for the certificate to say
+        failing.weighting.reason
+        or f"windows have weights, P(F fails | {WINDOW.given})",
         *describe_left_out(failing.left_out),
         *describe_heavy_windows(failing),
+        *describe_zeros(failing),
         *failing.panel.notes,
         *notes,
     ]
@@ -160,7 +165,7 @@ def generate_forecasts(
     settings: Mapping[str, Any] | None = None,
     benchmark: str | None = None,
     copies: int = COPIES,
-    certificate: ZooSize | None = "quick",
+    certificate: Size | None = "quick",
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
 
@@ -285,7 +290,7 @@ def prepare_part(
     seed: int,
     settings: Mapping[str, Any] | None,
     copies: int,
-    certificate: ZooSize | None,
+    certificate: Size | None,
 ) -> SuitePart:
     """Find the windows of a table on which F fails, and make others of them.
 
@@ -320,6 +325,8 @@ def prepare_part(
     )
     # what the forests of the region took
     release_memory()
+    panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
+    failing = replace(failing, panel=replace(panel, notes=panel_notes))
     rolled_twins = []
     for twin in forecaster.twins(twins, panel.season):
         rolled_twins.append(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from amlb_ext.core.checked_call import Count, CountOrNone
 from amlb_ext.core.config import SourceConfig
@@ -14,14 +15,15 @@ from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending, table_stem
 from amlb_ext.forecasting.bundled_series import BUNDLED_SERIES
 from amlb_ext.forecasting.definition_source import find_series_tasks
-from amlb_ext.forecasting.forecasters import (
-    Forecaster,
-    forecasts_from_table,
-    make_forecaster,
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import Forecaster, make_forecaster
+from amlb_ext.forecasting.panel import Gaps, PanelRoles
+from amlb_ext.forecasting.series_tasks import (
+    SeriesTable,
+    SeriesTask,
+    read_long_table,
+    read_series_table,
 )
-from amlb_ext.forecasting.long_table import read_long_table
-from amlb_ext.forecasting.panel import PanelRoles
-from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +71,28 @@ class SeriesRoles:
     frequency: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SeriesReading:
+    """What becomes of gaps and further columns, of any source of series.
+
+    Attributes
+    ----------
+    known : COLUMN
+        Numbers that are known beforehand, such as prices or promotions (default: those that a
+        definition of fev's names); --known A,B for several.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of missing steps and values: refused, 0, the value before, or the series begins
+        behind its last gap.
+    """
+
+    known: Sequence[str] = ()
+    gaps: Gaps = "refuse"
+
+
 def find_series(
     source: str,
     roles: SeriesRoles,
+    reading: SeriesReading,
     *,
     time: str | None,
     target: str | None,
@@ -84,6 +105,7 @@ def find_series(
     source : str
     roles : SeriesRoles
         Of a long table; of bundled series what is other than usual.
+    reading : SeriesReading
     time, target : str, optional
         Columns of a long table.
     options : SourceConfig
@@ -93,12 +115,18 @@ def find_series(
     ConfigError
         A long table without a target.
     """
+    known = [name.strip() for word in reading.known for name in word.split(",")]
+    how: dict[str, Any] = {"known": tuple(known), "gaps": reading.gaps}
     if source in BUNDLED_SERIES_SPECS:
         own = Path(source).name
-        read: Callable[[], SeriesTable] = partial(_read_bundled, own, roles)
+        given = {
+            name: value for name, value in vars(roles).items() if value is not None
+        }
+        given.pop("series", None)
+        read: Callable[[], SeriesTable] = partial(_read_bundled, own, {**given, **how})
         return [SeriesTask(name=own, source=source, open=read)]
     if not table_ending(source):
-        tasks = find_series_tasks(source, options)
+        tasks = find_series_tasks(source, options, **how)
         if tasks is not None:
             return tasks
     if target is None:
@@ -111,8 +139,9 @@ def find_series(
         horizon=int(roles.horizon or 0),
         season=roles.season,
         frequency=roles.frequency,
+        **how,
     )
-    read = partial(_read_file, Path(source), all_roles, options)
+    read = partial(read_series_table, Path(source), all_roles, options)
     return [SeriesTask(name=table_stem(source), source=Path(source).name, open=read)]
 
 
@@ -132,20 +161,10 @@ def one_task(tasks: list[SeriesTask], source: str) -> SeriesTask:
     return tasks[0]
 
 
-def _read_bundled(name: str, roles: SeriesRoles) -> SeriesTable:
+def _read_bundled(name: str, given: dict[str, Any]) -> SeriesTable:
     bundled = BUNDLED_SERIES[name]
-    given = {}
-    for field in ("horizon", "season", "frequency"):
-        if getattr(roles, field) is not None:
-            given[field] = getattr(roles, field)
-    return SeriesTable(
-        frame=bundled.read(), roles=dataclasses.replace(bundled.roles, **given)
-    )
-
-
-def _read_file(path: Path, roles: PanelRoles, options: SourceConfig) -> SeriesTable:
-    frame = read_long_table(path, roles, options, only_roles=True)
-    return SeriesTable(frame=frame, roles=roles)
+    roles = dataclasses.replace(bundled.roles, **given)
+    return SeriesTable(frame=bundled.read(), roles=roles)
 
 
 def read_forecaster(

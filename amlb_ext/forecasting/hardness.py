@@ -80,7 +80,11 @@ def check_rule(rule: str, alpha: float | None) -> None:
 
 
 def settle_window_rule(
-    rule: str, alpha: float | None, earlier: np.ndarray
+    rule: str,
+    alpha: float | None,
+    earlier: np.ndarray,
+    *,
+    instead: np.ndarray | None = None,
 ) -> WindowRule:
     """Return a rule with its threshold.
 
@@ -91,6 +95,9 @@ def settle_window_rule(
         As the user gives it; a share for the rule ``quantile``.
     earlier : ndarray of shape (n,)
         Hardness of F's windows at learning origins.
+    instead : ndarray of shape (m,), optional
+        That of the windows that are tested, where a threshold only describes these: it rests on
+        them where earlier ones are too few.
 
     Raises
     ------
@@ -107,14 +114,17 @@ def settle_window_rule(
     check_rule(rule, alpha)
     if alpha is not None and rule != "quantile":
         return WindowRule(rule=rule, alpha=float(alpha), reason="given")
-    if len(earlier) < FEWEST_WINDOWS:
+    share = BAD_SHARE if alpha is None else float(alpha)
+    source = "earlier origins"
+    if len(earlier) < FEWEST_WINDOWS and instead is not None:
+        earlier, source = instead, "these windows"
+    elif len(earlier) < FEWEST_WINDOWS:
         raise DataError(
             f"{len(earlier)} windows of earlier origins tell no threshold, {FEWEST_WINDOWS} would",
             "give more or longer series, or --alpha",
         )
-    share = BAD_SHARE if alpha is None else float(alpha)
     threshold = float(np.quantile(earlier, 1 - share))
-    reason = f"the worst {format_percent(share)} of earlier origins"
+    reason = f"the worst {format_percent(share)} of {source}"
     return WindowRule(rule=rule, alpha=threshold, reason=reason)
 
 

@@ -9,7 +9,7 @@ q : quantile level, f_q : its forecast
 References
 ----------
 Hyndman & Koehler (2006), Int. J. Forecasting 22, 679-688 (MASE). AMLB v2.1.7,
-``amlb/results.py``, ``mase`` and ``sql``.
+``amlb/results.py``, ``mase``, ``sql`` and ``wql``.
 """
 
 from __future__ import annotations
@@ -89,3 +89,25 @@ def scaled_quantile_losses(
         losses = 2 * np.abs(gaps * ((gaps >= 0) - levels))
         means[part] = losses.mean(axis=(1, 2))
     return np.asarray(means / scale)
+
+
+def weighted_quantile_loss(
+    y: np.ndarray, quantiles: np.ndarray, levels: np.ndarray
+) -> float:
+    """Return the WQL: the sum of pinball losses, a mean over levels, over the sum of sizes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n, H)
+        Not all zero.
+    quantiles : ndarray of shape (n, H, Q)
+    levels : ndarray of shape (Q,)
+
+    Examples
+    --------
+    >>> zeros = np.zeros((1, 2, 9))
+    >>> round(weighted_quantile_loss(np.array([[0.0, 4.0]]), zeros, np.arange(1, 10) / 10), 6)
+    1.0
+    """
+    by_window = scaled_quantile_losses(y, quantiles, levels, np.ones(len(y)))
+    return float(by_window.sum() * y.shape[1] / np.abs(y).sum())

@@ -17,7 +17,7 @@ import pyarrow as pa
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parquet import read_frame, write_parquet
-from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
+from amlb_ext.forecasting.made_windows import GA, MadePart, MadeWindows
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.suite_files import (

@@ -2,21 +2,26 @@
 
 They are an AMLB task of their own, ``ga``. How a window is moved stands in
 :mod:`~amlb_ext.forecasting.window_moves`.
+
+They are made of bad windows of a learning origin, whose futures end at or before the cutoff of
+every test origin. So nothing that is made of them holds a value that a forecaster on test windows
+must not know, and it may be learnt from, too. All are of one origin, so that in a task of made
+windows no past holds the future of another.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import Forecaster
-from amlb_ext.forecasting.made_parts import GA, MadePart, MadeWindows
+from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.rolling import request_at
-from amlb_ext.forecasting.source_windows import SourceWindows, choose_sources
 from amlb_ext.forecasting.window_judge import (
     LABEL_SLACK,
     JudgedWindows,
@@ -25,10 +30,100 @@ from amlb_ext.forecasting.window_judge import (
 )
 from amlb_ext.forecasting.window_moves import WindowMove, draw_move, move_window
 
+#: The part of made windows, as its AMLB task ends: what operators made of bad windows.
+GA = "ga"
 #: Windows made of each bad one.
 COPIES = 5
 #: Rounds in which a window gets the copies that it still lacks.
 ROUNDS = 3
+#: Fewer bad windows of an origin make nothing; with fewer than the second number a certificate
+#: shows little, so that an earlier origin is looked at.
+FEWEST_SOURCES, ENOUGH_SOURCES = 5, 10
+#: More are drawn from: each costs forecasts of F.
+MOST_SOURCES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceWindows:
+    """Bad windows of one learning origin.
+
+    Attributes
+    ----------
+    origin : Windows
+        All windows there, the bad ones among them.
+    items : ndarray of shape (n,), int
+        Series of the bad windows, as positions in the panel.
+    scale : ndarray of shape (n,)
+    pasts : tuple of ndarray
+    future : ndarray of shape (n, H)
+    note : str
+        What was left aside; empty where nothing was.
+    """
+
+    origin: Windows
+    items: np.ndarray
+    scale: np.ndarray
+    pasts: tuple[np.ndarray, ...]
+    future: np.ndarray
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def cutoff(self) -> int:
+        """Calendar position of the last value of the pasts."""
+        return self.origin.cutoff
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadePart:
+    """Made windows.
+
+    Attributes
+    ----------
+    kind : {'ga'}
+    sources : ndarray of shape (n,), int
+        Series of the window that each was made of, as positions in the panel.
+    pasts : tuple of ndarray
+    future : ndarray of shape (n, H)
+    judged : JudgedWindows
+    moves : tuple of WindowMove
+        How each was moved.
+    asked : int
+    dropped : dict of str to int
+        Windows that were not kept, by reason.
+    """
+
+    kind: str
+    sources: np.ndarray
+    pasts: tuple[np.ndarray, ...]
+    future: np.ndarray
+    judged: JudgedWindows
+    moves: tuple[WindowMove, ...]
+    asked: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeWindows:
+    """All parts, and what they were made of.
+
+    Attributes
+    ----------
+    windows : SourceWindows or None
+        None where nothing could be made.
+    parts : tuple of MadePart
+        Each with windows.
+    notes : tuple of str
+    """
+
+    windows: SourceWindows | None = None
+    parts: tuple[MadePart, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def make_windows(
@@ -77,6 +172,43 @@ def make_windows(
         notes.append(f"no {part.kind} windows were kept: {why}")
         return MadeWindows(windows=windows, notes=tuple(notes))
     return MadeWindows(windows=windows, parts=(part,), notes=tuple(notes))
+
+
+def choose_sources(failing: FailingWindows, seed: int) -> SourceWindows | str:
+    """Return the bad windows of the latest learning origin that has enough, or why there are none.
+
+    Enough are ten; where no origin has as many, the most that one has, and at least five. At most
+    200, drawn at random.
+    """
+    if failing.learning is None or not failing.learning.origins:
+        return "there is no learning origin (--learning-origins)"
+    most = -1
+    for origin, is_bad in failing.learning.parts():
+        # capped, so that the latest of those with enough is taken
+        n_bad = min(int(is_bad.sum()), ENOUGH_SOURCES)
+        if n_bad >= most:
+            most, windows, chosen = n_bad, origin, np.flatnonzero(is_bad)
+    if most < FEWEST_SOURCES:
+        return (
+            f"F fails on {most} windows of a learning origin at most, and {FEWEST_SOURCES} are "
+            "needed"
+        )
+    note = ""
+    if len(chosen) > MOST_SOURCES:
+        note = f"windows are made of {MOST_SOURCES} of {len(chosen)} bad ones, drawn at random"
+        rng = random_stream(seed, "forecasting", "source windows")
+        chosen = np.sort(rng.choice(chosen, MOST_SOURCES, replace=False))
+    items = windows.items[chosen]
+    # copies: whoever holds a view of a series could look behind its end
+    pasts = [failing.panel.past(int(k), windows.cutoff).copy() for k in items]
+    return SourceWindows(
+        origin=windows,
+        items=items,
+        scale=windows.scale[chosen],
+        pasts=tuple(pasts),
+        future=windows.future[chosen].copy(),
+        note=note,
+    )
 
 
 def _make_moved(

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.panel import LeftOut, Panel
 
 #: The latest cutoff is taken that keeps this share of the most series that any cutoff keeps.
 _KEPT_SHARE = 0.9
-#: A scale below this share of the values' size is rounding.
-_ROUNDING = 1e-10
 #: Why a series has no window though it is long enough.
 NO_SCALE = "the past repeats itself from season to season: no scale"
 
@@ -158,7 +157,8 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
     horizon, season = panel.horizon, panel.season
     if len(panel) == 0:
         raise DataError(
-            "no series is left", "every series holds missing values; fill them"
+            "no series is left: every one holds missing values",
+            "--gaps zero or --gaps last fills them, --gaps trim keeps what stands behind",
         )
     first = panel.starts + season  # m + 1 values are seen
     last = panel.ends - horizon
@@ -179,18 +179,6 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
     counts = np.cumsum(changes)[:size]
     enough = np.flatnonzero(counts >= _KEPT_SHARE * counts.max())
     return int(enough[-1])
-
-
-def has_scale(scale: float, past: np.ndarray) -> bool:
-    """Whether a scale is one, neither missing nor 0 but for rounding.
-
-    Examples
-    --------
-    >>> past = np.array([1.0, 2.0])
-    >>> has_scale(0.5, past), has_scale(1e-16, past), has_scale(float("nan"), past)
-    (True, False, False)
-    """
-    return bool(scale > _ROUNDING * float(np.abs(past).max()))
 
 
 def cut_windows(panel: Panel, cutoff: int) -> Windows:

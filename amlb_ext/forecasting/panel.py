@@ -8,28 +8,33 @@ calendar : all times of the panel, a step apart; a position is an index into it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pandas.tseries.offsets import BaseOffset
 
-from amlb_ext.core.dates import AmbiguousDateError, parse_dates, without_offsets
+from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.frequency import (
     default_season,
     infer_frequency,
+    infer_frequency_with_gaps,
     old_spelling,
     parse_frequency,
 )
+from amlb_ext.forecasting.long_columns import read_numbers, read_times
 
-#: Whole years that a time in nanoseconds may be of.
-_FIRST_YEAR, _LAST_YEAR = 1678, 2261
 #: Longest calendar, so that a mistyped year does not fill the memory.
 MAX_STEPS = 5_000_000
+#: What becomes of steps that a series lacks.
+Gaps = Literal["refuse", "zero", "last", "trim"]
+_HOW_TO_MEND = (
+    "--gaps zero or --gaps last fills gaps, --gaps trim keeps what stands behind the "
+    "last one"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +51,14 @@ class PanelRoles:
         m; what is usual for the frequency when omitted.
     frequency : str, optional
         Spelled as pandas does; seen from the times when omitted.
+    known : tuple of str
+        Columns that are known beforehand, such as a price or a promotion: numbers. One that never
+        changes within a series is a static feature.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of a step that a series lacks, or whose target is missing: a gap between rows
+        is refused and a series with a missing target left out; or 0 or the value before it takes
+        the place; or the series begins behind its last gap. But for ``refuse`` missing values at
+        the ends of a series are cut off.
     """
 
     series: str
@@ -54,6 +67,8 @@ class PanelRoles:
     horizon: int
     season: int | None = None
     frequency: str | None = None
+    known: tuple[str, ...] = ()
+    gaps: Gaps = "refuse"
 
     def __post_init__(self) -> None:
         if self.horizon < 1:
@@ -62,6 +77,8 @@ class PanelRoles:
             raise ConfigError(
                 f"season {self.season}", "give 1 (no season) or more steps"
             )
+        if len(set(self.known)) < len(self.known):
+            raise ConfigError("--known names a column twice", "name each column once")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +109,10 @@ class Panel:
     left_out : tuple of LeftOut
     notes : tuple of str
         What a user should know of how the table was read.
+    known : tuple of str
+        Columns that are known beforehand.
+    known_values : tuple of ndarray
+        Their values for each series, ``(n, len(known))``; empty where there is no such column.
     """
 
     names: tuple[str, ...]
@@ -103,6 +124,8 @@ class Panel:
     season: int
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    known_values: tuple[np.ndarray, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -121,6 +144,11 @@ class Panel:
         """Return the H values of a series behind a calendar position."""
         first = cutoff - self.starts[item] + 1
         return self.values[item][first : first + self.horizon]
+
+    def known_at(self, item: int, cutoff: int) -> np.ndarray:
+        """Return what is known of a past and of the H steps behind it, ``(n + H, len(known))``."""
+        last = cutoff - self.starts[item] + self.horizon
+        return self.known_values[item][: last + 1]
 
     def time_text(self, position: int) -> str:
         """Return a time of the calendar, without hours where no time of it has any."""
@@ -166,35 +194,46 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
     ('MS', 12, 30)
     """
     _check_columns(frame, roles, name)
-    times, zone_notes = read_times(frame[roles.time], name)
-    target = _read_target(frame[roles.target], name)
+    times, notes = read_times(frame[roles.time], name)
+    notes += unused_columns(map(str, frame.columns), roles)
+    target = read_numbers(frame[roles.target], "the target", name)
+    known = _read_known(frame, roles, name)
     series = frame[roles.series]
     if series.isna().any():
         row = int(np.flatnonzero(series.isna())[0]) + 1
-        raise DataError(f"{name}, row {row}: no series", "fill the column, or drop it")
+        raise DataError(
+            f"{name}, row {row}: no series",
+            "fill the column, or drop the row; a series that is called NA stays one where the "
+            "table is read with keep_default_na=False",
+        )
     names, codes = _number_series(series)
     # the caller may have kept none: then the unsorted rows are gone before the sorted ones come
     del frame, series
     rows = np.lexsort((times.asi8, codes)).astype(np.int32)
     codes = codes[rows]
     times = times[rows]
-    target = target[rows]
     table = _SortedTable(name=name, names=names, codes=codes, times=times, rows=rows)
     _check_repeated(table)
     offset = _settle_frequency(table, roles.frequency)
     calendar, positions = _place_on_calendar(table, offset)
-    _check_gaps(table, positions, offset)
-    panel = Panel(
-        names=(),
-        values=(),
-        starts=np.empty(0, dtype=int),
+    if roles.gaps == "refuse":
+        _check_gaps(table, positions, offset)
+    parts = _SeriesParts(table, positions, target[rows], known[rows])
+    for code in range(len(names)):
+        parts.add(code, roles)
+    return Panel(
+        names=tuple(parts.names),
+        values=tuple(parts.values),
+        starts=np.array(parts.starts, dtype=int),
         calendar=calendar,
         frequency=old_spelling(offset),
         horizon=roles.horizon,
         season=_settle_season(roles.season, offset),
-        notes=tuple(zone_notes),
+        left_out=tuple(parts.left_out),
+        notes=(*notes, *parts.notes(roles.gaps)),
+        known=roles.known,
+        known_values=tuple(parts.known),
     )
-    return _split_series(panel, table, positions, target)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +261,12 @@ class _SortedTable:
     def place(self, position: int) -> str:
         """Return how a message names a row."""
         series = self.names[self.codes[position]]
-        row = int(self.rows[position]) + 1
-        return f"{self.name}, series {series!r}, row {row} ({self.times[position]})"
+        time = self.times[position]
+        return f"{self.name}, series {series!r}, row {self.row(position)} ({time})"
+
+    def row(self, position: int) -> int:
+        """Return the number of a row in the table as it was given, counted from 1."""
+        return int(self.rows[position]) + 1
 
     def within_series(self) -> np.ndarray:
         """Return which neighbours, k and k + 1, belong to one series."""
@@ -255,96 +298,43 @@ def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
         raise ConfigError(
             "series, time and target name one column twice", "name three columns"
         )
+    for column in roles.known:
+        if column not in columns:
+            raise DataError(
+                f"{name} has no column {column!r}, named by --known",
+                suggest_nearest(column, columns),
+            )
+        if column in (roles.series, roles.time, roles.target):
+            raise ConfigError(
+                f"--known names {column!r}, which has another role", "leave it out"
+            )
     if frame.empty:
         raise DataError(f"{name} has no rows", "give a table with series")
 
 
-def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str]]:
-    """Return times without a zone, and a note where they had one."""
-    if pd.api.types.is_numeric_dtype(values):
-        raise DataError(
-            f"{name}: the times are numbers, e.g. {values.iloc[0]}",
-            "write dates, e.g. 2024-01-31, so that AMLB and forecasters can read them",
-        )
-    if pd.api.types.is_datetime64_any_dtype(values):
-        index = pd.DatetimeIndex(values)
-        notes: list[str] = []
-        if index.tz is not None:
-            universal = index.tz_convert("UTC").tz_localize(None)
-            index, notes = _take_clock(index.tz_localize(None), universal)
-    else:
-        # the same times recur in every series, so each is read once
-        codes, distinct = pd.factorize(values)
-        texts = pd.Series(distinct).astype("string").astype(object)
-        texts = pd.Series(texts.to_numpy(), dtype="str")
-        try:
-            universal = pd.DatetimeIndex(parse_dates(texts))
-            clock = pd.DatetimeIndex(parse_dates(without_offsets(texts)))
-        except AmbiguousDateError as error:
-            raise DataError(
-                f"{name}: the time {str(error)!r} may be read in two ways",
-                "write times as 2024-01-31",
-            ) from None
-        index, notes = _take_clock(clock.tz_localize(None), universal.tz_localize(None))
-        # a missing time has the code -1, for which there is no text
-        index = index.append(pd.DatetimeIndex([pd.NaT]))[codes]
-    missing = np.flatnonzero(index.isna())
-    if len(missing):
-        row = int(missing[0])
-        text = str(values.iloc[row])[:60]
-        # pandas before 3 cannot hold such a year, so its time is missing
-        year = re.match(r"\s*(\d{4,})-", text)
-        if year and not _FIRST_YEAR <= int(year[1]) <= _LAST_YEAR:
-            raise _far_year(name, row, text)
-        raise DataError(
-            f"{name}, row {row + 1}: {text!r} is no time",
-            "write times as 2024-01-31 or 2024-01-31 13:00",
-        )
-    if index.min().year < _FIRST_YEAR or index.max().year > _LAST_YEAR:
-        years = index.year
-        row = int(np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))[0])
-        raise _far_year(name, row, str(index[row]))
-    return index.as_unit("ns"), notes
-
-
-def _far_year(name: str, row: int, time: str) -> DataError:
-    return DataError(
-        f"{name}, row {row + 1}: the year of {time} is outside {_FIRST_YEAR} to {_LAST_YEAR}, "
-        "which is as far as pandas and AMLB reach",
-        "is the year mistyped? Otherwise leave the row out",
+def unused_columns(columns: Iterable[str], roles: PanelRoles) -> list[str]:
+    """Return a sentence on the columns that nobody named; none where there are none."""
+    used = {roles.series, roles.time, roles.target, *roles.known}
+    unused = [column for column in columns if column not in used]
+    if not unused:
+        return []
+    count = (
+        "1 further column is"
+        if len(unused) == 1
+        else f"{len(unused)} further columns are"
     )
+    shown = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
+    return [
+        f"{count} left out ({shown}); --known names those that are known beforehand"
+    ]
 
 
-def _take_clock(
-    clock: pd.DatetimeIndex, universal: pd.DatetimeIndex
-) -> tuple[pd.DatetimeIndex, list[str]]:
-    """Return what the clock of a zone shows, or UTC where that would bend the steps of the series.
-
-    Days, weeks and months begin by the local calendar, which a change of clocks leaves alone. Hours
-    do not: one is missing, and another one occurs twice.
-    """
-    offsets = (clock - universal).dropna().unique()
-    hours = (clock - clock.normalize()).dropna().unique()
-    if len(offsets) > 1 and len(hours) > 1:
-        return universal, [
-            "times are written in UTC, since their offset changes within the table; days may "
-            "begin at another hour then"
-        ]
-    if (offsets == pd.Timedelta(0)).all():
-        return clock, []
-    return clock, ["times are taken as their zone's clock shows them, without zone"]
-
-
-def _read_target(values: pd.Series, name: str) -> np.ndarray:
-    numbers = pd.to_numeric(values, errors="coerce")
-    broken = np.flatnonzero(numbers.isna() & values.notna())
-    if len(broken):
-        row = int(broken[0])
-        raise DataError(
-            f"{name}, row {row + 1}: the target {str(values.iloc[row])[:60]!r} is no number",
-            "give numbers, and leave a missing one empty",
-        )
-    return np.asarray(numbers, dtype=float)
+def _read_known(frame: pd.DataFrame, roles: PanelRoles, name: str) -> np.ndarray:
+    """Return the columns that are known beforehand, ``(n, k)``."""
+    known = np.empty((len(frame), len(roles.known)))
+    for number, column in enumerate(roles.known):
+        known[:, number] = read_numbers(frame[column], f"the column {column!r}", name)
+    return known
 
 
 def _check_repeated(table: _SortedTable) -> None:
@@ -363,14 +353,15 @@ def _settle_frequency(table: _SortedTable, text: str | None) -> BaseOffset:
         return parse_frequency(text)
     lengths = np.bincount(table.codes)
     # the longest series knows best; a broken one must not decide for all others
-    for code in np.argsort(-lengths, kind="stable")[:20]:
-        offset = infer_frequency(table.times[table.codes == code])
-        if offset is not None:
-            return offset
-    longest = table.names[int(np.argmax(lengths))]
+    longest = np.argsort(-lengths, kind="stable")[:20]
+    for infer in (infer_frequency, infer_frequency_with_gaps):
+        for code in longest:
+            offset = infer(table.times[table.codes == code])
+            if offset is not None:
+                return offset
     raise DataError(
-        f"{table.name}: the times of series {longest!r} are not a step apart",
-        "give --frequency, e.g. MS, D or H; fill gaps first",
+        f"{table.name}: the times of series {table.names[longest[0]]!r} are not a step apart",
+        "give --frequency, e.g. MS, D or H",
     )
 
 
@@ -427,7 +418,7 @@ def _check_gaps(table: _SortedTable, positions: np.ndarray, offset: BaseOffset) 
     raise DataError(
         f"{table.place(gaps[0] + 1)}: {missing} step{'s' if missing > 1 else ''} missing before "
         "it; AMLB would score such a series as if there were no gap",
-        "fill the gap, e.g. with 0 or the last value, or leave the series out",
+        _HOW_TO_MEND,
     )
 
 
@@ -443,34 +434,126 @@ def _settle_season(season: int | None, offset: BaseOffset) -> int:
     return usual
 
 
-def _split_series(
-    panel: Panel, table: _SortedTable, positions: np.ndarray, target: np.ndarray
-) -> Panel:
-    """Return the panel with its series, without those that hold missing values."""
-    bounds = np.flatnonzero(np.diff(table.codes)) + 1
-    parts: Sequence[np.ndarray] = np.split(target, bounds)
-    first_rows = np.r_[0, bounds]
-    kept: list[int] = []
-    left_out = []
-    for code, y in enumerate(parts):
-        missing = np.flatnonzero(~np.isfinite(y))
-        if not len(missing):
-            kept.append(code)
-            continue
-        row = int(table.rows[first_rows[code] + missing[0]]) + 1
-        reason = f"{len(missing)} missing or infinite values, the first in row {row}"
-        left_out.append(LeftOut(series=str(table.names[code]), reason=reason))
-    fields: dict[str, Any] = {
-        "names": tuple(str(table.names[code]) for code in kept),
-        "values": tuple(np.ascontiguousarray(parts[code]) for code in kept),
-        "starts": positions[first_rows[kept]].astype(int),
-        "left_out": tuple(left_out),
-    }
-    return Panel(
-        calendar=panel.calendar,
-        frequency=panel.frequency,
-        horizon=panel.horizon,
-        season=panel.season,
-        notes=panel.notes,
-        **fields,
-    )
+class _SeriesParts:
+    """The series of a sorted table, one after another, with their gaps mended or left out.
+
+    Parameters
+    ----------
+    table : _SortedTable
+    positions : ndarray of shape (n,), int
+        Of each row in the calendar.
+    target : ndarray of shape (n,)
+    known : ndarray of shape (n, k)
+        What is known beforehand.
+    """
+
+    def __init__(
+        self,
+        table: _SortedTable,
+        positions: np.ndarray,
+        target: np.ndarray,
+        known: np.ndarray,
+    ) -> None:
+        self._table = table
+        self._positions = positions
+        self._target = target
+        self._known = known
+        counts = np.bincount(table.codes, minlength=len(table.names))
+        self._bounds = np.r_[0, np.cumsum(counts)]
+        self.names: list[str] = []
+        self.values: list[np.ndarray] = []
+        self.starts: list[int] = []
+        self.known: list[np.ndarray] = []
+        self.left_out: list[LeftOut] = []
+        self._filled: list[int] = []
+        self._trimmed: list[int] = []
+
+    def add(self, code: int, roles: PanelRoles) -> None:
+        """Add a series, or a reason why it takes part in nothing."""
+        rows = np.arange(self._bounds[code], self._bounds[code + 1])
+        reason = self._fault(rows, roles)
+        if roles.gaps != "refuse" and not reason:
+            rows = self._without_ends(rows, roles.gaps)
+            reason = "" if len(rows) else "all values are missing"
+        name = str(self._table.names[code])
+        if reason:
+            self.left_out.append(LeftOut(series=name, reason=reason))
+            return
+        places = self._positions[rows] - self._positions[rows[0]]
+        values = self._target[rows]
+        # where each step takes what is known from: its row, or the last one before it
+        source = np.arange(len(rows))
+        if places[-1] >= len(rows) or np.isnan(values).any():
+            steps = np.arange(places[-1] + 1)
+            source = np.searchsorted(places, steps, side="right") - 1
+            values = self._filled_values(values, places, roles.gaps)
+        self.names.append(name)
+        self.values.append(values)
+        self.starts.append(int(self._positions[rows[0]]))
+        if roles.known:
+            self.known.append(self._known[rows][source])
+
+    def _filled_values(
+        self, target: np.ndarray, places: np.ndarray, gaps: Gaps
+    ) -> np.ndarray:
+        """Return a value for each step from the first to the last place."""
+        values = np.full(places[-1] + 1, np.nan)
+        values[places] = target
+        is_missing = np.isnan(values)
+        self._filled.append(int(is_missing.sum()))
+        if gaps == "zero":
+            return np.where(is_missing, 0.0, values)
+        seen = np.where(is_missing, 0, np.arange(len(values)))
+        return values[np.maximum.accumulate(seen)]
+
+    def _fault(self, rows: np.ndarray, roles: PanelRoles) -> str:
+        """Return why a series cannot take part; empty where it can."""
+        target = self._target[rows]
+        is_broken = np.isinf(target) if roles.gaps != "refuse" else ~np.isfinite(target)
+        if is_broken.any():
+            first = rows[np.argmax(is_broken)]
+            remedy = " (--gaps fills or trims them)" if np.isnan(target).any() else ""
+            return (
+                f"{int(is_broken.sum())} missing or infinite values, the first in row "
+                f"{self._table.row(first)}"
+                f"{remedy}"
+            )
+        is_unknown = ~np.isfinite(self._known[rows])
+        if is_unknown.any():
+            first, column = np.argwhere(is_unknown)[0]
+            row = self._table.row(rows[first])
+            return f"{roles.known[column]!r}, known beforehand, is missing in row {row}"
+        return ""
+
+    def _without_ends(self, rows: np.ndarray, gaps: Gaps) -> np.ndarray:
+        """Return the rows from the first to the last that has a value, or from the last gap on."""
+        is_seen = ~np.isnan(self._target[rows])
+        seen = np.flatnonzero(is_seen)
+        if not len(seen):
+            return seen
+        first = seen[0]
+        if gaps == "trim":
+            breaks = np.flatnonzero(np.diff(self._positions[rows[seen]]) != 1)
+            first = seen[breaks[-1] + 1] if len(breaks) else first
+        # what is not there needs no mention
+        self._trimmed.append(int(is_seen[:first].sum()))
+        return rows[first : seen[-1] + 1]
+
+    def notes(self, gaps: Gaps) -> list[str]:
+        """Return a sentence on the gaps that were mended; none where there were none."""
+        filled, trimmed = np.array(self._filled), np.array(self._trimmed)
+        if gaps == "trim" and trimmed.any():
+            total = trimmed.sum() + sum(map(len, self.values))
+            return [
+                f"{int((trimmed > 0).sum())} series begin behind their last gap: "
+                f"{trimmed.sum():,} of {total:,} values are not used"
+            ]
+        if len(filled):
+            total = sum(map(len, self.values))
+            what = "0" if gaps == "zero" else "the value before it"
+            share = format_percent(float(filled.sum() / total))
+            return [
+                f"{filled.sum():,} missing steps of {len(filled)} series have {what} "
+                f"in their place ({share} of all values); they are scored like measured ones"
+            ]
+        return []

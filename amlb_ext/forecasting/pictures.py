@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -10,11 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from amlb_ext.comparison.plot import figure_as_svg
 from amlb_ext.core.display import format_decimals, shorten_text
-
-if TYPE_CHECKING:
-    from amlb_ext.forecasting.result import ForecastComparison
+from amlb_ext.forecasting.failing_windows import FailingWindows
+from amlb_ext.forecasting.rolling import RolledForecasts
 
 #: Colours of what is known, of F, and of the models in their order.
 _TRUTH, _BASELINE = "#2f3842", "#c2371e"
@@ -24,25 +22,31 @@ _SEASONS_SHOWN = 3
 
 
 def draw_worst_windows(
-    result: ForecastComparison, count: int = 6, figure: Figure | None = None
+    failing: FailingWindows,
+    forecasts: Mapping[str, RolledForecasts],
+    count: int,
+    figure: Figure | None,
 ) -> Figure:
     """Draw the windows that are hardest for F, hardest first.
 
     Parameters
     ----------
-    result : ForecastComparison
+    failing : FailingWindows
+        With F's forecasts.
+    forecasts : mapping of str to RolledForecasts
+        Of the models.
     count : int
-    figure : Figure, optional
-        Drawn on; one of pyplot's when omitted.
+    figure : Figure or None
+        Drawn on; one of pyplot's where there is none.
     """
-    hardest = np.argsort(-result.failing.hardness, kind="stable")[:count]
+    hardest = np.argsort(-failing.hardness, kind="stable")[:count]
     n_rows = -(-len(hardest) // 2)
     # registered with pyplot, so that a notebook shows it and plt.savefig finds it
     figure = figure or plt.figure(layout="constrained")
     figure.set_size_inches(9.5, 2.5 * n_rows + 0.5)
     axes = figure.subplots(n_rows, 2, squeeze=False).ravel()
     for ax, window in zip(axes, hardest, strict=False):
-        _draw_window(ax, result, int(window))
+        _draw_window(ax, failing, forecasts, int(window))
     for ax in axes[len(hardest) :]:
         ax.set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -52,8 +56,12 @@ def draw_worst_windows(
     return figure
 
 
-def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
-    failing = result.failing
+def _draw_window(
+    ax: Axes,
+    failing: FailingWindows,
+    forecasts: Mapping[str, RolledForecasts],
+    window: int,
+) -> None:
     panel = failing.panel
     item, cutoff = int(failing.items[window]), int(failing.cutoffs[window])
     past = panel.past(item, cutoff)
@@ -69,9 +77,9 @@ def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
     if rolled.quantiles is not None:
         low, high = rolled.quantiles[window][:, 0], rolled.quantiles[window][:, -1]
         ax.fill_between(behind, low, high, color=_BASELINE, alpha=0.15, linewidth=0)
-    for number, (name, forecasts) in enumerate(result.forecasts.items()):
+    for number, (name, said) in enumerate(forecasts.items()):
         colour = _MODELS[number % len(_MODELS)]
-        mean = forecasts.mean[window]
+        mean = said.mean[window]
         ax.plot(behind, mean, color=colour, linewidth=1, label=shorten_text(name, 20))
     ax.axvline(panel.calendar[cutoff], color="#9aa3ab", linewidth=0.8, linestyle=":")
     name = shorten_text(panel.names[item], 28)
@@ -84,9 +92,3 @@ def _draw_window(ax: Axes, result: ForecastComparison, window: int) -> None:
     ax.xaxis.get_offset_text().set_fontsize(7)
     ax.tick_params(labelsize=7)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def worst_windows_svg(result: ForecastComparison, count: int = 6) -> str:
-    """Return the picture as SVG; the same result gives the same text."""
-    figure = draw_worst_windows(result, count, Figure(layout="constrained"))
-    return figure_as_svg(figure, salt="windows")

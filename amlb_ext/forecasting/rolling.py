@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from amlb_ext.forecasting.losses import scaled_errors, scaled_quantile_losses
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.panel import Panel
 
+#: A loss of windows that models are compared by.
+Loss = Literal["mase", "sql"]
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"
@@ -29,11 +32,13 @@ _ENSEMBLE_GROUPS = 2
 
 
 def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest:
-    """Return what forecasters are asked at one origin: pasts alone, nothing behind the cutoff."""
-    pasts = []
+    """Return what forecasters are asked at one origin: pasts, and what is known beforehand."""
+    pasts, known = [], []
     for item in windows.items:
         # a copy: whoever holds a view of a series could look behind its end
         pasts.append(panel.past(item, windows.cutoff).copy())
+        if panel.known_values:
+            known.append(panel.known_at(item, windows.cutoff).copy())
     return ForecastRequest(
         names=tuple(panel.names[item] for item in windows.items),
         pasts=tuple(pasts),
@@ -41,6 +46,9 @@ def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest
         season=panel.season,
         levels=LEVELS,
         seed=seed,
+        frequency=panel.frequency,
+        known=panel.known if known else (),
+        known_values=tuple(known),
     )
 
 
@@ -91,77 +99,61 @@ def roll_forecaster(
     ModelError
         The forecaster fails; the message names it.
     """
-    scored = _ScoredOrigins(origins, keep_quantiles=keep_quantiles)
-    for windows in origins:
-        # neither the pasts nor the answer has a name here: both are gone before the next origin
-        scored.add(
-            checked_forecasts(forecaster, request_at(panel, windows, seed)), windows
-        )
-    return scored.joined()
+    answers = (
+        checked_forecasts(forecaster, request_at(panel, windows, seed))
+        for windows in origins
+    )
+    return score_forecasts(answers, origins, keep_quantiles=keep_quantiles)
 
 
 def score_forecasts(
-    answers: Sequence[Forecasts], origins: Sequence[Windows]
+    answers: Iterable[Forecasts],
+    origins: Sequence[Windows],
+    *,
+    keep_quantiles: bool = True,
 ) -> RolledForecasts:
-    """Return the losses of forecasts that are known, an answer for each origin."""
-    scored = _ScoredOrigins(origins)
-    for answer, windows in zip(answers, origins, strict=True):
-        scored.add(answer, windows)
-    return scored.joined()
-
-
-class _ScoredOrigins:
-    """Forecasts and losses that are put one behind another, origin by origin.
+    """Return the losses of forecasts, an answer for each origin.
 
     Quantiles are most of what is kept. So there is one array for all origins, and never a list of
     arrays beside what they are joined to.
 
     Parameters
     ----------
+    answers : iterable of Forecasts
     origins : sequence of Windows
-        All that will be added.
     keep_quantiles : bool
     """
-
-    def __init__(
-        self, origins: Sequence[Windows], *, keep_quantiles: bool = True
-    ) -> None:
-        self._n = sum(len(windows) for windows in origins)
-        self._keep_quantiles = keep_quantiles
-        self._quantiles: np.ndarray | None = None
-        self._means: list[np.ndarray] = []
-        self._mase: list[np.ndarray] = []
-        self._sql: list[np.ndarray | None] = []
-
-    def add(self, answer: Forecasts, windows: Windows) -> None:
-        """Add the answer at one origin."""
-        sql = None
+    levels = np.array(LEVELS)
+    n = sum(len(windows) for windows in origins)
+    quantiles = None
+    means, mase, sql = [], [], []
+    first = 0
+    waiting = iter(answers)
+    for windows in origins:
+        answer = next(waiting)
+        means.append(answer.mean)
+        mase.append(scaled_errors(windows.future, answer.mean, windows.scale))
         if answer.quantiles is not None:
-            sql = scaled_quantile_losses(
-                windows.future, answer.quantiles, np.array(LEVELS), windows.scale
+            sql.append(
+                scaled_quantile_losses(
+                    windows.future, answer.quantiles, levels, windows.scale
+                )
             )
-            if self._keep_quantiles:
-                self._put_quantiles(answer.quantiles)
-        self._sql.append(sql)
-        self._means.append(answer.mean)
-        self._mase.append(scaled_errors(windows.future, answer.mean, windows.scale))
-
-    def _put_quantiles(self, quantiles: np.ndarray) -> None:
-        if self._quantiles is None:
-            self._quantiles = np.empty((self._n, *quantiles.shape[1:]))
-        first = sum(len(mean) for mean in self._means)
-        self._quantiles[first : first + len(quantiles)] = quantiles
-
-    def joined(self) -> RolledForecasts:
-        """Return all of them; of quantiles that some origins lack, none."""
-        known = [sql for sql in self._sql if sql is not None]
-        has_all = len(known) == len(self._sql)
-        return RolledForecasts(
-            mean=np.concatenate(self._means),
-            quantiles=self._quantiles if has_all else None,
-            mase=np.concatenate(self._mase),
-            sql=np.concatenate(known) if has_all else None,
-        )
+            if keep_quantiles:
+                if quantiles is None:
+                    quantiles = np.empty((n, *answer.quantiles.shape[1:]))
+                quantiles[first : first + len(windows)] = answer.quantiles
+        first += len(windows)
+        # gone before the next origin is forecast
+        del answer
+    # of quantiles that some origins lack, none
+    has_all = len(sql) == len(origins)
+    return RolledForecasts(
+        mean=np.concatenate(means),
+        quantiles=quantiles if has_all else None,
+        mase=np.concatenate(mase),
+        sql=np.concatenate(sql) if has_all else None,
+    )
 
 
 def ensemble_means(

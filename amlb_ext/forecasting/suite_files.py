@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import Panel
-from amlb_ext.forecasting.region import WindowWeights
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_manifest import (
     ForecastTask,
@@ -34,13 +34,16 @@ from amlb_ext.forecasting.suite_manifest import (
     read_series_manifest,
 )
 from amlb_ext.suite.layout import Layout
+from amlb_ext.units.region import RegionWeights
 
-#: Columns of every data file, and nothing else: AMLB hands further columns to frameworks.
+#: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
 #: Metrics that AMLB reports, the first of which counts.
 METRICS = ("mase", "sql", "wql")
 #: What stands in the main definition; the other kinds only in the one of all tasks.
 MAIN_KIND = "full"
+#: Tasks of real windows, which have the columns known beforehand.
+REAL_KINDS = (MAIN_KIND, "bad", "region")
 
 
 def item_id(item: int) -> str:
@@ -141,7 +144,7 @@ class ForecastTable:
             rule=entry.rule,
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=WindowWeights(
+            weighting=RegionWeights(
                 weights=weights,
                 reweighted=reweighted,
                 reason=entry.weighting,
@@ -267,21 +270,25 @@ def definition_entries(
         path = task.path
         if root is not None:
             path = absolute_path(root, task.path)
+        dataset: dict[str, Any] = {
+            "path": path,
+            "type": "timeseries",
+            "freq": panel.frequency,
+            "forecast_horizon_in_steps": panel.horizon,
+            "seasonality": panel.season,
+            "id_column": ITEM,
+            "timestamp_column": TIME,
+            "target": TARGET,
+        }
+        # AMLB does not look at the key; of made windows nothing is known beforehand
+        if panel.known and task.kind in REAL_KINDS:
+            dataset[KNOWN_COLUMNS] = list(panel.known)
         entries.append(
             {
                 "name": task.name,
                 "description": _DESCRIPTIONS[task.kind],
                 "folds": 1,
-                "dataset": {
-                    "path": path,
-                    "type": "timeseries",
-                    "freq": panel.frequency,
-                    "forecast_horizon_in_steps": panel.horizon,
-                    "seasonality": panel.season,
-                    "id_column": ITEM,
-                    "timestamp_column": TIME,
-                    "target": TARGET,
-                },
+                "dataset": dataset,
                 "metric": list(METRICS),
                 "quantile_levels": list(LEVELS),
             }

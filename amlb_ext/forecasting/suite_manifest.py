@@ -59,13 +59,17 @@ class ForecastTask:
 
 @dataclass(frozen=True, kw_only=True)
 class PanelEntry:
-    """The calendar of a table: its ``first`` time, ``steps`` and ``frequency``, H and season."""
+    """The calendar of a table: its ``first`` time, ``steps`` and ``frequency``, H and season.
+
+    ``known`` names the columns of its data files that are known beforehand.
+    """
 
     first: str
     steps: _Steps
     frequency: str
     horizon: _Steps
     season: _Steps
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,21 +19,20 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.compare import answer_comparison
+from amlb_ext.forecasting.compare import judge_windows, window_notes
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
-from amlb_ext.forecasting.made_parts import GA
+from amlb_ext.forecasting.made_windows import GA
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.result import ForecastComparison
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.stored_certificates import read_certificates
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
+from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite, ForecastTable
+from amlb_ext.forecasting.window_certificate import read_certificates
 from amlb_ext.report.build import assemble_report, check_level
 from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
-from amlb_ext.report.compare import WHERE
+from amlb_ext.report.compare import TaskComparison, compare_units
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
@@ -46,9 +45,15 @@ from amlb_ext.report.model import (
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
 from amlb_ext.report.task import BuiltTask
-from amlb_ext.runner.results import find_predictions, read_predictions
-from amlb_ext.stats.claims import COLUMNS, NUMBERS, OVERALL, REGION
+from amlb_ext.runner.results import (
+    find_predictions,
+    find_running,
+    read_predictions,
+)
+from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.suite.layout import amlb_name
+from amlb_ext.units.region import RegionWeights
 from amlb_ext.validity import Certificate
 
 #: Two truths that differ by more than this share are not of one table.
@@ -57,9 +62,6 @@ _TRUTH_TOLERANCE = 1e-6
 _WORST, _ALL_WORST = 6, 24
 #: Seasons of the past that are drawn.
 _SEASONS_SHOWN = 3
-#: How a change divides among the region and elsewhere, which is not computed for windows.
-_SHARES = ("relative", "from_region", "from_elsewhere")
-CONTRAST_COLUMNS = ("task", "framework", *COLUMNS[2:], "where", *_SHARES, "folds")
 #: Losses of windows, as scores have them.
 _METRICS = ("mase", "sql")
 
@@ -114,16 +116,16 @@ def build_series_report(
     built_tasks = []
     jobs = []
     for table in suite.tables:
-        judged = _judge_table(table, entrants, level)
+        # of the made windows or, where there are none, of all
+        named = [amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)]
+        own = [certificates[name] for name in named if name in certificates]
+        judged = _judge_table(table, entrants, level, own[0] if own else None)
         jobs += judged.jobs
         made = score_made_windows(suite, table, entrants, level)
-        # what made windows may be used for
-        own = [certificates[t.name] for t in table.tasks if t.name in certificates]
         built_tasks.append(
             _build_task(
                 judged,
                 made,
-                certificate=own[0] if own else None,
                 colours=colours,
                 worst=worst,
                 level=level,
@@ -167,7 +169,9 @@ class _Entrant:
         tasks = [task.name for task in table.main_tasks]
         missing = [task for task in tasks if task not in self.runs]
         if missing:
-            return f"no predictions of {', '.join(missing)}"
+            is_going_on = any(map(is_running, self.runs.values()))
+            yet = " yet, its run is going on" if is_going_on else ""
+            return f"no predictions of {', '.join(missing)}{yet}"
         answers = []
         for task, windows in zip(tasks, failing.tests, strict=True):
             answer = self.answer(task, windows, name)
@@ -196,6 +200,12 @@ def _find_entrants(
             if file.task in tasks and file.fold == 0:
                 runs.setdefault(file.framework, {})[file.task] = file.run_dir
     if results and not runs:
+        running = [run for folder in results for run in find_running(folder)]
+        if running:
+            raise RunError(
+                f"no predictions of {suite.layout.root} yet: {running[0]} is being written",
+                "wait until that run has ended",
+            )
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
@@ -222,8 +232,8 @@ class _JudgedTable:
         The windows, with F's forecasts.
     rolled : dict of str to RolledForecasts
         Of the candidates.
-    comparison : ForecastComparison or None
-        None where no forecaster has predictions of every main task.
+    comparison : TaskComparison
+    certificate : Certificate or None
     incomplete : dict of str to str
         Forecasters that are not compared, and why.
     jobs : list of dict
@@ -234,17 +244,25 @@ class _JudgedTable:
     table: ForecastTable
     failing: FailingWindows
     rolled: dict[str, RolledForecasts]
-    comparison: ForecastComparison | None
+    comparison: TaskComparison
+    certificate: Certificate | None
     incomplete: dict[str, str]
     jobs: list[dict[str, Any]]
     notes: tuple[str, ...]
 
 
 def _judge_table(
-    table: ForecastTable, entrants: Mapping[str, _Entrant], level: float
+    table: ForecastTable,
+    entrants: Mapping[str, _Entrant],
+    level: float,
+    certificate: Certificate | None,
 ) -> _JudgedTable:
     """Read what was forecast of a table, and set the candidates against F."""
     failing = table.read_failing_windows()
+    if certificate is not None and certificate.no_region:
+        # what the certificate does not find is claimed nowhere
+        reason = failing.weighting.reason or certificate.no_region
+        failing = replace(failing, weighting=RegionWeights(reason=reason))
     rolled, own, incomplete = {}, [], {}
     jobs = []
     for name, entrant in entrants.items():
@@ -264,22 +282,28 @@ def _judge_table(
     if own:
         names = ", ".join(own)
         notes = (f"{names} forecasts what F does: it is F itself, and no candidate",)
-    others = {name: said for name, said in rolled.items() if name not in own}
-    comparison = None
-    if rolled:
-        candidates = others or rolled
-        comparison = answer_comparison(
-            failing, candidates, table.read_twins(), level=level
-        )
-        notes += comparison.notes
+    others = {name: said for name, said in rolled.items() if name not in own} or rolled
+    twins = table.read_twins()
+    comparison = compare_units(
+        table.name,
+        judge_windows(failing, twins, level=level),
+        pd.DataFrame(
+            {name: said.mase for name, said in others.items()},
+            index=range(len(failing.items)),
+        ),
+        fold_of=failing.cutoffs,
+        folds=len(failing.tests),
+        incomplete=incomplete,
+    )
     return _JudgedTable(
         table=table,
         failing=failing,
-        rolled=others or rolled,
+        rolled=others,
         comparison=comparison,
+        certificate=certificate,
         incomplete=incomplete,
         jobs=jobs,
-        notes=notes,
+        notes=(*notes, *window_notes(failing, others, len(twins))),
     )
 
 
@@ -316,7 +340,6 @@ def _build_task(
     judged: _JudgedTable,
     made: pd.DataFrame,
     *,
-    certificate: Certificate | None,
     colours: Mapping[str, ColourRole],
     worst: int,
     level: float,
@@ -327,11 +350,8 @@ def _build_task(
     """
     table, failing = judged.table, judged.failing
     name = table.name
-    contrasts = _contrast_table(judged)
-    weighting = failing.weighting.reason
-    if judged.comparison is not None:
-        weighting = judged.comparison.weighting
-    region = contrasts[contrasts["where"] == WHERE[REGION]]
+    comparison = judged.comparison
+    contrasts = comparison.contrasts
     n_made = {}
     for task in table.tasks:
         if task.kind in (GA, "synthetic"):
@@ -340,7 +360,6 @@ def _build_task(
     if worst:
         charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
     losses = pd.DataFrame({n: said.mase for n, said in judged.rolled.items()})
-    nothing = pd.DataFrame()
     report = TaskReport(
         name=name,
         title=name,
@@ -350,16 +369,17 @@ def _build_task(
         labels=(),
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
-        certificate=certificate,
+        certificate=judged.certificate,
         loss="MASE",
-        weighting=f"{weighting[:1].upper()}{weighting[1:]}." if weighting else "",
-        weighted=bool(region["weighted"].astype(bool).any()),
-        no_claim=failing.weighting.reason,
+        weighting=comparison.weighting,
+        weighted=comparison.is_weighted,
+        no_claim=comparison.no_claim,
         warnings=tuple(f"{n}: {why}." for n, why in judged.incomplete.items()),
         contrasts=contrasts,
-        pairs=nothing,
+        pairs=comparison.pairs,
         scores=_score_table(judged, level),
-        slices=nothing,
+        # none are searched
+        slices=pd.DataFrame(),
         charts=tuple(chart for chart in charts if chart is not None),
         notes=judged.notes,
         sections=_sections(judged, made, contrasts, colours, worst),
@@ -371,39 +391,6 @@ def _build_task(
         losses=losses,
         loss_f=failing.forecasts.mase,
     )
-
-
-def _contrast_table(judged: _JudgedTable) -> pd.DataFrame:
-    """Return each forecaster against F, with the columns that contrasts of tables have."""
-    name, n_origins = judged.table.name, len(judged.failing.tests)
-    tables = []
-    if judged.comparison is not None:
-        table = judged.comparison.contrasts.rename(columns={"model": "framework"})
-        where = table.pop("question").map(WHERE)
-        tables.append(table.assign(where=where, folds=f"{n_origins}/{n_origins}"))
-    absent = []
-    for framework, why in judged.incomplete.items():
-        for where in (WHERE[OVERALL], WHERE[REGION]):
-            absent.append(
-                {
-                    "framework": framework,
-                    "where": where,
-                    "folds": f"0/{n_origins}",
-                    "rows": 0,
-                    "weighted": False,
-                    "by": "",
-                    "verdict": "incomplete",
-                    "reason": f"{framework}: {why}",
-                }
-            )
-    if absent:
-        tables.append(pd.DataFrame(absent))
-    # a column of numbers that only some tables have is one of numbers all the same
-    known = [table.dropna(axis="columns", how="all") for table in tables]
-    table = pd.concat(known) if known else pd.DataFrame()
-    table = table.assign(task=name).reindex(columns=list(CONTRAST_COLUMNS))
-    numbers = dict.fromkeys([*NUMBERS, *_SHARES], float)
-    return table.astype(numbers).reset_index(drop=True)
 
 
 def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
@@ -466,9 +453,8 @@ def _sections(
             windows[f"sql_{framework}"] = said.sql
     hardest = np.argsort(-failing.hardness, kind="stable")
     windows.insert(0, "task", name)
-    best_first = contrasts[contrasts["where"] == WHERE[OVERALL]].sort_values(
-        "difference"
-    )
+    best_first = contrasts[contrasts["where"] == "all rows"]
+    best_first = best_first.sort_values("difference")
     shown = [n for n in best_first["framework"] if n in judged.rolled][:MOST_LINES]
     drawn = [
         _window_chart(judged, int(window), shown, colours) for window in hardest[:worst]

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.amlb.definition import read_definition
-from amlb_ext.amlb.series_rules import check_series_task
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SuiteError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.fev_files import fev_data_path, fev_definition_path
 from amlb_ext.forecasting.losses import seasonal_scale
 from amlb_ext.forecasting.made_files import PROVENANCE, read_provenance
-from amlb_ext.forecasting.made_parts import GA
+from amlb_ext.forecasting.made_windows import GA
 from amlb_ext.forecasting.suite_definitions import amlb_definitions, definitions
 from amlb_ext.forecasting.suite_files import (
     ITEM,
@@ -28,6 +28,7 @@ from amlb_ext.forecasting.suite_files import (
 from amlb_ext.forecasting.suite_manifest import ForecastTask, PanelEntry, manifest_path
 from amlb_ext.forecasting.window_judge import window_scale
 from amlb_ext.forecasting.window_moves import WindowMove, move_window
+from amlb_ext.sources.definition_check import check_definition
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.folder_faults import WARNING, SuiteContents, folder_faults
 
@@ -72,7 +73,8 @@ def verify_forecasts(folder: str | Path, *, where_it_stands: bool = True) -> lis
     if any(not finding.startswith(WARNING) for finding in findings):
         return findings
     if where_it_stands:
-        findings += check_definition(layout.definition_all(suite.name))
+        path = layout.definition_all(suite.name)
+        findings += check_definition(str(path), SourceConfig()).problems
     return findings + verify_made_windows(suite)
 
 
@@ -100,29 +102,6 @@ def _suite_contents(suite: ForecastSuite) -> SuiteContents:
     )
 
 
-def check_definition(path: Path) -> list[str]:
-    """Return what AMLB would fail on or mis-score, of all forecasting tasks of a definition.
-
-    Raises
-    ------
-    DefinitionError
-        The definition cannot be read.
-    """
-    findings = []
-    for name, task in read_definition(path):
-        dataset = task.get("dataset")
-        if not isinstance(dataset, dict) or dataset.get("type") != "timeseries":
-            continue
-        if "path" not in dataset or "target" not in dataset:
-            raise DefinitionError(
-                f"{path.name}: task {name!r} has no path or no target",
-                "add 'path: ...' and 'target: ...' to its dataset",
-            )
-        for problem in check_series_task(name, task):
-            findings.append(f"task {name}: {problem}")
-    return findings
-
-
 def repair_forecasts(folder: str | Path) -> list[str]:
     """Write the definitions anew for the place where the suite stands; return which changed."""
     suite = ForecastSuite.load(folder)
@@ -140,7 +119,7 @@ def follow_move(suite: ForecastSuite) -> list[str]:
     Only what the move made stale is written: a definition that was changed by hand stays, as does
     everything on a disk that cannot be written.
     """
-    root = suite.layout.root
+    root = suite.layout.root.absolute()
     written: list[str] = []
     texts = definitions(suite, root)
     former = _former_root(suite)

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.errors import ConfigError, SuiteError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.locks import lock_folder
@@ -26,7 +26,7 @@ from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
 from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_parts import GA, MadeWindows
+from amlb_ext.forecasting.made_windows import GA, MadeWindows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
 from amlb_ext.forecasting.series_twin import make_pair
@@ -177,6 +177,7 @@ def _manifest(
     parts: Sequence[SuitePart], *, name: str, seed: int, original: Original | None
 ) -> dict[str, Any]:
     """Return the manifest of a suite, without the checksums of its files."""
+    _check_known(parts)
     tasks_of = plan_parts(parts, seed)
     tables = []
     entries = {}
@@ -197,6 +198,17 @@ def _manifest(
         pair = make_pair(Original(original.name, entries), tasks_of)
         manifest["pair"] = to_json_values(pair)
     return manifest
+
+
+def _check_known(parts: Sequence[SuitePart]) -> None:
+    """Refuse columns known beforehand that data files have already."""
+    for part in parts:
+        for name in part.failing.panel.known:
+            if name in (ITEM, TIME, TARGET):
+                raise ConfigError(
+                    f"--known {name}: data files of a suite have a column of that name",
+                    "rename it in the table",
+                )
 
 
 def _remove_earlier(layout: Layout) -> None:
@@ -307,6 +319,7 @@ def _table_entry(
             "frequency": panel.frequency,
             "horizon": panel.horizon,
             "season": panel.season,
+            **({"known": list(panel.known)} if panel.known else {}),
         },
         "origins": {
             "test": list(origins.test),
@@ -347,11 +360,14 @@ def _write_long_table(
             parts = []
             for item in items[first : first + _SERIES_AT_ONCE]:
                 start = panel.starts[item]
+                n = len(times) - start
                 columns = {
                     ITEM: item_id(item),
                     TIME: times[start:],
-                    TARGET: panel.values[item][: len(times) - start],
+                    TARGET: panel.values[item][:n],
                 }
+                for number, name in enumerate(panel.known):
+                    columns[name] = panel.known_values[item][:n, number]
                 parts.append(pd.DataFrame(columns))
             table = pd.concat(parts, ignore_index=True)
             table.to_csv(file, index=False, header=first == 0, lineterminator="\n")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.forecasting.forecasters import (
@@ -28,7 +29,6 @@ from amlb_ext.forecasting.losses import (
     scaled_quantile_losses,
     seasonal_scale,
 )
-from amlb_ext.forecasting.origins import has_scale
 
 #: Methods of one series in T, and the model that learns from others.
 _LOCAL, _GLOBAL = ("theta", "ets"), "ridge"

@@ -1,4 +1,4 @@
-"""Do made windows look like real ones, and did they keep their order in time?
+"""Do made windows look like real ones, are they copies, and did they keep their order in time?
 
 Notation
 --------
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from amlb_ext.core.display import format_decimals
+from amlb_ext.core.unit import WINDOW
+from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.past_features import FEATURES, autocorrelation, past_features
 from amlb_ext.forecasting.window_judge import window_scale
 from amlb_ext.validity.measures import (
@@ -26,6 +28,7 @@ from amlb_ext.validity.measures import (
 from amlb_ext.validity.realism_measures import (
     ScaledTable,
     measure_closest_record,
+    measure_share_of_copies,
     measure_two_sample,
     thin_table,
 )
@@ -51,25 +54,6 @@ class WindowSet:
     pasts: Sequence[np.ndarray]
     future: np.ndarray
     series: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.pasts)
-
-    def take(self, chosen: np.ndarray) -> WindowSet:
-        """Return some of the windows, by position."""
-        return WindowSet(
-            pasts=[self.pasts[k] for k in chosen],
-            future=self.future[chosen],
-            series=self.series[chosen],
-        )
-
-    def join(self, other: WindowSet) -> WindowSet:
-        """Return these windows and others."""
-        return WindowSet(
-            pasts=[*self.pasts, *other.pasts],
-            future=np.concatenate([self.future, other.future]),
-            series=np.concatenate([self.series, other.series]),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +137,9 @@ def measure_window_realism(
     cut_real = cut_alike(real, length, season)
     n_series = len(np.unique(cut_real.series))
     if n_series < MIN_ROWS or len(cut_made) < MIN_ROWS:
-        why = too_few_text(n_series, "bad windows")
+        why = too_few_text(n_series, "bad windows", WINDOW)
         if n_series >= MIN_ROWS:
-            why = f"not enough rows: {len(cut_made)} made windows"
+            why = f"not enough windows: {len(cut_made)} made ones"
         return [
             missing_measure("two-sample test", why, "", None, "<="),
             missing_measure("closest record", why, "", None, ">="),
@@ -165,14 +149,16 @@ def measure_window_realism(
         for cut in (cut_made, cut_real)
     ]
     two_sample = measure_two_sample(
-        thin_table(by_features[0], rng), by_features[1], rng
+        thin_table(by_features[0], rng), by_features[1], rng, WINDOW
     )
     by_values = []
     for cut in (cut_made, cut_real):
         centre = cut.values[:, length - season : length].mean(axis=1, keepdims=True)
         scaled = (cut.values - centre) / cut.scale[:, None]
         by_values.append(_table(scaled, cut.series))
-    closest = measure_closest_record(thin_table(by_values[0], rng), by_values[1], rng)
+    closest = measure_closest_record(
+        thin_table(by_values[0], rng), by_values[1], rng, WINDOW
+    )
     return [two_sample, closest]
 
 
@@ -216,7 +202,7 @@ def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Meas
     cut_made = cut_alike(made, length, season)
     cut_sources = cut_alike(sources, length, season)
     if len(cut_made) < 3 or len(cut_sources) < 3:
-        why = "not enough rows: three windows on either side are needed"
+        why = "not enough windows: three on either side are needed"
         return missing_measure(name, why, source, TIME_ORDER_LIMIT, "<=")
     of_made = time_order(cut_made, season)
     of_sources = time_order(cut_sources, season)
@@ -238,3 +224,45 @@ def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Meas
         threshold=TIME_ORDER_LIMIT,
         sense="<=",
     )
+
+
+def measure_scale(scale: np.ndarray) -> Measure:
+    """Return the share of made windows that AMLB can score; NaN is no scale."""
+    return make_measure(
+        "AMLB's scale",
+        float(np.isfinite(scale).mean()),
+        "made windows whose past is longer than the season and does not repeat itself: AMLB "
+        "scores others in another unit, or leaves them out of its mean",
+        "AMLB v2.1.7; all must",
+        threshold=1.0,
+        sense=">=",
+    )
+
+
+def measure_copies(
+    pasts: Sequence[np.ndarray], failing: FailingWindows
+) -> list[Measure]:
+    """Return the shares of made pasts that are the end of a real one, or repeat another."""
+    lengths = {len(past) for past in pasts}
+    ends = set()
+    assert failing.learning is not None  # made windows came from there
+    for windows in failing.learning.origins:
+        for item in windows.items:
+            real = failing.panel.past(int(item), windows.cutoff)
+            ends |= {real[-length:].tobytes() for length in lengths}
+    keys = [np.ascontiguousarray(past).tobytes() for past in pasts]
+    past_is = "made windows whose past is that of"
+    return [
+        measure_share_of_copies(
+            "exact copies",
+            sum(key in ends for key in keys),
+            len(keys),
+            f"{past_is} a real window",
+        ),
+        measure_share_of_copies(
+            "repeated windows",
+            len(keys) - len(set(keys)),
+            len(keys),
+            f"{past_is} another made window",
+        ),
+    ]

@@ -23,11 +23,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.answer import ComparisonAnswer, change_text, rmse_text
+from amlb_ext.comparison.result import ModelComparison, change_text, rmse_text
 from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
@@ -37,6 +38,7 @@ from amlb_ext.core.display import (
     is_known,
 )
 from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.report.compare import WHERE, is_control_framework
 from amlb_ext.stats.claims import OVERALL, REGION
 
@@ -53,6 +55,9 @@ _TITLES: dict[Outcome, str] = {
     "not met": "gate not met",
     "no claim": "no claim possible",
 }
+#: Exit status of each outcome; 2 is wrong use.
+EXIT_STATUS: dict[Outcome, int] = {"met": 0, "not met": 1, "no claim": 3}
+_LEVELS: dict[Outcome, str] = {"met": "notice", "not met": "error", "no claim": "error"}
 #: Verdicts after which nothing can be decided.
 _WITHHELD = ("no claim", "incomplete")
 
@@ -104,7 +109,9 @@ class GateResult:
         Coverage of the intervals.
     checks : tuple of GateCheck
     verb : str
-        What F does on bad rows: ``fails``, or ``is unsure``.
+        What F does on bad units: ``fails``, or ``is unsure``.
+    unit : Unit
+        What was compared on.
     """
 
     need: Need
@@ -113,11 +120,14 @@ class GateResult:
     level: float
     checks: tuple[GateCheck, ...]
     verb: str = "fails"
+    unit: Unit = ROW
 
     @property
     def place(self) -> str:
         """Where the need is to be met, in words."""
-        return "over all rows" if self.where == "overall" else f"where F {self.verb}"
+        if self.where == "overall":
+            return f"over all {self.unit.many}"
+        return f"where F {self.verb}"
 
     @property
     def outcome(self) -> Outcome:
@@ -144,7 +154,7 @@ class GateResult:
         interval = f"{self.level:.0%} intervals"
         line = f"{_TITLES[self.outcome]}: {n_met} of {counted} met ({interval})"
         if self.outcome == "no claim":
-            line += "; these rows cannot decide, which is neither a pass nor a failure"
+            line += f"; these {self.unit.many} cannot decide, which is neither a pass nor a failure"
         return line
 
     def text(self) -> str:
@@ -166,7 +176,7 @@ class GateResult:
 
 @checked_call
 def check_gate(
-    answer: ComparisonAnswer | pd.DataFrame,
+    answer: ModelComparison | pd.DataFrame,
     *,
     need: Need = "better",
     where: Where = "overall",
@@ -181,8 +191,8 @@ def check_gate(
     Parameters
     ----------
     answer : ModelComparison, or DataFrame
-        What :func:`hardsynth.compare` returns, or the table ``contrasts`` of a suite,
-        ``hs.Suite.load("hard").table("contrasts", ...)``.
+        What :func:`hardsynth.compare` or :func:`hardsynth.compare_forecasts` returns, or the
+        table ``contrasts`` of a suite, ``hs.Suite.load("hard").table("contrasts", ...)``.
     need : {'better', 'not-worse'}
         ``better``: the comparison's verdict is better. ``not-worse``: the interval of the change
         of F's loss ends below ``margin``.
@@ -220,8 +230,9 @@ def check_gate(
     """
     check_settings(need, where, margin)
     contrasts = _common_table(answer, data)
-    if isinstance(answer, ComparisonAnswer):
-        level = answer.level
+    verb, unit = "fails", ROW
+    if isinstance(answer, ModelComparison):
+        level, verb, unit = answer.level, answer.verb, answer.unit
     names = [name for name in contrasts["candidate"].unique() if name]
     names = [name for name in names if not is_control_framework(name)]
     chosen = _choose(candidates, names, "candidate")
@@ -237,7 +248,8 @@ def check_gate(
         margin=margin,
         level=level or 0.95,
         checks=(),
-        verb=answer.verb if isinstance(answer, ComparisonAnswer) else "fails",
+        verb=verb,
+        unit=unit,
     )
     checks = []
     for task in chosen_tasks:
@@ -269,9 +281,9 @@ def check_settings(need: str, where: str, margin: float) -> None:
         )
 
 
-def _common_table(answer: ComparisonAnswer | pd.DataFrame, data: str) -> pd.DataFrame:
+def _common_table(answer: ModelComparison | pd.DataFrame, data: str) -> pd.DataFrame:
     """Return contrasts under the same names, of a comparison and of a suite."""
-    if isinstance(answer, ComparisonAnswer):
+    if isinstance(answer, ModelComparison):
         table = answer.contrasts.rename(columns={"model": "candidate"})
         return table.assign(data=data or "the table")
     table = answer.rename(columns={"framework": "candidate", "task": "data"})
@@ -354,3 +366,61 @@ def _plain_change(row: Mapping[str, Any]) -> float:
     if not (is_known(rmse) and is_known(rmse_f) and rmse_f > 0):
         return float("nan")
     return float((rmse / rmse_f) ** 2 - 1)
+
+
+def junit_xml(gate: GateResult) -> str:
+    """Return the checks as JUnit's XML: one test case each.
+
+    A check that is not met is a failure; one that cannot be decided is an error.
+    """
+    counts = {
+        "tests": str(len(gate.checks)),
+        "failures": str(sum(check.outcome == "not met" for check in gate.checks)),
+        "errors": str(sum(check.outcome == "no claim" for check in gate.checks)),
+    }
+    about = {"name": "hardsynth gate", **counts}
+    root = ElementTree.Element("testsuites", about)
+    suite = ElementTree.SubElement(root, "testsuite", about)
+    for check in gate.checks:
+        sentence = escape_controls(check.sentence)
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=escape_controls(check.data),
+            name=escape_controls(f"{check.candidate} is {gate.need_text}"),
+        )
+        if check.outcome == "met":
+            ElementTree.SubElement(case, "system-out").text = sentence
+            continue
+        tag = "failure" if check.outcome == "not met" else "error"
+        problem = ElementTree.SubElement(
+            case, tag, type=check.outcome, message=sentence
+        )
+        problem.text = sentence
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def github_annotations(gate: GateResult) -> list[str]:
+    """Return the lines that GitHub Actions shows beside a run, one for each check.
+
+    Source: GitHub, *Workflow commands for GitHub Actions*, "Setting an error message".
+    """
+    lines = []
+    for check in gate.checks:
+        message = _escape_message(escape_controls(check.sentence))
+        title = f"hardsynth gate {check.outcome}"
+        lines.append(f"::{_LEVELS[check.outcome]} title={title}::{message}")
+    return lines
+
+
+def _escape_message(text: str) -> str:
+    """Return a text that a workflow command takes as its message.
+
+    Examples
+    --------
+    >>> _escape_message("-20 %\\nnext")
+    '-20 %25%0Anext'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

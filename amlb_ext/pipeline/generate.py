@@ -76,7 +76,7 @@ from amlb_ext.suite import (
 )
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.validity.candidates import Size
-from amlb_ext.validity.certificate_store import certify_suite
+from amlb_ext.validity.certify import certify_suite
 
 
 def generate_suite(request: Request) -> GenerationReport:

@@ -47,7 +47,7 @@ from amlb_ext.suite.own_entries import read_own_entries
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
 from amlb_ext.suite.verify import damaged_certificate
-from amlb_ext.validity.certificate_store import certify_suite, stored_how
+from amlb_ext.validity.certify import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
 _FOLD_FILE = re.compile(

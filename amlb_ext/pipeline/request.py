@@ -33,7 +33,7 @@ from amlb_ext.suite.layout import (
     is_fresh,
 )
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.validity.refits import NULL_SHARE
+from amlb_ext.validity.task_rows import NULL_SHARE
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ errors flatters every other model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,16 +20,16 @@ from amlb_ext.report.predictions import (
     row_clusters,
 )
 from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
-from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
+from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
-    ComparedRows,
+    ComparedUnits,
     Weighting,
-    choose_weighting,
 )
 from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
+from amlb_ext.units.judged import Judged, answer
 from amlb_ext.validity import Certificate
 
 #: The column ``where`` of contrasts: the three questions of :mod:`amlb_ext.stats.claims`.
@@ -68,7 +68,7 @@ class TaskComparison:
     weighting: str
     no_claim: str
     cap: ErrorCap
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def is_baseline_framework(framework: str) -> bool:
@@ -121,7 +121,7 @@ def compare_frameworks(
         The untouched test folds.
     certificate : Certificate or None
     null : DataFrame or None
-        See :func:`amlb_ext.validity.certificate_store.read_null`.
+        See :func:`amlb_ext.validity.certify.read_null`.
     incomplete : mapping of str to str
         Why a framework's results on this task are not whole, by framework: folds that failed,
         vanished, were refused or not run. Such a framework gets no verdict, for the folds that are
@@ -136,73 +136,141 @@ def compare_frameworks(
     -------
     TaskComparison
     """
-    weights = region_weights(full)
-    refits = _aligned_refits(null, full)
+    refits, refits_warning = _aligned_refits(null, full)
     # Why nothing is claimed where F fails; the alarm first, for the certificate is of another F.
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    cap = error_cap(full)
-    losses = _snapped_losses(full)
-    inputs = _ComparisonInputs(
-        losses=losses,
-        loss_f=full.rows["loss"].to_numpy(dtype=float),
-        cap=cap,
-        span=None if full.labels else full.span,
-        clusters=row_clusters(full.rows),
-        folds=full.rows["fold"],
-        refits=refits.losses,
-        scored=losses.notna(),
-        level=level,
+    judged = _judge_task(full, refits, level, no_claim or no_gain)
+    comparison = compare_units(
+        task,
+        judged,
+        _snapped_losses(full),
+        fold_of=full.rows["fold"].to_numpy(),
+        folds=folds,
+        incomplete=incomplete,
+        alarm=alarm,
+        no_claim=no_claim,
     )
+    warnings = (refits_warning,) if refits_warning else ()
+    return replace(comparison, warnings=warnings)
 
+
+def compare_units(
+    task: str,
+    judged: Judged,
+    losses: pd.DataFrame,
+    *,
+    fold_of: np.ndarray,
+    folds: int,
+    incomplete: Mapping[str, str],
+    alarm: str = "",
+    no_claim: str = "",
+) -> TaskComparison:
+    """Compare every framework with F and with every other one, on rows or windows.
+
+    Parameters
+    ----------
+    task : str
+    judged : Judged
+        The units, as F was judged on them; why nothing is claimed where F fails.
+    losses : DataFrame of shape (n, frameworks)
+        NaN where a framework has no prediction.
+    fold_of : ndarray of shape (n,)
+        The fold of each unit.
+    folds, incomplete, alarm
+        See :func:`compare_frameworks`.
+    no_claim : str
+        Why no two frameworks are compared where F fails.
+
+    Returns
+    -------
+    TaskComparison
+    """
+    scored = losses.notna()
+    controls = [name for name in losses.columns if is_control_framework(name)]
+    many = judged.unit.many
     lacking = {
-        str(name): f"{int(n)} of {len(full)} rows have no prediction"
-        for name, n in losses.isna().sum().items()
+        str(name): f"{int(n)} of {len(losses)} {many} have no prediction"
+        for name, n in (~scored).sum().items()
         if n
     }
     incomplete = {**lacking, **incomplete}
-    no_claim_on_f = no_claim or no_gain
-    table = _contrast_table(task, inputs, weights, no_claim_on_f)
-    # Between tasks only changes relative to F can be averaged: losses have different scales.
-    table["relative"] = table["difference"] / table["loss_f"]
-    table = _with_shares(table, inputs, weights)
-    table["folds"] = [
-        f"{inputs.shared_folds(name)}/{folds}" for name in table["framework"]
-    ]
+    # F's own controls are no candidates: they do not count in the candidates' adjustment.
+    answers = answer(judged, losses, scored=scored, apart=controls)
+    table = answers.rename(columns={"candidate": "framework"})
+    table.insert(0, "task", task)
+    table["where"] = table.pop("question").map(WHERE)
+    # behind it, where readers of the file expect it
+    table["relative"] = table.pop("relative")
+    # one question after the other, candidates before F's controls
+    order = pd.Categorical(table["where"], categories=list(WHERE.values())).codes
+    table = table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    table = _with_shares(table, losses, judged.compared)
+
+    def shared_folds(*frameworks: str) -> str:
+        """Return on how many folds all these frameworks are scored."""
+        is_scored = scored[list(frameworks)].all(axis=1).to_numpy()
+        return f"{len(np.unique(fold_of[is_scored]))}/{folds}"
+
+    table["folds"] = [shared_folds(name) for name in table["framework"]]
     # an F that is not the suite's spoils every contrast; all else concerns the region alone
     table = _withhold_verdicts(table, alarm, incomplete)
     table = _withhold_verdicts(
-        table, no_claim_on_f, {}, among=table["where"] != WHERE[OVERALL]
+        table, judged.no_claim, {}, among=table["where"] != WHERE[OVERALL]
     )
     table = _with_absent(
         table,
         task,
         folds=folds,
         incomplete=incomplete,
-        no_claim={"all rows": alarm, "region": no_claim_on_f},
+        no_claim={"all rows": alarm, "region": judged.no_claim},
     )
 
-    pairs = _pair_table(inputs, weights)
+    pairs = compare_pairs(
+        losses,
+        judged.compared,
+        scored=scored,
+        apart=controls,
+        smallest=SMALLEST_EFFECTIVE_SIZE,
+    )
     pairs.insert(0, "task", task)
-    shared = []
-    for first, second in zip(pairs["framework"], pairs["other"], strict=True):
-        shared.append(f"{inputs.shared_folds(first, second)}/{folds}")
-    pairs["folds"] = shared
+    pairs["folds"] = [
+        shared_folds(first, second)
+        for first, second in zip(pairs["framework"], pairs["other"], strict=True)
+    ]
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
     for column in ("framework", "other"):
         pairs = _withhold_verdicts(pairs, no_claim, incomplete, column=column)
 
-    whole_task = choose_weighting(weights, inputs.clusters)
+    whole_task = judged.compared.weighting
     return TaskComparison(
         contrasts=table,
         pairs=pairs,
-        weights=weights,
+        weights=judged.compared.weights,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
-        cap=cap,
-        no_claim=no_claim_on_f,
-        warnings=(refits.warning,) if refits.warning else (),
+        cap=judged.compared.cap,
+        no_claim=judged.no_claim,
+    )
+
+
+def _judge_task(
+    full: TaskPredictions, refits: pd.DataFrame | None, level: float, no_claim: str
+) -> Judged:
+    """Return the rows of the untouched test folds, as F was judged on them."""
+    return Judged(
+        compared=ComparedUnits(
+            loss_f=full.rows["loss"].to_numpy(dtype=float),
+            weights=region_weights(full),
+            clusters=row_clusters(full.rows),
+            refits=refits,
+            level=level,
+            cap=error_cap(full),
+            span=None if full.labels else full.span,
+        ),
+        is_bad=(full.rows["origin"] == "bad").to_numpy(),
+        no_claim=no_claim,
     )
 
 
@@ -221,37 +289,6 @@ def error_cap(full: TaskPredictions) -> ErrorCap:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ComparisonInputs:
-    """What every comparison of one task starts from; all arrays have one entry per row.
-
-    Losses are plain, beside the cap that comparisons put on them.
-    """
-
-    losses: pd.DataFrame
-    loss_f: np.ndarray
-    cap: ErrorCap
-    span: np.ndarray | None
-    clusters: np.ndarray
-    folds: pd.Series
-    refits: pd.DataFrame | None
-    scored: pd.DataFrame
-    level: float
-
-    @property
-    def controls(self) -> list[str]:
-        return [name for name in self.losses.columns if is_control_framework(name)]
-
-    @property
-    def candidates(self) -> list[str]:
-        return [name for name in self.losses.columns if not is_control_framework(name)]
-
-    def shared_folds(self, *frameworks: str) -> int:
-        """Return on how many folds all these frameworks are scored."""
-        is_scored = self.scored[list(frameworks)].all(axis=1)
-        return int(self.folds[is_scored].nunique())
-
-
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
     """Return losses by framework, those that equal F's but for rounding set to F's."""
     # Sorted, so that tables do not depend on the order in which folders were read.
@@ -263,43 +300,8 @@ def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
     return losses.mask(is_same, np.broadcast_to(loss_f, losses.shape))
 
 
-def _contrast_table(
-    task: str, inputs: _ComparisonInputs, weights: np.ndarray | None, no_claim: str
-) -> pd.DataFrame:
-    """Return every framework against F: on all rows, on the region, and which gain is larger."""
-    rows = ComparedRows(
-        loss_f=inputs.loss_f,
-        weights=weights,
-        clusters=inputs.clusters,
-        refits=inputs.refits,
-        level=inputs.level,
-    )
-    tables = []
-    # F's own controls are no candidates: they do not count in the candidates' adjustment.
-    groups = [names for names in (inputs.candidates, inputs.controls) if names]
-    for names in groups or [
-        []
-    ]:  # Nobody has run: the columns are those of any other task.
-        answers = answer_questions(
-            inputs.losses[names],
-            rows,
-            cap=inputs.cap,
-            span=inputs.span,
-            scored=inputs.scored[names],
-            no_claim=no_claim,
-        )
-        tables.append(answers)
-    table = pd.concat(tables, ignore_index=True)
-    table.insert(0, "task", task)
-    where = table.pop("question").map(WHERE)
-    # one question after the other, candidates before F's controls
-    order = pd.Categorical(where, categories=list(WHERE.values())).codes
-    table = table.assign(where=where).iloc[np.argsort(order, kind="stable")]
-    return table.reset_index(drop=True).rename(columns={"candidate": "framework"})
-
-
 def _with_shares(
-    table: pd.DataFrame, inputs: _ComparisonInputs, weights: np.ndarray | None
+    table: pd.DataFrame, losses: pd.DataFrame, units: ComparedUnits
 ) -> pd.DataFrame:
     """Add how much of the change on all rows comes from the region, and how much from elsewhere.
 
@@ -307,6 +309,7 @@ def _with_shares(
     both parts, in units of F's whole loss, add up to ``relative``.
     """
     table = table.assign(from_region=np.nan, from_elsewhere=np.nan)
+    weights = units.weights
     if weights is None:
         return table
     region = table[table["where"] == WHERE[REGION]]
@@ -316,34 +319,18 @@ def _with_shares(
         # Too few rows where F fails: their part of the change would be chance.
         if name not in weighted:
             continue
-        is_scored = inputs.scored[name].to_numpy()
-        losses = inputs.losses[name].to_numpy(dtype=float)[is_scored]
-        loss_f = inputs.loss_f[is_scored]
+        is_scored = losses[name].notna().to_numpy()
+        loss_g = losses[name].to_numpy(dtype=float)[is_scored]
+        loss_f = units.loss_f[is_scored]
         if row["by"] == BY_CAPPED:
-            losses, loss_f = inputs.cap.apply(losses), inputs.cap.apply(loss_f)
-        change, whole_loss = losses - loss_f, loss_f.sum()
+            loss_g, loss_f = units.cap.apply(loss_g), units.cap.apply(loss_f)
+        change, whole_loss = loss_g - loss_f, loss_f.sum()
         if not (0 < whole_loss < np.inf and np.isfinite(change).all()):
             continue
         region_part = float((weights[is_scored] * change).sum() / whole_loss)
         table.loc[index, "from_region"] = region_part
         table.loc[index, "from_elsewhere"] = change.sum() / whole_loss - region_part
     return table
-
-
-def _pair_table(inputs: _ComparisonInputs, weights: np.ndarray | None) -> pd.DataFrame:
-    """Return every two frameworks against each other on the region."""
-    return compare_pairs(
-        inputs.losses,
-        inputs.loss_f,
-        weights,
-        clusters=inputs.clusters,
-        null=inputs.refits,
-        level=inputs.level,
-        scored=inputs.scored,
-        apart=inputs.controls,
-        smallest=SMALLEST_EFFECTIVE_SIZE,
-        cap=inputs.cap,
-    )
 
 
 def _weighting_text(whole_task: Weighting) -> str:
@@ -381,26 +368,19 @@ def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[st
     return "", ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _AlignedRefits:
-    """Losses of F's re-fits, aligned with the test rows, or a warning that says why not."""
-
-    losses: pd.DataFrame | None = None
-    warning: str = ""
-
-
-def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _AlignedRefits:
-    """Join the re-fits that the certificate keeps to the rows of ``full``."""
+def _aligned_refits(
+    null: pd.DataFrame | None, full: TaskPredictions
+) -> tuple[pd.DataFrame | None, str]:
+    """Return the re-fits that the certificate keeps, by the rows of ``full``, or why not."""
     if null is None:
-        return _AlignedRefits(
-            warning="The certificate has no re-fits of F: the null control is missing."
+        return (
+            None,
+            "The certificate has no re-fits of F: the null control is missing.",
         )
     refit_columns = [name for name in null.columns if name.startswith("refit_")]
     # The file then holds F's own losses alone.
     if not refit_columns:
-        return _AlignedRefits(
-            warning="F could not be fitted again: the null control is missing."
-        )
+        return None, "F could not be fitted again: the null control is missing."
     key = ["fold", "row"]
     joined = full.rows[[*key, "loss"]].merge(
         null, on=key, how="left", suffixes=("", "_then")
@@ -410,11 +390,11 @@ def _aligned_refits(null: pd.DataFrame | None, full: TaskPredictions) -> _Aligne
         joined["loss"], joined["loss_then"], rtol=1e-6, atol=1e-9
     ).all()
     if len(null) != len(full) or not is_same:
-        return _AlignedRefits(
-            warning="The stored re-fits of F belong to other rows: certify the suite again; until "
-            "then the null control is missing."
+        return None, (
+            "The stored re-fits of F belong to other rows: certify the suite again; until then the "
+            "null control is missing."
         )
-    return _AlignedRefits(losses=joined[refit_columns])
+    return joined[refit_columns], ""
 
 
 def _with_absent(

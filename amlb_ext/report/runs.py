@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,7 +21,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_count, format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.core.unit import Unit
+from amlb_ext.core.unit import ROW
 from amlb_ext.report.build import (
     JOBS_SHOWN,
     NO_RESULTS,
@@ -52,18 +53,8 @@ from amlb_ext.runner.results import read_results
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
 from amlb_ext.suite.task_folder import FolderTask, TaskFolder, read_task_folder
 
-#: What is counted in a folder of tasks: nothing is known of a run beforehand.
-RUN = Unit(
-    one="run",
-    many="runs",
-    features="",
-    given="",
-    fold="fold",
-    folds="test folds",
-    refits="",
-    everything="all runs",
-    more="run more folds",
-)
+#: What is counted in a folder of tasks; without an F its other words are never said.
+RUN = replace(ROW, one="run", many="runs", everything="all runs", more="run more folds")
 #: WeirdML's least number of runs.
 ENOUGH_RUNS = 15
 #: The framework that knows what each task is: what a little thought is worth.

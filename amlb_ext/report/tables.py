@@ -100,18 +100,20 @@ def ranking_sentence(task: TaskReport) -> str:
     The main task is as good as what it was composed of: real units that were drawn by the features
     alone, made ones that stand for all, or failures of F, which flatter every other model.
     """
-    is_rank = task.certificate is not None and task.certificate.verdict == "rank"
+    no_region = ""
+    ranked_parts: tuple[str, ...] = ()
+    if task.certificate is not None:
+        no_region = task.certificate.no_region
+        ranked_parts = task.certificate.ranked_parts
     by_certificate: list[str] = []
     allowed, chosen = [], []
     for part in PARTS:
-        if not (task.scores["part"] == part).any():
+        if not (task.scores["part"] == part).any() or (part == "region" and no_region):
             continue
         is_main = part == "evaluation"
-        is_of_features = is_main and set(task.composition) == {"weighted"}
-        is_made = part == "synthetic" or (is_main and not is_of_features)
-        if part in UNSELECTED or is_of_features:
+        if part in UNSELECTED or (is_main and set(task.composition) == {"weighted"}):
             allowed.append(part)
-        elif is_made and is_rank:
+        elif part in ranked_parts or (is_main and ranked_parts):
             allowed.append(part)
             by_certificate.append(part)
         else:
@@ -130,6 +132,8 @@ def ranking_sentence(task: TaskReport) -> str:
             f"; nor on {', '.join(unproven)}, whose made {task.unit.many} no certificate allows to "
             "rank on"
         )
+    if no_region:
+        sentence += f"; not by region: {no_region}"
     return f"{sentence}."
 
 

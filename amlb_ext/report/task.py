@@ -35,7 +35,7 @@ from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 
 #: AMLB tasks that a report reads, by suffix.
 READ = ("full", "", "ga", "synthetic", "hard")

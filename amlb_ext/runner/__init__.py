@@ -1,16 +1,16 @@
 """The runner wing: AMLB itself, always as a subprocess, and what it wrote.
 
-``checkout`` finds AMLB or clones it (``ensure_checkout``, ``Checkout``) · ``environment`` the
-virtual environment that AMLB runs in · ``setup`` one framework's set-up · ``known_frameworks`` the
-versions and programs that it takes · ``run`` one run of AMLB (``run_benchmark``) ·
-``amlb_process`` and ``subprocesses`` AMLB and other commands as subprocesses, and a lock between
-processes · ``run_folder`` what a run's folder and log tell, and whether it did
+``checkout`` finds AMLB or clones it, and makes the virtual environment that it runs in
+(``ensure_checkout``, ``Checkout``) · ``setup`` one framework's set-up, and the versions and
+programs that it takes · ``run`` runs of AMLB (``run_benchmarks``), stopped ones gone on with ·
+``processes`` AMLB and other commands as subprocesses, and a lock between processes ·
+``run_folder`` what a run's folder and log tell, and whether it did
 all that was asked (``RunOutcome``, ``UnscoredJob``) · ``results`` scores and predictions, read,
 joined to provenance and written (``read_results``, ``read_predictions``, ``find_predictions``,
 ``join_predictions``) · ``jobs`` which jobs of a suite have been run, what came of each, and the
 commands that run some of them again (``read_jobs``, ``rerun_commands``) · ``install`` a suite in a
 user's own AMLB configuration, not imported here · ``score`` the suite's own integrations scored
-without AMLB (``score_suite``) · ``agreement`` whether the F that was run is the F of the suite.
+without AMLB (``compare_scores``) · ``agreement`` whether the F that was run is the F of the suite.
 """
 
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
@@ -21,9 +21,9 @@ from amlb_ext.runner.results import (
     read_predictions,
     read_results,
 )
-from amlb_ext.runner.run import run_benchmark, run_benchmarks
+from amlb_ext.runner.run import run_benchmarks
 from amlb_ext.runner.run_folder import RunOutcome, UnscoredJob
-from amlb_ext.runner.score import compare_scores, score_suite, summarise_scores
+from amlb_ext.runner.score import compare_scores, summarise_scores
 
 __all__ = [
     "Checkout",
@@ -37,8 +37,6 @@ __all__ = [
     "read_predictions",
     "read_results",
     "rerun_commands",
-    "run_benchmark",
     "run_benchmarks",
-    "score_suite",
     "summarise_scores",
 ]

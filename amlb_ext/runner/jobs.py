@@ -19,6 +19,7 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.original_results import OriginalResults, adopt_results
+from amlb_ext.runner.processes import shareable
 from amlb_ext.runner.results import (
     CONSTRAINT,
     TEXT,
@@ -27,12 +28,9 @@ from amlb_ext.runner.results import (
 )
 from amlb_ext.runner.run_folder import (
     RunFolder,
-    RunLog,
     job_of_row,
     read_run_folder,
-    unknown_framework,
 )
-from amlb_ext.runner.subprocesses import shareable
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import MAIN_SUFFIXES
 
@@ -203,7 +201,7 @@ def _without_unknown_frameworks(
     kept = []
     folders: dict[str, list[RunFolder]] = {}
     for run in runs:
-        name = unknown_framework(run.log)
+        name = run.log.unknown_framework
         if name and _rows_of_run(run, rows).empty:
             folders.setdefault(name, []).append(run)
         else:
@@ -258,8 +256,7 @@ def _select_own(
 def _is_own_run(suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame) -> bool:
     """Whether a run was of this suite: other suites have definitions of the same name."""
     tasks = set(_rows_of_run(run, rows)["task"])
-    for job in _tried_jobs(run, RunLog.read(run.log)):
-        tasks.add(job.task)
+    tasks.update(job.task for job in _tried_jobs(run))
     # A run that was killed before its first job may be of this suite as well as of another.
     return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
 
@@ -268,9 +265,9 @@ def _rows_of_run(run: RunFolder, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["run"] == str(run.path)]
 
 
-def _tried_jobs(run: RunFolder, log: RunLog) -> set[Job]:
+def _tried_jobs(run: RunFolder) -> set[Job]:
     """Return the jobs that a run was asked for or has begun."""
-    return {*run.asked, *log.started, *log.reasons}
+    return {*run.asked, *run.log.started, *run.log.reasons}
 
 
 # One record per job of a run.
@@ -279,7 +276,7 @@ def _tried_jobs(run: RunFolder, log: RunLog) -> set[Job]:
 def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
     """Yield a record for every job of the original's that stands for one of the suite's."""
     for adopted in original.jobs:
-        record = _record_of_row(adopted.run, adopted.row, RunLog.read(""))
+        record = _record_of_row(adopted.run, adopted.row)
         record["original_task"] = record["amlb_task"]
         record["original_fold"] = record["fold"]
         record["amlb_task"] = adopted.amlb_task
@@ -291,17 +288,16 @@ def _records_of_run(
     suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for every job of a run: those with a row of AMLB's, then the others."""
-    log = RunLog.read(run.log)
     recorded: set[tuple[str, str, Job]] = set()
     versions: dict[tuple[str, str], str] = {}
     for row in rows.to_dict("records"):
-        record = _record_of_row(run, row, log)
+        record = _record_of_row(run, row)
         name, constraint = record["name"], record["constraint"]
         job = Job(record["amlb_task"], record["fold"])
         recorded.add((name, constraint, job))
         versions[name, constraint] = record["version"]
         yield record
-    tried = _tried_jobs(run, log)
+    tried = _tried_jobs(run)
     tasks = set(rows["task"])
     tasks.update(job.task for job in tried)
     for name, constraint in sorted(_entrants(run, rows)):
@@ -309,7 +305,7 @@ def _records_of_run(
             if (name, constraint, job) in recorded:
                 continue
             is_tried = job in tried
-            reason = log.reasons.get(job) or _why_missing(run, job, is_tried, log)
+            reason = run.log.reasons.get(job) or _why_missing(run, job, is_tried)
             yield _make_record(
                 run,
                 job,
@@ -332,16 +328,14 @@ def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
     return entrants
 
 
-def _record_of_row(
-    run: RunFolder, row: Mapping[str, Any], log: RunLog
-) -> dict[str, Any]:
+def _record_of_row(run: RunFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a job from AMLB's row."""
     job = job_of_row(row)
     status = "scored"
     reason = ""
     if pd.isna(row["result"]):
         status = "failed"
-        reason = log.why_failed(job, row.get("info"))
+        reason = run.log.why_failed(job, row.get("info"))
     elif not predictions_path(run.path, job.task, job.fold).is_file():
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
@@ -407,15 +401,17 @@ def _digits(stamp: str) -> str:
     return re.sub(r"\D", "", stamp)
 
 
-def _why_missing(run: RunFolder, job: Job, is_tried: bool, log: RunLog) -> str:
+def _why_missing(run: RunFolder, job: Job, is_tried: bool) -> str:
     """Return why a job without a row has none, as far as the run's folder tells."""
     if not is_tried and run.asked:
         return "not asked for"
+    if is_tried and run.is_running:
+        return f"not scored yet: the run in {run.path.name} is going on"
     if not is_tried:
         return "no result, and no sign that it started"
-    if job in log.started:
+    if job in run.log.started:
         return "started but left no result: the job was killed, or AMLB ended during it"
-    error = f" ({log.last_error})" if log.last_error else ""
+    error = f" ({run.log.last_error})" if run.log.last_error else ""
     return f"requested, but AMLB ended before it started{error}"
 
 

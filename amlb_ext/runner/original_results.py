@@ -109,7 +109,12 @@ def adopt_results(
             refusals.append(f"{row['task']}, fold {row['fold']}: {error}")
             continue
         jobs.append(adopted)
-        changed[suite_task] = _count_changed_cells(suite, suite_task)
+        # cells in which the suite's test folds differ from the original's
+        changed[suite_task] = sum(
+            sum(fold.parts["full"].substituted.values())
+            for fold in suite.tasks[suite_task].folds.values()
+            if "full" in fold.parts
+        )
     return OriginalResults(tuple(jobs), tuple(_notes(pair, jobs, refusals, changed)))
 
 
@@ -160,7 +165,10 @@ def _adopt_job(
         raise RunError("the suite has no such task")
     if pd.isna(row["result"]):
         raise RunError("the job failed")
-    _check_openml_task(suite, suite_task, str(row.get("id") or ""))
+    task_id = suite.tasks[suite_task].origin.ids.get("task_id")
+    _, is_of_openml, number = str(row.get("id") or "").rpartition("openml.org/t/")
+    if task_id and is_of_openml and number != task_id:
+        raise RunError(f"it is of the OpenML task {number}, the suite's is {task_id}")
     job = job_of_row(row)
     if job.fold not in full.folds:
         raise RunError("the suite has not this fold")
@@ -172,14 +180,6 @@ def _adopt_job(
     return AdoptedJob(
         run=run, row=row, amlb_task=full_name, fold=fold, is_renamed=is_renamed
     )
-
-
-def _check_openml_task(suite: SuiteFiles, suite_task: str, row_id: str) -> None:
-    """Raise where AMLB's row is of another OpenML task than the suite's."""
-    task_id = suite.tasks[suite_task].origin.ids.get("task_id")
-    _, _, number = row_id.rpartition("openml.org/t/")
-    if task_id and number != row_id and number != task_id:
-        raise RunError(f"it is of the OpenML task {number}, the suite's is {task_id}")
 
 
 def _in_suite_form(
@@ -266,15 +266,6 @@ def _read_targets(
         table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)
         targets.append(table[name])
     return targets[0], targets[1]
-
-
-def _count_changed_cells(suite: SuiteFiles, suite_task: str) -> int:
-    """Return in how many cells the suite's test folds differ from the original's."""
-    total = 0
-    for fold in suite.tasks[suite_task].folds.values():
-        if "full" in fold.parts:
-            total += sum(fold.parts["full"].substituted.values())
-    return total
 
 
 def _notes(

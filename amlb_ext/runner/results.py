@@ -26,6 +26,7 @@ import pandas as pd
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.version import __version__
+from amlb_ext.runner.run_folder import is_running, make_run_dir
 
 #: Columns of ``results.csv`` that are no numbers.
 TEXT = {
@@ -95,8 +96,10 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     for outdir in map(Path, outdirs):
         has_runs = False
         for run_dir in _run_dirs(outdir):
-            if (run_dir / _SCORES).is_file():
-                frames.append(_read_scores(run_dir / _SCORES, str(run_dir)))
+            scores = run_dir / _SCORES
+            # an empty one belongs to a run that begins to write it, or was killed then
+            if scores.is_file() and scores.stat().st_size:
+                frames.append(_read_scores(scores, str(run_dir)))
                 has_runs = True
         if has_runs:
             # The appended file has the same rows again, without their runs.
@@ -141,11 +144,17 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
 
 
 def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
-    """Yield all predictions below an output folder or a run's folder, in order of path."""
+    """Yield all predictions below an output folder or a run's folder, in order of path.
+
+    Of a run that is going on, those of jobs that have been scored: others may be half written.
+    """
     for run_dir in _run_dirs(Path(outdir)):
+        scored = _scored_jobs(run_dir) if is_running(run_dir) else None
         for path in sorted(run_dir.glob("predictions/*/*/predictions.csv")):
             fold_dir = path.parent
-            if fold_dir.name.isdecimal():
+            if not fold_dir.name.isdecimal():
+                continue
+            if scored is None or (fold_dir.parent.name, int(fold_dir.name)) in scored:
                 yield PredictionFile(
                     run_dir=run_dir,
                     framework=_framework_name(fold_dir, run_dir),
@@ -153,6 +162,19 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
                     fold=int(fold_dir.name),
                     path=path,
                 )
+
+
+def find_running(outdir: Path | str) -> list[Path]:
+    """Return the runs in a folder, or the run that it is, that are going on."""
+    return [run_dir for run_dir in _run_dirs(Path(outdir)) if is_running(run_dir)]
+
+
+def _scored_jobs(run_dir: Path) -> set[tuple[str, int]]:
+    try:
+        rows = read_results(run_dir)
+    except RunError:
+        return set()
+    return set(zip(rows["task"], rows["fold"], strict=True))
 
 
 def _framework_name(fold_dir: Path, run_dir: Path) -> str:
@@ -314,14 +336,16 @@ class RunWriter:
     def __init__(self, outdir: Path, benchmark: str) -> None:
         self.outdir = outdir
         self.benchmark = benchmark
-        self.stamp = time.strftime("%Y%m%dT%H%M%S")
         self.rows: dict[str, list[dict[str, Any]]] = {}
+        self._run_dirs: dict[str, Path] = {}
 
     def run_dir(self, framework: str) -> Path:
         """Return the folder of a framework's run."""
-        # Named as AMLB names runs, so that what reads its folders reads these.
-        name = ".".join([framework, self.benchmark, CONSTRAINT, "local"]).lower()
-        return self.outdir / f"{name}.{self.stamp}"
+        if framework not in self._run_dirs:
+            # Named as AMLB names runs, so that what reads its folders reads these.
+            name = ".".join([framework, self.benchmark, CONSTRAINT, "local"]).lower()
+            self._run_dirs[framework] = make_run_dir(self.outdir, name)
+        return self._run_dirs[framework]
 
     def add(self, row: Mapping[str, Any], predictions: pd.DataFrame) -> None:
         """Write one job's predictions and keep its score.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +23,7 @@ from amlb_ext.amlb.configuration import (
 from amlb_ext.amlb.definition import (
     Job,
     is_enabled,
+    is_series_task,
     list_jobs,
     read_tasks,
     sanitize_name,
@@ -29,86 +32,28 @@ from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
 from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.paths import is_suite_folder
-from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
-from amlb_ext.runner.interrupted import digest_of, find_stopped_runs, mark_ended
+from amlb_ext.runner.processes import run_amlb, say_on_stderr
 from amlb_ext.runner.results import read_results
 from amlb_ext.runner.run_folder import (
     ASKED,
     RunOutcome,
     find_unscored_jobs,
+    is_running,
+    job_of_row,
     join_outcomes,
+    make_run_dir,
+    read_asked,
     write_asked,
+    write_record,
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
-from amlb_ext.runner.subprocesses import say_on_stderr
 from amlb_ext.suite.layout import Layout
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
 #: The setting that names AMLB's files of frameworks.
 _FRAMEWORK_FILES = "frameworks.definition_file"
-
-
-def run_benchmark(
-    framework: str,
-    benchmark: str = "hardsynth",
-    constraint: str | None = None,
-    *,
-    userdir: str | Path,
-    outdir: str | Path = "results",
-    tasks: Sequence[str] = (),
-    folds: Sequence[int] = (),
-    amlb: str | Path | Checkout | None = None,
-    python: str | Path | None = None,
-    extra: Sequence[str] = (),
-    quiet: bool = False,
-) -> RunOutcome:
-    """Run AMLB on a suite and check that every job has a score.
-
-    Parameters
-    ----------
-    framework : str
-        AMLB's name of it, or a name in the suite's ``frameworks.yaml``.
-    benchmark : str
-        Name of a definition, its file, or ``openml/s/ID`` or ``openml/t/ID``.
-    constraint : str, optional
-        AMLB's default is ``test``.
-    userdir : path
-        The suite.
-    outdir : path
-        Each run gets a folder of its own in it.
-    tasks, folds : sequence
-        The choice of jobs; all when empty.
-    amlb, python : path, optional
-        See :func:`amlb_ext.runner.checkout.ensure_checkout`; ``amlb`` may be its result.
-    extra : sequence of str
-        More arguments of ``runbenchmark.py``, passed as they are.
-    quiet : bool
-        Do not repeat AMLB's output on stderr.
-
-    Returns
-    -------
-    RunOutcome
-
-    Raises
-    ------
-    RunError
-        AMLB cannot be had, or framework, benchmark, constraint or task is unknown; nothing was
-        written then. Failing jobs do not raise, they are in the outcome.
-    """
-    setting = _prepare_setting(
-        framework,
-        constraint,
-        userdir=userdir,
-        outdir=outdir,
-        amlb=amlb,
-        python=python,
-        extra=extra,
-        quiet=quiet,
-    )
-    run = _plan_run(benchmark, setting, tasks=tasks, folds=folds)
-    return _carry_out(run, setting)
 
 
 def run_benchmarks(
@@ -134,30 +79,63 @@ def run_benchmarks(
     Parameters
     ----------
     framework : str
+        AMLB's name of it, or a name in the suite's ``frameworks.yaml``.
     benchmarks : sequence of str
-        As ``benchmark`` of :func:`run_benchmark`, in the order in which they are run.
-    constraint, userdir, outdir, tasks, folds, amlb, python, extra, quiet
-        As in :func:`run_benchmark`. A chosen task may stand in any of the definitions.
+        Names of definitions, their files, or ``openml/s/ID`` or ``openml/t/ID``, in the order in
+        which they are run.
+    constraint : str, optional
+        AMLB's default is ``test``.
+    userdir : path
+        The suite.
+    outdir : path
+        Each run gets a folder of its own in it.
+    tasks, folds : sequence
+        The choice of jobs; all when empty. A task may stand in any of the definitions.
+    amlb, python : path, optional
+        See :func:`amlb_ext.runner.checkout.ensure_checkout`; ``amlb`` may be its result.
+    extra : sequence of str
+        More arguments of ``runbenchmark.py``, passed as they are.
+    quiet : bool
+        Do not repeat AMLB's output on stderr.
 
     Returns
     -------
     tuple of RunOutcome
         In the order of the runs; none for a definition of which nothing is left to run, nor for
-        those after a framework could not be set up.
+        those after a framework could not be set up. Failing jobs do not raise, they are in the
+        outcome.
 
     Raises
     ------
     RunError
-        As :func:`run_benchmark`, for every definition before the first one runs.
+        AMLB cannot be had, or framework, benchmark, constraint or task is unknown; nothing was
+        written then.
     """
-    setting = _prepare_setting(
-        framework,
-        constraint,
-        userdir=userdir,
-        outdir=outdir,
-        amlb=amlb,
-        python=python,
-        extra=extra,
+    if any(word.split("=")[0] == "--resume" for word in extra):
+        raise RunError(
+            "--resume needs the name of AMLB's session, which hardsynth gives each run",
+            "leave it out: the same command goes on where it was stopped",
+        )
+    user = Path(userdir).expanduser().absolute()
+    config = read_user_config(user)
+    if isinstance(amlb, Checkout):
+        checkout = amlb
+    else:
+        checkout = ensure_checkout(amlb, python, quiet=quiet)
+    # The user may name other files of frameworks than the suite's configuration does.
+    if not any(_FRAMEWORK_FILES in word for word in extra):
+        check_framework(framework, user, checkout.root, config)
+    constraint = constraint or DEFAULT_CONSTRAINT
+    setting = _Setting(
+        framework=framework,
+        constraint=constraint,
+        mode=option_value(extra, "-m", "--mode") or "local",
+        user=user,
+        out=Path(outdir).expanduser().absolute(),
+        config=config,
+        limits=read_constraint(constraint, user, checkout.root, config),
+        checkout=checkout,
+        extra=tuple(extra),
         quiet=quiet,
     )
     runs = _plan_runs(benchmarks, setting, tasks=tasks, folds=folds)
@@ -217,6 +195,8 @@ class _Run:
         The choice of tasks; all when empty.
     folds : tuple of int
         The choice of folds; all when empty.
+    has_series : bool
+        Whether a task is one of series.
     """
 
     argument: str
@@ -224,47 +204,7 @@ class _Run:
     expected: tuple[Job, ...]
     tasks: tuple[str, ...]
     folds: tuple[int, ...]
-
-
-def _prepare_setting(
-    framework: str,
-    constraint: str | None,
-    *,
-    userdir: str | Path,
-    outdir: str | Path,
-    amlb: str | Path | Checkout | None,
-    python: str | Path | None,
-    extra: Sequence[str],
-    quiet: bool,
-) -> _Setting:
-    """Find AMLB and check the names of framework and constraint; nothing is written yet."""
-    if any(word.split("=")[0] == "--resume" for word in extra):
-        raise RunError(
-            "--resume needs the name of AMLB's session, which hardsynth gives each run",
-            "leave it out: the same command goes on where it was stopped",
-        )
-    user = Path(userdir).expanduser().absolute()
-    config = read_user_config(user)
-    if isinstance(amlb, Checkout):
-        checkout = amlb
-    else:
-        checkout = ensure_checkout(amlb, python, quiet=quiet)
-    # The user may name other files of frameworks than the suite's configuration does.
-    if not any(_FRAMEWORK_FILES in word for word in extra):
-        check_framework(framework, user, checkout.root, config)
-    constraint = constraint or DEFAULT_CONSTRAINT
-    return _Setting(
-        framework=framework,
-        constraint=constraint,
-        mode=option_value(extra, "-m", "--mode") or "local",
-        user=user,
-        out=Path(outdir).expanduser().absolute(),
-        config=config,
-        limits=read_constraint(constraint, user, checkout.root, config),
-        checkout=checkout,
-        extra=tuple(extra),
-        quiet=quiet,
-    )
+    has_series: bool = False
 
 
 def _plan_run(
@@ -299,6 +239,7 @@ def _plan_run(
         expected=expected,
         tasks=tuple(tasks),
         folds=tuple(folds),
+        has_series=any(map(is_series_task, read_tasks(path, setting.limits))),
     )
 
 
@@ -369,6 +310,10 @@ def _definition_path(benchmark: str, setting: _Setting) -> Path:
 
 def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
     """Run AMLB on what stopped runs of the same command have not scored."""
+    digest = hashlib.sha256()
+    for file in (Path(run.argument), Layout(setting.user).manifest):
+        if file.is_file():
+            digest.update(file.read_bytes())
     asked = {
         "framework": setting.framework,
         "benchmark": run.name,
@@ -377,7 +322,8 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         "tasks": list(run.tasks),
         "folds": list(run.folds),
         "extra": list(setting.extra),
-        "digest": digest_of(Path(run.argument), Layout(setting.user).manifest),
+        # results of another suite do not count
+        "digest": digest.hexdigest(),
     }
     stopped = find_stopped_runs(setting.out, asked)
     scored = stopped.scored & set(run.expected)
@@ -395,7 +341,9 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         if outcomes[-1].setup_failure:
             break
     else:
-        mark_ended((*stopped.folders, *(outcome.run_dir for outcome in outcomes)))
+        # none of them need be gone on with: the same command runs everything anew
+        for folder in (*stopped.folders, *(outcome.run_dir for outcome in outcomes)):
+            write_record(folder, {**read_asked(folder / ASKED), "ended": True})
     if not scored:
         return outcomes[0]
     return join_outcomes(outcomes, stopped.rows, stopped.folders, run.expected)
@@ -421,13 +369,9 @@ def _run_once(run: _Run, setting: _Setting, asked: Mapping[str, Any]) -> RunOutc
     """Run AMLB once, in a folder of its own."""
     # A folder of its own, with a record of what was asked for, before anything can fail.
     remove_stale(setting.user)
-    run_dir = _make_run_dir(
-        setting.out,
-        framework=setting.framework,
-        benchmark=run.name,
-        constraint=setting.constraint,
-        mode=setting.mode,
-    )
+    framework, _, _ = setting.framework.partition(":")  # flaml:2023Q2 without its tag
+    words = [sanitize_name(framework), run.name, sanitize_name(setting.constraint)]
+    run_dir = make_run_dir(setting.out, ".".join([*words, setting.mode]).lower())
     write_asked(run_dir, asked, run.expected)
     with lock_open_file(run_dir / ASKED, lambda: None) as held:
         return _run_in_folder(run, setting, run_dir, held)
@@ -463,6 +407,11 @@ def _run_in_folder(
     if run.folds:
         command += ["-f", *map(str, run.folds)]
     command += [*setting.extra, *readiness.arguments]
+    # AMLB writes the splits of series by the task's name alone, so that two runs would write one
+    # file, and one would read what the other has begun to write
+    splits = run_dir / "input"
+    if run.has_series and not option_value(setting.extra, "-i", "--indir"):
+        command += ["-i", str(splits)]
     amlb_exit = 1
     if not readiness.failure:
         amlb_exit = run_amlb(
@@ -474,10 +423,14 @@ def _run_in_folder(
             # an AMLB that outlives us still holds the run
             held=(held,),
         )
+    shutil.rmtree(splits, ignore_errors=True)
     seconds = time.monotonic() - start
 
     # AMLB's exit status is 0 even when jobs failed, so its rows are held against the jobs.
-    rows = _read_rows(run_dir)
+    try:
+        rows = read_results(run_dir)
+    except RunError:  # AMLB wrote none
+        rows = pd.DataFrame({name: [] for name in ("task", "fold", "result", "info")})
     missing, failed = find_unscored_jobs(
         rows,
         run.expected,
@@ -531,40 +484,72 @@ def remove_stale(userdir: Path) -> list[Path]:
     return removed
 
 
-def _make_run_dir(
-    out: Path, *, framework: str, benchmark: str, constraint: str, mode: str
-) -> Path:
-    """Make the folder that AMLB would make, so that this run is told from all others."""
-    framework_name, _, _ = framework.partition(":")  # flaml:2023Q2 without its tag
-    words = [
-        sanitize_name(framework_name),
-        benchmark,
-        sanitize_name(constraint),
-        mode,
-    ]
-    name = ".".join(words).lower()
-    start = time.time()
-    # Names end in the second; of several runs in one second the later ones take later names.
-    for seconds_later in range(3600):
-        local_time = time.localtime(start + seconds_later)
-        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
-        run_dir = out / f"{name}.{stamp}"
-        try:
-            run_dir.mkdir(parents=True)
-        except FileExistsError:
+# Runs that were stopped before their end: the same command finds them and goes on with them.
+#
+# A run keeps beside its results what it was asked for (``asked.json``) and holds a lock on that
+# file while it, or AMLB as its child, lives. A run that came to its end says so in the file. One
+# that does not, and whose lock is free, was stopped: what it scored counts.
+
+#: Entries of the record that differ between a run and the one that goes on with it.
+_OWN = ("jobs", "ended")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoppedRuns:
+    """Runs of one command that were stopped.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        The oldest first.
+    rows : DataFrame
+        The jobs that they scored, see :func:`amlb_ext.runner.results.read_results`.
+    """
+
+    folders: tuple[Path, ...]
+    rows: pd.DataFrame
+
+    @property
+    def scored(self) -> set[Job]:
+        """The jobs that need not be run again."""
+        return {job_of_row(row) for row in self.rows.to_dict("records")}
+
+
+def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
+    """Return the runs in a folder that were asked for the same and were stopped.
+
+    Parameters
+    ----------
+    out : Path
+        AMLB's output folder.
+    asked : mapping
+        The record of the run that begins.
+
+    Raises
+    ------
+    RunError
+        One of them is still running.
+    """
+    folders, rows = [], []
+    for path in sorted(out.glob(f"*/{ASKED}")):
+        record = read_asked(path)
+        if record.get("ended", True) or _key(record) != _key(asked):
             continue
-        except OSError as error:
+        if is_running(path.parent):
             raise RunError(
-                f"cannot write into {out}: {error.strerror}", "choose another -o"
-            ) from None
-        return run_dir
-    raise RunError(f"{out} is full of runs of the same second", "choose another -o")
+                f"the same run is going on in {path.parent}",
+                "wait until it has ended, or stop it, or choose another folder for the results",
+            )
+        folders.append(path.parent)
+        try:
+            found = read_results(path.parent)
+        except RunError:
+            continue
+        rows.append(found[found["result"].notna()])
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return StoppedRuns(folders=tuple(folders), rows=table)
 
 
-def _read_rows(run_dir: Path) -> pd.DataFrame:
-    """Return the results of a run, without rows where AMLB wrote none."""
-    try:
-        return read_results(run_dir)
-    except RunError:
-        columns = ("task", "fold", "result", "info")
-        return pd.DataFrame({name: [] for name in columns})
+def _key(record: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in record.items() if name not in _OWN}
+    return json.dumps(told, sort_keys=True)

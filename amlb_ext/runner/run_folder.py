@@ -10,16 +10,19 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from amlb_ext.amlb.definition import Job
-from amlb_ext.runner.subprocesses import nonempty_lines
+from amlb_ext.core.errors import RunError
+from amlb_ext.core.locks import is_locked
+from amlb_ext.runner.processes import nonempty_lines
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"
@@ -110,7 +113,7 @@ class RunOutcome:
                 f"full output: {self.log}; the same command again, or with '-- -s force' "
                 "at its end, sets it up afresh"
             )
-        elif any(map(_is_of_environment, unscored_by_reason)):
+        elif any(map(_OF_ENVIRONMENT.match, unscored_by_reason)):
             lines.append(
                 "if its packages do not fit together, the same command with '-- -s force' at its "
                 "end sets the framework up afresh"
@@ -160,10 +163,6 @@ _OF_ENVIRONMENT = re.compile(
 )
 
 
-def _is_of_environment(reason: str) -> bool:
-    return bool(_OF_ENVIRONMENT.match(reason))
-
-
 def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
     """Return the first five jobs as ``task/fold``, and how many more there are."""
     names = ", ".join(f"{job.task}/{job.fold}" for job in jobs[:5])
@@ -190,21 +189,51 @@ class RunLog:
         The last error of each job's own process.
     last_error : str
         The last line where it is an error's, else empty.
+    unknown_framework : str
+        The framework that AMLB does not know; empty where there is none.
     """
 
-    started: set[Job]
-    reasons: dict[Job, str]
-    crashes: dict[Job, str]
-    last_error: str
+    started: set[Job] = field(default_factory=set)
+    reasons: dict[Job, str] = field(default_factory=dict)
+    crashes: dict[Job, str] = field(default_factory=dict)
+    last_error: str = ""
+    unknown_framework: str = ""
 
     @classmethod
     def read(cls, text: str) -> RunLog:
-        """Return what the text of a log tells."""
+        """Return what the text of a log tells.
+
+        Examples
+        --------
+        >>> log = RunLog.read(
+        ...     "Starting job local.hardsynth.quick.toy.0.flaml.\\n"
+        ...     "ValueError: too few rows\\n"
+        ...     "subprocess.CalledProcessError: Command 'exec.py' returned non-zero exit status 1."
+        ... )
+        >>> log.started, log.crashes
+        ({Job(task='toy', fold=0)}, {Job(task='toy', fold=0): 'ValueError: too few rows'})
+        """
+        plain = _COLOUR.sub("", text)
+        starts = list(_STARTED.finditer(plain))
+        crashes = {}
+        for start, following in itertools.zip_longest(starts, starts[1:]):
+            # AMLB runs jobs one by one: all that stands before the next start is this job's.
+            end = following.start() if following else len(plain)
+            crash = _crash_of_job(plain[start.end() : end])
+            if crash:
+                crashes[_named_job(start)] = crash
+        reasons = {
+            _named_job(fail): fail[3].strip() for fail in _FAILED.finditer(plain)
+        }
+        lines = nonempty_lines(plain)
+        has_ended_so = lines and _ERROR_LINE.match(lines[-1])
+        unknown = _UNKNOWN_FRAMEWORK.search(plain)
         return cls(
-            started=started_jobs(text),
-            reasons=failure_reasons(text),
-            crashes=crash_errors(text),
-            last_error=trailing_error(text),
+            started=set(map(_named_job, starts)),
+            reasons=reasons,
+            crashes=crashes,
+            last_error=lines[-1][:_MAX_CHARACTERS] if has_ended_so else "",
+            unknown_framework=unknown[1] if unknown else "",
         )
 
     def why_failed(self, job: Job, info: Any) -> str:
@@ -285,59 +314,10 @@ _MAX_CHARACTERS = 300
 _COMPARED_CHARACTERS = 60
 
 
-def started_jobs(log: str) -> set[Job]:
-    """Return the jobs that AMLB's log says were begun.
-
-    Examples
-    --------
-    >>> started_jobs("Starting job local.hardsynth.quick.iris_full.1.flaml.")
-    {Job(task='iris_full', fold=1)}
-    """
-    plain = _COLOUR.sub("", log)
-    jobs = set()
-    for task, fold in _STARTED.findall(plain):
-        jobs.add(Job(task, int(fold)))
-    return jobs
-
-
-def trailing_error(log: str) -> str:
-    """Return the last line of a log when it is an error's, else nothing.
-
-    Examples
-    --------
-    >>> trailing_error("...\\nsubprocess.CalledProcessError: setup.sh failed\\n")
-    'subprocess.CalledProcessError: setup.sh failed'
-    """
-    lines = nonempty_lines(_COLOUR.sub("", log))
-    if lines and re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", lines[-1]):
-        return lines[-1][:_MAX_CHARACTERS]
-    return ""
-
-
-def failure_reasons(log: str) -> dict[Job, str]:
-    """Return AMLB's reason per failed job, as its log has it."""
-    plain = _COLOUR.sub("", log)
-    reasons = {}
-    for task, fold, reason in _FAILED.findall(plain):
-        reasons[Job(task, int(fold))] = reason.strip()
-    return reasons
-
-
 _UNKNOWN_FRAMEWORK = re.compile(r"Incorrect framework `([^`\n]*)`: not listed in")
 
 
-def unknown_framework(log: str) -> str:
-    """Return the framework that AMLB's log says it does not know; empty where there is none.
-
-    Examples
-    --------
-    >>> unknown_framework("ERROR:\\nIncorrect framework `flmal`: not listed in [a.yaml].\\n")
-    'flmal'
-    """
-    match = _UNKNOWN_FRAMEWORK.search(_COLOUR.sub("", log))
-    return match.group(1) if match else ""
-
-
+_ERROR_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit)\b")
 _CRASHED = re.compile(
     r"(subprocess\.)?CalledProcessError\b"
     r"|NoResultError: (Process crashed|Interrupting thread)"
@@ -349,42 +329,20 @@ _ENDED = re.compile(
 )
 
 
-def crash_errors(log: str) -> dict[Job, str]:
-    """Return the last error of each job's own process; AMLB keeps no more than its exit status.
-
-    Examples
-    --------
-    >>> crash_errors(
-    ...     "Starting job local.hardsynth.quick.toy.0.flaml.\\n"
-    ...     "AttributeError: `np.Inf` was removed\\n"
-    ...     "subprocess.CalledProcessError: Command 'exec.py' returned non-zero exit status 1.\\n"
-    ... )
-    {Job(task='toy', fold=0): 'AttributeError: `np.Inf` was removed'}
-    """
-    plain = _COLOUR.sub("", log)
-    errors: dict[Job, str] = {}
-    starts = list(_STARTED.finditer(plain))
-    for start, following in itertools.zip_longest(starts, starts[1:]):
-        # AMLB runs jobs one by one: all that stands before the next start is this job's.
-        end = following.start() if following else len(plain)
-        error = _error_of_job(plain[start.end() : end])
-        if error:
-            task, fold = start.groups()
-            errors[Job(task, int(fold))] = error
-    return errors
+def _named_job(match: re.Match[str]) -> Job:
+    """Return the job whose task and fold a line of the log names."""
+    return Job(match[1], int(match[2]))
 
 
-def _error_of_job(log: str) -> str:
-    """Return why a job's own process failed, by the part of the log that is this job's."""
+def _crash_of_job(log: str) -> str:
+    """Return the last error of a job's own process; AMLB keeps no more than its exit status."""
     interrupted = _INTERRUPTED.search(log)
     # Errors that follow, or none at all, are what the interruption led to.
     if interrupted:
         return f"TimeoutError: AMLB stopped the job after {interrupted.group(1)} s"
-    error = framework_error(log)
-    if error:
-        return error
     ended = _ENDED.search(log)
-    return f"the framework's process {ended.group(1)}" if ended else ""
+    process = f"the framework's process {ended.group(1)}" if ended else ""
+    return framework_error(log) or process
 
 
 def name_cause(reason: str, cause: str) -> str:
@@ -467,8 +425,9 @@ class RunFolder:
         Of the framework, and so on; folders are named in lower case. Empty where unknown.
     asked : tuple of Job
         What the run was asked for; empty where no record of it was kept.
-    log : str
-        All that AMLB printed.
+    log : RunLog
+    is_running : bool
+        Whether the run is going on.
     """
 
     path: Path
@@ -477,7 +436,41 @@ class RunFolder:
     constraint: str = ""
     stamp: str = ""
     asked: tuple[Job, ...] = ()
-    log: str = ""
+    log: RunLog = field(default_factory=RunLog)
+    is_running: bool = False
+
+
+def make_run_dir(out: Path, name: str) -> Path:
+    """Make a folder for a run that no other run has, called as AMLB calls them.
+
+    Parameters
+    ----------
+    out : Path
+        What AMLB is given as ``-o``.
+    name : str
+        Without the time at its end.
+
+    Raises
+    ------
+    RunError
+        The folder cannot be written into.
+    """
+    start = time.time()
+    # Names end in the second; of several runs in one second the later ones take later names.
+    for seconds_later in range(3600):
+        local_time = time.localtime(start + seconds_later)
+        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
+        run_dir = out / f"{name}.{stamp}"
+        try:
+            run_dir.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunError(
+                f"cannot write into {out}: {error.strerror}", "choose another folder"
+            ) from None
+        return run_dir
+    raise RunError(f"{out} is full of runs of the same second", "choose another folder")
 
 
 def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) -> None:
@@ -495,7 +488,12 @@ def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) ->
         "jobs": [[job.task, job.fold] for job in jobs],
         "ended": False,
     }
-    (run_dir / ASKED).write_text(json.dumps(entry, indent=1), encoding="utf-8")
+    write_record(run_dir, entry)
+
+
+def write_record(run_dir: Path, record: Mapping[str, Any]) -> None:
+    """Write the record of a run."""
+    (run_dir / ASKED).write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 def output_folder(path: Path) -> Path:
@@ -524,8 +522,14 @@ def read_run_folder(path: Path) -> RunFolder | None:
         constraint=str(record.get("constraint", constraint)),
         stamp=stamp,
         asked=tuple(jobs),
-        log="\n".join(_read_logs(path)),
+        log=RunLog.read("\n".join(_read_logs(path))),
+        is_running=is_running(path),
     )
+
+
+def is_running(run_dir: Path) -> bool:
+    """Whether a run is going on: it, or AMLB as its child, holds its record."""
+    return is_locked(run_dir / ASKED)
 
 
 def read_asked(path: Path) -> dict[str, Any]:

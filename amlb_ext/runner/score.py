@@ -56,41 +56,15 @@ class Scores:
     Attributes
     ----------
     table : DataFrame
-        See :func:`score_suite`.
+        One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
+        ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
+        unit, or ``brier``, as the report has it), ``loss`` (lower is better), ``rows``.
     disagreements : tuple of Disagreement
         See :mod:`amlb_ext.runner.agreement`.
     """
 
     table: pd.DataFrame
     disagreements: tuple[Disagreement, ...]
-
-
-def score_suite(
-    directory: Path,
-    workers: int = 0,
-    quiet: bool = True,
-    with_hard: bool = False,
-    results: Path | None = None,
-    trusted: bool = False,
-) -> pd.DataFrame:
-    """Score every integration of a suite on each of its AMLB tasks; see :func:`compare_scores`.
-
-    Returns
-    -------
-    DataFrame
-        One row per AMLB task, fold and framework: ``task``, ``part`` (the AMLB task's suffix),
-        ``fold`` (the source's number), ``framework``, ``metric`` (``rmse`` in the target's own
-        unit, or ``brier``, as the report has it), ``loss`` (lower is better), ``rows``.
-    """
-    scores = compare_scores(
-        directory,
-        workers=workers,
-        quiet=quiet,
-        with_hard=with_hard,
-        results=results,
-        trusted=trusted,
-    )
-    return scores.table
 
 
 def compare_scores(
@@ -133,7 +107,11 @@ def compare_scores(
     suite = SuiteFiles.load(directory)
     if not trusted:
         for name, params in _framework_params(suite).items():
-            _check_models(name, params)
+            where = f"{name} in frameworks.yaml"
+            for family in ("classifier", "regressor"):
+                model_params = params.get(f"{family}_params") or {}
+                if params.get(family):
+                    check_is_listed(where, str(params[family]), model_params)
     with_predictions = results is not None
     jobs = []
     for task in suite.tasks:
@@ -209,16 +187,6 @@ def _framework_params(suite: SuiteFiles) -> dict[str, dict[str, Any]]:
                 "the suite was tampered with: get it again from where it was made",
             )
     return frameworks
-
-
-def _check_models(name: str, params: dict[str, Any]) -> None:
-    """Raise for a model that is not on the list of what a foreign suite may name."""
-    for family in ("classifier", "regressor"):
-        if params.get(family):
-            model_params = params.get(f"{family}_params") or {}
-            check_is_listed(
-                f"{name} in frameworks.yaml", str(params[family]), model_params
-            )
 
 
 def _load_pipeline() -> ModuleType:
@@ -355,7 +323,11 @@ def _compare_with_stored(
         f = _class_probabilities(coding, model, probabilities)
         losses = _brier_losses(coding, model, predicted=predicted, target=target)
     else:
-        span = _target_range(suite, task, index)
+        train, _ = suite.pair(task.name, index)
+        _, trained = coding.decode(coding.read_csv(train))
+        y = trained.to_numpy(dtype=float)
+        # 1 where all training targets are alike
+        span = float(y.max() - y.min()) or 1.0
         f = np.asarray(predictions, dtype=float)
         # Stored losses are in units of the range, which F's training rows give.
         losses = squared_error(target.to_numpy(dtype=float), f) / span**2
@@ -389,15 +361,6 @@ def _brier_losses(
     y = target.map(codes).to_numpy(dtype=np.int64)
     _, probabilities = predicted
     return brier_loss(y, _class_probabilities(coding, model, probabilities))
-
-
-def _target_range(suite: SuiteFiles, task: AmlbTask, index: int) -> float:
-    """Return the range of a fold's training targets; 1 where they are all alike."""
-    train, _ = suite.pair(task.name, index)
-    coding = suite.coding(task.name)
-    _, target = coding.decode(coding.read_csv(train))
-    y = target.to_numpy(dtype=float)
-    return float(y.max() - y.min()) or 1.0
 
 
 def _mean_loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:

@@ -4,12 +4,13 @@ AMLB makes an environment beside a framework's code and installs what the framew
 publish today. Its scripts go on after a command that failed, so AMLB calls a broken environment
 complete and never looks at it again; and two runs at once write into the same environment. So the
 set-up is a step of its own here: under a lock of the checkout, with pip held to versions that are
-known to work (:mod:`amlb_ext.runner.known_frameworks`), and followed by an import of what the
+known to work (:mod:`amlb_ext.runner.setup`), and followed by an import of what the
 framework will run.
 """
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import os
 import re
@@ -18,24 +19,27 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from amlb_ext.amlb.frameworks import Framework
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.amlb_process import run_amlb
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.known_frameworks import KnownFramework, look_up
-from amlb_ext.runner.run_folder import framework_error
-from amlb_ext.runner.subprocesses import (
+from amlb_ext.runner.processes import (
     Say,
     locked,
     nonempty_lines,
+    run_amlb,
     run_command,
     say_nothing,
     say_on_stderr,
 )
+from amlb_ext.runner.run_folder import framework_error
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")
@@ -412,3 +416,107 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+# What is known of AMLB's frameworks: the versions that pip is held to, and what came of it.
+#
+# The tables stand in ``resources/amlb_setup``, one for each release of AMLB that was tried.
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownFramework:
+    """What the table has on one framework.
+
+    Attributes
+    ----------
+    constraints : tuple of str
+        As in a constraints file of pip, a line each.
+    programs : mapping of str to str
+        Programs that pip cannot install, each with what to type to install it.
+    date : date or None
+        When it was last tried; None where it never was.
+    python, version : str
+        What it was tried with: Python's version, and the framework's own.
+    scored : str
+        How many jobs it scored then, e.g. ``5 of 5``.
+    error : str
+        Its own last error, where it did not run.
+    """
+
+    constraints: tuple[str, ...] = ()
+    programs: Mapping[str, str] = field(default_factory=dict)
+    date: datetime.date | None = None
+    python: str = ""
+    version: str = ""
+    scored: str = ""
+    error: str = ""
+
+
+def read_known_frameworks(version: str) -> dict[str, KnownFramework]:
+    """Return the table of a release of AMLB, by the names of the frameworks' folders.
+
+    Parameters
+    ----------
+    version : str
+        AMLB's; the table of the newest release stands in for one without a table.
+
+    Returns
+    -------
+    dict of str to KnownFramework
+        ``default`` is for the frameworks that have no entry.
+
+    Examples
+    --------
+    >>> read_known_frameworks("2.1.7")["flaml"].version
+    '1.2.4'
+    """
+    folder = asset_path("resources", "amlb_setup")
+    path = folder / f"v{version}.yaml"
+    if not path.is_file():
+        # by numbers, so that 2.1.10 comes after 2.1.9
+        releases = {}
+        for file in folder.glob("*.yaml"):
+            numbers = file.stem.removeprefix("v").split(".")
+            releases[tuple(map(int, numbers))] = file
+        path = releases[max(releases)]
+    text = path.read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    known = {}
+    for name, entry in table.items():
+        known[name] = KnownFramework(
+            constraints=tuple(entry["constraints"]),
+            programs=entry.get("programs", {}),
+            **entry.get("tried", {}),
+        )
+    return known
+
+
+def look_up(framework: Framework, version: str) -> KnownFramework:
+    """Return what is known of a framework under a release of AMLB.
+
+    Parameters
+    ----------
+    framework : Framework
+    version : str
+        AMLB's.
+
+    Returns
+    -------
+    KnownFramework
+        Empty for frameworks that are not AMLB's own, the default for versions other than
+        ``stable``.
+
+    Examples
+    --------
+    >>> own = Framework(name="x", version="1", module="extensions.x", folder=Path(), has_setup=True)
+    >>> look_up(own, "2.1.7").constraints
+    ()
+    """
+    package, _, name = framework.module.partition(".")
+    if package != "frameworks":
+        return KnownFramework()
+    table = read_known_frameworks(version)
+    # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
+    if framework.version != "stable":
+        return table["default"]
+    return table.get(name, table["default"])

@@ -2,32 +2,32 @@
 
 ================  ==========================================================================
 ``base``          the contract: :class:`TaskRef`, :class:`Source`
-``bundled``       tasks that need no file and no network: ``bundled``, ``bundled/NAME``
-``weird``         tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
+``bundled``       tasks that need no file and no network: ``bundled``, ``bundled/NAME``, and
+                  tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
 ``files``         a table on disk
 ``amlb_yaml``     an AMLB benchmark definition: a ``.yaml`` file or its name
-``openml``        a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``
-``tabarena``      a task of TabArena by name: ``tabarena``, ``tabarena/NAME``
+``openml``        a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``, and a task of
+                  TabArena by name: ``tabarena``, ``tabarena/NAME``
 ``data_foundry``  a container of Data Foundry, as BeyondArena's: ``beyondarena/NAME``, a folder
 ================  ==========================================================================
 
 They stand on
 
-==================  ========================================================================
-``forms``           what a user types to name a task of each source
-``bundles``         which tasks are bundled, with their targets and credits
-``table``           a table as it was read, and how tables are joined
-``column_roles``    columns that are read as the user says
-``targets``         a table with several targets
-``features``        rows of another table in the form of a task
-``reading``         how a table was read, for people
-``read_table``      file to table, with ``arff``, ``typed_files`` and ``odd_numbers``
-``urls``            which addresses may be asked
-``download``        address to file
-``archive``         archive to files; how much may come out of it: ``packed``
-``dataset_files``   the files that AMLB's definitions name
-``openml_client``   how the OpenML client is held
-==================  ========================================================================
+====================  ======================================================================
+``forms``             what a user types to name a task of each source
+``bundles``           which tasks are bundled, with their targets and credits
+``table``             a table as it was read, and how tables are joined
+``column_roles``      columns that are read as the user says
+``targets``           a table with several targets
+``features``          rows of another table in the form of a task
+``reading``           how a table was read, for people
+``read_table``        file to table, with ``arff`` and ``typed_files``
+``urls``              which addresses may be asked
+``download``          address to file
+``dataset_files``     the files that AMLB's definitions name, archives unpacked
+``definition_check``  a definition held against AMLB's rules
+``openml_client``     how the OpenML client is held
+====================  ======================================================================
 
 A new source is one file, its name and forms in ``forms``, and one line in :func:`load_sources`; the
 conformance test then holds it to the contract. Nothing but names is imported here, since
@@ -63,12 +63,10 @@ def load_sources() -> tuple[Source, ...]:
     ['openml', 'bundled', 'weird', 'tabarena', 'data_foundry', 'files', 'amlb']
     """
     from amlb_ext.sources.amlb_yaml import AmlbSource
-    from amlb_ext.sources.bundled import BundledSource
+    from amlb_ext.sources.bundled import BundledSource, WeirdSource
     from amlb_ext.sources.data_foundry import DataFoundrySource
     from amlb_ext.sources.files import FileSource
-    from amlb_ext.sources.openml import OpenMLSource
-    from amlb_ext.sources.tabarena import TabArenaSource
-    from amlb_ext.sources.weird import WeirdSource
+    from amlb_ext.sources.openml import OpenMLSource, TabArenaSource
 
     return (
         OpenMLSource(),

@@ -149,7 +149,10 @@ def load_entry(
         ids = {"file": _file_identity(files)}
     else:
         table, folds, ids = _read_folds(files[:max_folds], csv_format(options))
-        notes = _note_missing_folds(max_folds, len(files))
+        if max_folds is not None and max_folds > len(files):
+            notes = (
+                f"the definition asks for {max_folds} folds, its files hold {len(files)}",
+            )
     return table_to_task(
         table,
         name=name,
@@ -181,12 +184,6 @@ def _read_folds(
 
 def _file_identity(file: Path) -> str:
     return f"{file.name} sha256:{sha256_file(file)}"
-
-
-def _note_missing_folds(wanted: int | None, available: int) -> tuple[str, ...]:
-    if wanted is None or wanted <= available:
-        return ()
-    return (f"the definition asks for {wanted} folds, its files hold {available}",)
 
 
 def _check_task_id(name: str, value: Any) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.task import Task
 
 
@@ -70,6 +72,52 @@ class Source(ABC):
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return specs that certainly exist, to be named when a spec is unknown."""
         return []
+
+
+class Collection(Source):
+    """Tasks that have names: all of them by the word ``name``, one by ``name/TASK``.
+
+    A subclass says which there are, and reads one.
+    """
+
+    @abstractmethod
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all tasks."""
+
+    @abstractmethod
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Read a task.
+
+        Raises
+        ------
+        SourceError, NetworkError, DataError
+            What is wrong with it.
+        """
+
+    def is_offered(self, name: str) -> bool:
+        """Whether a task is among those that the word for all stands for."""
+        return True
+
+    def accepts(self, spec: str, options: SourceConfig) -> bool:
+        """Whether the spec is the collection's word, or one of its tasks."""
+        return spec == self.name or spec.startswith(f"{self.name}/")
+
+    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
+        """Yield the named task, or all that are offered."""
+        names = self.task_names()
+        wanted = spec.partition("/")[2]
+        if wanted and wanted not in names:
+            raise SourceError(
+                f"{self.name} has no task {wanted!r}", suggest_nearest(wanted, names)
+            )
+        chosen = [wanted] if wanted else filter(self.is_offered, names)
+        for name in chosen:
+            load = partial(self.load, name, options)
+            yield TaskRef(name, f"{self.name}/{name}", load)
+
+    def suggestions(self, options: SourceConfig) -> list[str]:
+        """Return the word for all tasks, and each of them."""
+        return [self.name, *(f"{self.name}/{name}" for name in self.task_names())]
 
 
 def cache_folder(options: SourceConfig, *parts: str) -> Path:

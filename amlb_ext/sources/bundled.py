@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
@@ -21,19 +21,21 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError, suggest_nearest
+from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
-from amlb_ext.core.task import Origin, Task
+from amlb_ext.core.task import Kind, Origin, Task
 from amlb_ext.sources.arff import read_arff
-from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
-from amlb_ext.sources.table import Table
+from amlb_ext.sources.table import Table, join_folds
+from amlb_ext.tasks import TASKS, WeirdTask, draw_fold, find_task
+from amlb_ext.tasks.record import TARGET
 
 
-class BundledSource(Source):
+class BundledSource(Collection):
     """Tasks that come with the installation.
 
     Examples
@@ -46,26 +48,17 @@ class BundledSource(Source):
     name = "bundled"
     forms = FORMS["bundled"]
 
-    def accepts(self, spec: str, options: SourceConfig) -> bool:
-        """Whether the spec is ``bundled`` or starts with ``bundled/``."""
-        return spec == "bundled" or spec.startswith("bundled/")
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all bundled tasks."""
+        return list(BUNDLES)
 
-    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
-        """Yield the named task, or all that this installation has."""
-        wanted = spec.partition("/")[2]
-        if wanted and wanted not in BUNDLES:
-            raise SourceError(
-                f"no bundled task {wanted!r}", suggest_nearest(wanted, BUNDLES)
-            )
-        for name, bundle in BUNDLES.items():
-            if name == wanted or (not wanted and bundle.is_installed):
-                yield TaskRef(
-                    name, f"bundled/{name}", partial(load_bundled, name, options)
-                )
+    def is_offered(self, name: str) -> bool:
+        """Whether this installation has the task's data."""
+        return BUNDLES[name].is_installed
 
-    def suggestions(self, options: SourceConfig) -> list[str]:
-        """Return ``bundled/NAME`` for every task."""
-        return ["bundled", *(f"bundled/{name}" for name in BUNDLES)]
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Read a bundled task; see :func:`load_bundled`."""
+        return load_bundled(name, options)
 
 
 def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
@@ -138,10 +131,6 @@ def _read_with_loader(loader: str, target: str) -> Table:
         frame=frame.rename(columns={"target": target}),
         categories=categories,
     )
-
-
-def _make_diabetes() -> Table:
-    return Table("diabetes", _diabetes_frame())
 
 
 def _diabetes_frame() -> pd.DataFrame:
@@ -235,7 +224,7 @@ def _read_from_wheel(name: str, drop: tuple[str, ...] = ()) -> Table:
 
 #: How each task of ``bundles`` is read.
 _READERS: dict[str, Callable[[], Table]] = {
-    "diabetes": _make_diabetes,
+    "diabetes": lambda: Table("diabetes", _diabetes_frame()),
     "breast_cancer": partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
     "wine": partial(_read_with_loader, "load_wine", "cultivar"),
     "digits": partial(_read_with_loader, "load_digits", "digit"),
@@ -251,3 +240,84 @@ _READERS: dict[str, Callable[[], Table]] = {
     "penguins": partial(_read_from_wheel, "penguins"),
     "cpu": partial(_read_from_wheel, "cpu"),
 }
+
+
+# Weird tasks as a source: ``weird``, ``weird/NAME``.
+#
+# What a forest on the raw columns fails at and a little thought solves; see :mod:`amlb_ext.tasks`.
+# Real data in their place: write them with ``hardsynth tasks weird --data`` and name the definition
+# in that folder.
+
+#: Folds of a task as a source; each is a draw of its own.
+FOLDS = 2
+
+
+class WeirdSource(Collection):
+    """Tasks that need more than a forest on the raw columns.
+
+    Examples
+    --------
+    >>> [ref.name for ref in WeirdSource().refs("weird/digits_few", SourceConfig())]
+    ['digits_few']
+    """
+
+    name = "weird"
+    forms = FORMS["weird"]
+
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all six."""
+        return list(TASKS)
+
+    def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
+        """Yield the named task, or all six."""
+        wanted = spec.partition("/")[2]
+        if wanted:
+            # which knows what a task that is not drawn needs
+            find_task(wanted)
+        yield from super().refs(spec, options)
+
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Draw a weird task; see :func:`load_weird`."""
+        return load_weird(TASKS[name], options)
+
+
+def load_weird(task: WeirdTask, options: SourceConfig | None = None) -> Task:
+    """Draw a weird task.
+
+    Parameters
+    ----------
+    task : WeirdTask
+    options : SourceConfig, optional
+
+    Returns
+    -------
+    Task
+        With two folds, drawn with seed 0. Unlabelled rows and raw texts are no part of a task.
+
+    Examples
+    --------
+    >>> task = load_weird(TASKS["drop4_winners"])
+    >>> task.features.shape[1], len(task.folds), task.labels
+    (43, 2, ('c0_draw', 'c1_first', 'c2_second'))
+    """
+    pairs = []
+    for fold in range(FOLDS):
+        draw = draw_fold(task, fold)
+        categories = {TARGET: task.labels}
+        train = Table(f"{task.name}_train_{fold}", draw.train.frame, {}, categories)
+        test = Table(f"{task.name}_test_{fold}", draw.test.frame, {}, categories)
+        pairs.append((train, test))
+    table, folds = join_folds(pairs)
+    return table_to_task(
+        table,
+        name=task.name,
+        target=TARGET,
+        kind=Kind.MULTICLASS.value,
+        folds=folds,
+        origin=Origin(
+            spec=f"weird/{task.name}",
+            licence=task.licence,
+            citation=task.citation,
+        ),
+        options=options,
+    )

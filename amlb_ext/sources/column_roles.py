@@ -44,8 +44,9 @@ def csv_format(options: SourceConfig) -> CsvFormat:
 
     Examples
     --------
-    >>> csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
-    CsvFormat(separator='\\t', decimal='.', texts=frozenset({'zip'}), max_unpacked=20.0)
+    >>> how = csv_format(SourceConfig(sep="tab", read_as={"zip": "category"}))
+    >>> how.separator, how.texts
+    ('\\t', frozenset({'zip'}))
     """
     separator = options.sep
     if separator is not None:
@@ -140,7 +141,12 @@ def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Tabl
             categories.pop(name, None)
             for part, part_values in parts.items():
                 part_name = f"{name}_{part}"
-                _check_is_free(part_name, name, table)
+                if part_name in table.frame.columns:
+                    raise DataError(
+                        f"{table.name}: --as {name}=date makes a column {part_name!r}, which the "
+                        "table has",
+                        "rename one of them",
+                    )
                 columns[part_name] = part_values.rename(part_name)
                 dates[part_name] = str(name)
         else:
@@ -237,14 +243,6 @@ def _check_unread(
     return [
         f"column {name!r}: {len(unread)} value{plural} {verb} as missing, e.g. {example!r}"
     ]
-
-
-def _check_is_free(part_name: str, name: str, table: Table) -> None:
-    if part_name in table.frame.columns:
-        raise DataError(
-            f"{table.name}: --as {name}=date makes a column {part_name!r}, which the table has",
-            "rename one of them",
-        )
 
 
 def _flag(name: str, role: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,74 +120,42 @@ def load_container(
         As :func:`~amlb_ext.sources.files.table_to_task` and
         :func:`~amlb_ext.core.row_order.read_order`.
     """
-    about = _About.read(folder, spec)
+    identity = _read_json(folder, _IDENTITY.removesuffix(".json"))
+    about = _read_json(folder, _DATASET)
+    asked = _read_json(folder, _TASK)
+    problem = str(asked.get("problem_type"))
+    if problem not in _KINDS:
+        raise SourceError(
+            f"{spec} is of the kind {problem!r}", f"taken are {', '.join(_KINDS)}"
+        )
+    folds = _read_splits(_read_json(folder, _SPLITS), spec)
     path = folder / _DATA
     if not path.is_file():
         raise SourceError(f"{spec} has no {_DATA}", "download the container again")
     table = _with_declared_categories(read_parquet(path), folder)
-    folds = about.folds
     check_folds(folds, len(table.frame), spec, remedy="download the container again")
+    target = str(asked.get("target_column_name"))
+    ids = {
+        "uuid": str(identity.get("uuid", "")),
+        "sha256": sha256_file(path),
+        "target": target,
+    }
     task = table_to_task(
         table,
-        name=about.name,
-        target=about.target,
-        kind=about.kind,
+        name=str(about.get("unique_name", folder.name)),
+        target=target,
+        kind=_KINDS[problem],
         folds=folds,
         origin=Origin(
             spec=spec,
-            ids={
-                "uuid": about.uuid,
-                "sha256": sha256_file(path),
-                "target": about.target,
-            },
-            licence=about.licence,
-            citation=about.citation,
-            url=about.url,
+            ids=ids,
+            licence=str(about.get("license") or ""),
+            citation=str(about.get("academic_reference_bibtex") or ""),
+            url=str(about.get("original_dataset_source_download_link") or ""),
         ),
         options=options,
     )
-    return replace(task, order=_read_container_order(task, about))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _About:
-    """What the JSON files of a container say."""
-
-    name: str
-    uuid: str
-    target: str
-    kind: str
-    folds: tuple[Fold, ...]
-    time: str | None
-    groups: tuple[str, ...]
-    licence: str
-    citation: str
-    url: str
-
-    @classmethod
-    def read(cls, folder: Path, spec: str) -> _About:
-        identity = _read_json(folder, _IDENTITY.removesuffix(".json"))
-        dataset = _read_json(folder, _DATASET)
-        task = _read_json(folder, _TASK)
-        splits = _read_json(folder, _SPLITS)
-        problem = str(task.get("problem_type"))
-        if problem not in _KINDS:
-            raise SourceError(
-                f"{spec} is of the kind {problem!r}", f"taken are {', '.join(_KINDS)}"
-            )
-        group_on = task.get("group_on") or ()
-        return cls(
-            name=str(dataset.get("unique_name", folder.name)),
-            uuid=str(identity.get("uuid", "")),
-            target=str(task.get("target_column_name")),
-            kind=_KINDS[problem],
-            folds=_read_splits(splits, spec),
-            time=task.get("time_on"),
-            groups=(group_on,) if isinstance(group_on, str) else tuple(group_on),
-            licence=str(dataset.get("license") or ""),
-            citation=str(dataset.get("academic_reference_bibtex") or ""),
-            url=str(dataset.get("original_dataset_source_download_link") or ""),
-        )
+    return replace(task, order=_read_container_order(task, asked))
 
 
 def _read_json(folder: Path, stem: str) -> dict[str, Any]:
@@ -251,17 +219,20 @@ def _with_declared_categories(table: Table, folder: Path) -> Table:
     return replace(table, types=types)
 
 
-def _read_container_order(task: Task, about: _About) -> RowOrder | None:
-    """Return the order that the container's splits keep to."""
-    table = OrderedTable.of_task(task)
-    if len(about.groups) < 2:
-        group = about.groups[0] if about.groups else None
-        return read_order(table, time=about.time, group=group)
+def _read_container_order(task: Task, asked: Mapping[str, Any]) -> RowOrder | None:
+    """Return the order that the container's splits keep to, by its file of the task."""
+    groups = asked.get("group_on") or ()
+    if isinstance(groups, str):
+        groups = (groups,)
+    if len(groups) < 2:
+        group = groups[0] if groups else None
+        table = OrderedTable.of_task(task)
+        return read_order(table, time=asked.get("time_on"), group=group)
     # rows of one group are alike in all columns that name it
-    columns = task.features[list(about.groups)].astype(str)
+    columns = task.features[list(groups)].astype(str)
     codes, _ = pd.factorize(pd.MultiIndex.from_frame(columns))
     return RowOrder(
-        group=np.asarray(codes, dtype=np.int64), group_name=", ".join(about.groups)
+        group=np.asarray(codes, dtype=np.int64), group_name=", ".join(groups)
     )
 
 

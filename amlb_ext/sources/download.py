@@ -1,9 +1,9 @@
 """Files behind ``http``, ``https`` and ``s3``: downloaded once, checked at every use.
 
 An address may end in ``#sha256=DIGEST``; a file with another checksum is refused and not kept.
-``s3://BUCKET/KEY`` is asked for over https (:func:`amlb_ext.sources.urls.to_https`). No credentials
-are sent, so a private bucket refuses. Redirects lead to ``http`` and ``https`` only. The size of a
-file and the time for it are limited.
+``s3://BUCKET/KEY`` is asked for over https (:mod:`amlb_ext.sources.urls`). No credentials are sent,
+so a private bucket refuses. Redirects lead to ``http`` and ``https`` only. The size of a file and
+the time for it are limited.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def download(
     folder: Path,
     *,
     tries: int = 2,
-    timeout: float = TIMEOUT,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
 ) -> Path:
@@ -64,8 +63,6 @@ def download(
         The cache; the file goes to a subfolder named by the URL's hash.
     tries : int
         Tries in all, a second apart.
-    timeout : float
-        Seconds without an answer.
     max_bytes : int
         ``--max-download``.
     max_seconds : float
@@ -98,7 +95,6 @@ def download(
                 path,
                 checksum_path,
                 checksum=checksum,
-                timeout=timeout,
                 max_bytes=max_bytes,
                 deadline=time.monotonic() + max_seconds,
             )
@@ -152,13 +148,12 @@ def _fetch(
     checksum_path: Path,
     *,
     checksum: str,
-    timeout: float,
     max_bytes: int,
     deadline: float,
 ) -> None:
     """Fetch a file and put it in its place once it is complete and has the right checksum."""
     with closing(
-        ask_until(lambda: _get(url, timeout), deadline=deadline, name=shorten_url(url))
+        ask_until(lambda: _get(url), deadline=deadline, name=shorten_url(url))
     ) as response:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +180,7 @@ def _fetch(
             os.replace(part, path)
         except ReadTimeoutError:
             raise NetworkError(
-                f"{shorten_url(url)}: the server sent nothing for {timeout:g} seconds",
+                f"{shorten_url(url)}: the server sent nothing for {TIMEOUT:g} seconds",
                 "try again later",
             ) from None
         except HTTPError:
@@ -376,10 +371,10 @@ class LimitedSession(CarefulSession):
         return response
 
 
-def _get(url: str, timeout: float) -> requests.Response:
+def _get(url: str) -> requests.Response:
     name = shorten_url(url)
     try:
-        response = CarefulSession().get(url, timeout=timeout, stream=True)
+        response = CarefulSession().get(url, timeout=TIMEOUT, stream=True)
     except (requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL):
         raise SourceError(
             f"{name} leads to an address that is neither http nor https",
@@ -399,9 +394,12 @@ def _get(url: str, timeout: float) -> requests.Response:
     response.close()
     region = response.headers.get("x-amz-bucket-region", "")
     status = response.status_code
-    if _is_in_another_region(url, status, region):
+    # Amazon's global address answers so where the bucket is somewhere else
+    is_amazon = (urlsplit(url).hostname or "").endswith("s3.amazonaws.com")
+    is_region = re.fullmatch(r"[a-z0-9-]+", region) is not None
+    if status in (301, 307) and is_region and is_amazon:
         regional_url = url.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com", 1)
-        return _get(regional_url, timeout)
+        return _get(regional_url)
     problem = f"{name}: the server answered {status} {response.reason or ''}".strip()
     # 429, too many requests, passes like an error of the server's own
     if status >= 500 or status == 429:
@@ -413,10 +411,3 @@ def _get(url: str, timeout: float) -> requests.Response:
             "for it, or download it (aws s3 cp) and give its path",
         )
     raise SourceError(problem, "check the address")
-
-
-def _is_in_another_region(url: str, status: int, region: str) -> bool:
-    """Whether Amazon's global address answered that the bucket is somewhere else."""
-    host = urlsplit(url).hostname or ""
-    is_region = re.fullmatch(r"[a-z0-9-]+", region) is not None
-    return status in (301, 307) and is_region and host.endswith("s3.amazonaws.com")

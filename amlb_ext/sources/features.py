@@ -67,9 +67,12 @@ def read_features(
             _check_is_numeric(frame[column.name], path)
     features = _to_canonical_form(frame[names], columns, target, name=path.name)
     notes = []
-    if not has_target:
-        notes += _note_unused_target(frame, target, path)
-    notes += _note_other_columns(frame, [*names, target], path)
+    if not has_target and target in frame.columns:
+        notes.append(f"{path.name}: the target {target!r} is ignored")
+    others = frame.columns.difference([*names, target], sort=False)
+    if len(others):
+        shown = ", ".join(others[:5])
+        notes.append(f"{path.name}: {len(others)} other columns ignored: {shown}")
     for column in columns:
         if column.is_numeric:
             continue
@@ -77,7 +80,12 @@ def read_features(
         values = features[column.name]
         known_values = values.cat.set_categories(list(column.categories))
         features[column.name] = known_values
-        notes += _note_unknown_values(values, known_values, path)
+        lost = values[known_values.isna() & values.notna()]
+        if len(lost):
+            notes.append(
+                f"{path.name}: {len(lost)} values of {column.name!r} are unknown to the task and "
+                f"count as missing, the first is {lost.iloc[0]!r}"
+            )
     return features, notes
 
 
@@ -103,33 +111,6 @@ def _to_canonical_form(
         categories=categories,
     )
     return task.features
-
-
-def _note_unused_target(frame: pd.DataFrame, target: str, path: Path) -> list[str]:
-    if target not in frame.columns:
-        return []
-    return [f"{path.name}: the target {target!r} is ignored"]
-
-
-def _note_other_columns(
-    frame: pd.DataFrame, known: Sequence[str], path: Path
-) -> list[str]:
-    others = [name for name in frame.columns if name not in known]
-    if not others:
-        return []
-    shown = ", ".join(others[:5])
-    return [f"{path.name}: {len(others)} other columns ignored: {shown}"]
-
-
-def _note_unknown_values(before: pd.Series, after: pd.Series, path: Path) -> list[str]:
-    is_lost = after.isna() & before.notna()
-    lost = before[is_lost]
-    if lost.empty:
-        return []
-    return [
-        f"{path.name}: {len(lost)} values of {before.name!r} are unknown to the "
-        f"task and count as missing, the first is {lost.iloc[0]!r}"
-    ]
 
 
 def _check_is_numeric(values: pd.Series, path: Path) -> None:

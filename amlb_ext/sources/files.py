@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class FileSource(Source):
         # the file is read once, whichever target is loaded first
         load_all = cache(partial(load_targets, path, spec, options))
         for number, target in enumerate(options.targets):
-            load = partial(_load_target, load_all, number)
+            load = partial(lambda load, number: load()[number], load_all, number)
             yield TaskRef(f"{table_stem(path.name)}_{target}", spec, load)
 
 
@@ -105,10 +105,6 @@ def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     )
 
 
-def _load_target(load_all: Callable[[], list[Task]], number: int) -> Task:
-    return load_all()[number]
-
-
 def _read_files(
     path: Path, options: SourceConfig
 ) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
@@ -153,8 +149,11 @@ def table_to_task(
         raise DataError(
             f"{name}: {table.name} has no column", "give a table with a header"
         )
-    choice = _target_choice(names, target)
-    target = target or default_target(names)
+    choice: TargetChoice = "given"
+    if not target:
+        target = default_target(names)
+        is_usual = target.lower() in ("target", "class")
+        choice = "by name" if is_usual else "last column"
     options = options or SourceConfig()
     table = apply_roles(table, options, [target])
     # numbers that are to be categories are so as a target, too
@@ -172,11 +171,3 @@ def table_to_task(
         notes=(*table.notes, *notes),
         reading=Reading(choice, table.named, table.dates),
     )
-
-
-def _target_choice(names: list[str], target: str | None) -> TargetChoice:
-    """Return who chose the target: see :func:`amlb_ext.core.tables.default_target`."""
-    if target:
-        return "given"
-    chosen = default_target(names)
-    return "by name" if chosen.lower() in ("target", "class") else "last column"

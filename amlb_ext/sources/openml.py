@@ -8,28 +8,30 @@ folder, into which the user's cached files are linked and from which new ones ar
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.task import ColumnType, Fold, Origin, Task
 from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
-from amlb_ext.sources.base import Source, TaskRef, cache_folder
+from amlb_ext.sources.base import Collection, Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, check_folds
@@ -272,8 +274,13 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
     arff = folder / "dataset.arff"
     if arff.exists():
         table = read_arff(arff)
-        notes = _note_changed_file(arff, dataset)
-        return replace(table, notes=(*table.notes, *notes))
+        # Some data sets have no checksum, or something else in its place.
+        stated = str(dataset.md5_checksum or "").lower()
+        has_changed = hashlib.md5(arff.read_bytes()).hexdigest() != stated
+        if not has_changed or not re.fullmatch(r"[0-9a-f]{32}", stated):
+            return table
+        note = "the cached data file differs from the md5 checksum that OpenML states"
+        return replace(table, notes=(*table.notes, note))
     parquet_files = sorted(folder.glob("*.pq"))
     if not parquet_files:
         raise SourceError(f"{spec}: the OpenML client kept no data file", "try again")
@@ -297,17 +304,6 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
         categories=categories,
         notes=(*table.notes, note),
     )
-
-
-def _note_changed_file(path: Path, dataset: Any) -> tuple[str, ...]:
-    # Some data sets have none, or something else in its place.
-    stated = str(dataset.md5_checksum or "").lower()
-    if not re.fullmatch(r"[0-9a-f]{32}", stated):
-        return ()
-    digest = hashlib.md5(path.read_bytes()).hexdigest()
-    if digest == stated:
-        return ()
-    return ("the cached data file differs from the md5 checksum that OpenML states",)
 
 
 def _to_task(
@@ -404,3 +400,52 @@ def _column_names(value: Any) -> list[str]:
 
 def _text_or_empty(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+# Tasks of TabArena by name: ``tabarena``, ``tabarena/NAME``.
+#
+# TabArena v0.1 is 51 tasks of OpenML with splits of their own. A name stands for its task, read as
+# :mod:`amlb_ext.sources.openml` reads any other, with the folds of repeat 0.
+#
+# References
+# ----------
+# Erickson et al. (2025), "TabArena: A Living Benchmark for Machine Learning on Tabular Data",
+# https://arxiv.org/abs/2506.16791
+
+
+@cache
+def tabarena_task_ids() -> dict[str, int]:
+    """Return OpenML's task id by the name that TabArena uses.
+
+    Examples
+    --------
+    >>> len(tabarena_task_ids()), tabarena_task_ids()["anneal"]
+    (51, 363614)
+    """
+    path = asset_path("resources", "tabarena", "tasks.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = [line for line in file if not line.startswith("#")]
+    return {row["name"]: int(row["task_id"]) for row in csv.DictReader(lines)}
+
+
+class TabArenaSource(Collection):
+    """Tasks of TabArena v0.1, from OpenML or its client's cache.
+
+    Examples
+    --------
+    >>> ref = next(TabArenaSource().refs("tabarena/anneal", SourceConfig()))
+    >>> ref.name, ref.spec
+    ('anneal', 'tabarena/anneal')
+    """
+
+    name = "tabarena"
+    forms = FORMS["tabarena"]
+
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all 51."""
+        return list(tabarena_task_ids())
+
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Read the task of OpenML that a name stands for."""
+        task_id = tabarena_task_ids()[name]
+        return load_task(task_id, options, spec=f"tabarena/{name}")

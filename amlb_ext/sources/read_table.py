@@ -12,11 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError, is_utf8
 from amlb_ext.core.frames import NA_TEXTS, check_names, plain_frame
 from amlb_ext.core.numbers import (
+    FLOAT_DIGITS,
     LONG_NUMBER,
     narrow_to_float64,
     parse_number,
@@ -31,7 +33,6 @@ from amlb_ext.core.paths import (
     table_ending,
 )
 from amlb_ext.sources.arff import not_utf8, read_arff
-from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.typed_files import (
     MAX_CELLS,
@@ -56,6 +57,8 @@ class CsvFormat:
         they have a decimal point is read so.
     texts : frozenset of str
         Columns to keep as the file writes them.
+    names : frozenset of str
+        Columns of ``texts`` in which only an empty field is missing: ``NA`` is a name, too.
     max_unpacked : float
         Most GiB that come out of a packed file of any format; ``--max-unpacked``.
     """
@@ -63,6 +66,7 @@ class CsvFormat:
     separator: str | None = None
     decimal: str = "."
     texts: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     max_unpacked: float = 20.0
 
     @property
@@ -168,11 +172,6 @@ def _refuse_empty(path: Path) -> None:
         )
 
 
-def _read_tsv(path: Path, csv_format: CsvFormat) -> Table:
-    separator = csv_format.separator or "\t"
-    return _read_csv(path, replace(csv_format, separator=separator))
-
-
 def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
     notes: tuple[str, ...] = ()
     try:
@@ -193,11 +192,16 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
             "decimal": csv_format.decimal,
             "dtype": {name: str for name in header if name in csv_format.texts},
         }
+        if csv_format.names:
+            how["na_values"] = {
+                name: [""] if name in csv_format.names else _CSV["na_values"]
+                for name in header
+            }
         # pandas only warns of fields beyond the header, and drops them
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, low_memory=False, **how)
-        frame = _mark_missing_texts(frame)
+        frame = _mark_missing_texts(frame, csv_format.names)
         frame, number_notes = _restore_exact_numbers(frame, path, how)
         if csv_format.decimal == ",":
             frame = _read_other_numbers(frame, csv_format.texts)
@@ -227,12 +231,12 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
     return Table(path.name, frame, notes=(*notes, *plain_notes))
 
 
-def _mark_missing_texts(frame: pd.DataFrame) -> pd.DataFrame:
+def _mark_missing_texts(frame: pd.DataFrame, names: frozenset[str]) -> pd.DataFrame:
     """Mark empty fields as missing where pandas left them texts.
 
     It does so in a column of whole numbers up to 2**64 that also has gaps.
     """
-    for name in frame.columns:
+    for name in frame.columns.difference(list(names), sort=False):
         if pd.api.types.is_numeric_dtype(frame[name]):
             continue
         is_missing = frame[name].isin(NA_TEXTS)
@@ -250,7 +254,9 @@ def _restore_exact_numbers(
     """
     positions = []
     for position, dtype in enumerate(frame.dtypes):
-        if _is_number_dtype(dtype):
+        # to pandas, booleans are numbers too
+        is_boolean = pd.api.types.is_bool_dtype(dtype)
+        if pd.api.types.is_numeric_dtype(dtype) and not is_boolean:
             positions.append(position)
     if not positions or not may_hold_odd_numbers(path):
         return frame, ()
@@ -298,7 +304,10 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
         )
         distinct = values.dropna().unique()
-        if not is_text or not all(map(_is_number_alone, distinct)):
+        is_alone = [
+            isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) for cell in distinct
+        ]
+        if not is_text or not all(is_alone):
             continue
         numbers = read_written_numbers(distinct, ",").numbers
         if distinct.size and None not in numbers.values():
@@ -306,10 +315,6 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             objects = replace_as_objects(values, values.notna(), exact)
             frame[name] = narrow_to_float64(objects)
     return frame
-
-
-def _is_number_alone(cell: Any) -> bool:
-    return isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) is not None
 
 
 @dataclass
@@ -337,12 +342,6 @@ class _OddNumbers:
                 self.exact_by_row[row] = parse_number(text)
         has_zeros = texts.str.match(r"\s*[+-]?0\d")
         self.leading_zeros += texts[has_zeros].tolist()
-
-
-def _is_number_dtype(dtype: Any) -> bool:
-    """Whether a column is of numbers; to pandas, booleans are numbers too."""
-    is_boolean = pd.api.types.is_bool_dtype(dtype)
-    return pd.api.types.is_numeric_dtype(dtype) and not is_boolean
 
 
 def _refuse_web_page(path: Path) -> None:
@@ -387,10 +386,141 @@ READERS: dict[str, Callable[[Path, CsvFormat], Table]] = {
     ".csv": _read_csv,
     ".parquet": lambda path, how: read_parquet(path, limits=how.limits),
     ".arff": lambda path, _: read_arff(path),
-    ".tsv": _read_tsv,
+    ".tsv": lambda path, how: _read_csv(
+        path, replace(how, separator=how.separator or "\t")
+    ),
     ".xlsx": lambda path, how: read_excel(path, how.limits),
     ".feather": lambda path, how: read_arrow(path, how.limits),
     ".arrow": lambda path, how: read_arrow(path, how.limits),
     ".jsonl": lambda path, _: read_json_lines(path),
     ".ndjson": lambda path, _: read_json_lines(path),
 }
+
+
+# Whether a text file may hold numbers that need a second look.
+#
+# These are long numbers (:data:`amlb_ext.core.numbers.LONG_NUMBER`) and numbers with leading zeros.
+# Most files hold neither, and are to be read as fast as before. So the whole file is searched as an
+# array of bytes, which is several times faster than a regular expression, if denser to read.
+#
+# Notation
+# --------
+# content : (n,) uint8, a block of the file between two line ends
+# run : digits and points that stand together in it, content[start:end]
+
+_BLOCK_BYTES = 1 << 22
+#: The last line of a block is seen again at the head of the next, or the end of a long one.
+_OVERLAP_BYTES = 512
+#: Whole numbers of fewer digits are exact in float64.
+_LONG_INTEGER_DIGITS = 16
+_POINT = ord(".")
+_ZERO = ord("0")
+_BEFORE_FIELD = np.frombuffer(b',;|"\n \t', dtype=np.uint8)
+_AFTER_FIELD = np.frombuffer(b',;|"\r\n \t', dtype=np.uint8)
+_SIGNS = np.frombuffer(b"+-", dtype=np.uint8)
+
+
+def may_hold_odd_numbers(path: Path) -> bool:
+    """Whether a file may hold long numbers or numbers with leading zeros.
+
+    Numbers inside texts count too: yes means to look closely, no is certain.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     for text in ("0.012345678901234567", "007", "1234567890123456"):
+    ...         _ = path.write_text(f"x\\n{text}\\n")
+    ...         may_hold_odd_numbers(path)
+    False
+    True
+    True
+    """
+    tail = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            text = tail + block
+            # Line ends around it spare every search below the question of where the block ends.
+            content = np.frombuffer(b"\n" + text + b"\n", dtype=np.uint8)
+            if _holds_odd_number(content):
+                return True
+            last_line = text.rfind(b"\n")
+            tail_start = max(last_line, len(text) - _OVERLAP_BYTES)
+            tail = text[tail_start:]
+    return False
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of digits and points: where they begin, and where the first byte after them stands.
+
+    Attributes
+    ----------
+    starts, ends : ndarray of shape (m,), int64
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return self.ends - self.starts
+
+    def select(self, mask: np.ndarray) -> _Runs:
+        return _Runs(self.starts[mask], self.ends[mask])
+
+
+def _holds_odd_number(content: np.ndarray) -> bool:
+    is_point = content == _POINT
+    # A byte below "0" wraps around to a large number, so one comparison finds all ten digits.
+    is_digit = content - np.uint8(_ZERO) < 10
+    is_part = is_digit | is_point
+    # The content begins and ends with a line end, so every run has a start and an end.
+    is_edge = is_part[1:] != is_part[:-1]
+    edges = np.flatnonzero(is_edge) + 1
+    runs = _Runs(starts=edges[::2], ends=edges[1::2])
+    # One more behind the last byte, so that every run has a point at its start or after it.
+    points = np.append(np.flatnonzero(is_point), len(content))
+    if _has_long_number(content, runs, points):
+        return True
+    return _has_leading_zero(content, runs)
+
+
+def _has_long_number(content: np.ndarray, runs: _Runs, points: np.ndarray) -> bool:
+    # Shorter runs are exact in float64, with a point or without.
+    candidates = runs.select(runs.lengths >= _LONG_INTEGER_DIGITS)
+    starts, ends = candidates.starts, candidates.ends
+    first_points = points[np.searchsorted(points, starts)]
+    integer_ends = np.minimum(first_points, ends)
+    integer_digits = integer_ends - starts
+    if (integer_digits >= _LONG_INTEGER_DIGITS).any():
+        return True
+    # All runs step over their leading zeros together, a byte at a time.
+    significant_starts = starts.copy()
+    for _ in range(_OVERLAP_BYTES):
+        byte = content[significant_starts]
+        is_insignificant = (byte == _ZERO) | (byte == _POINT)
+        is_leading = is_insignificant & (significant_starts < ends)
+        if not is_leading.any():
+            break
+        significant_starts += is_leading
+    # A point among the significant digits is no digit.
+    points_before = np.searchsorted(points, significant_starts)
+    points_inside = np.searchsorted(points, ends) - points_before
+    significant_digits = ends - significant_starts - points_inside
+    return bool((significant_digits > FLOAT_DIGITS).any())
+
+
+def _has_leading_zero(content: np.ndarray, runs: _Runs) -> bool:
+    """Whether a field is a number such as ``007``; ``0.7`` and ``x007`` are none."""
+    starts_with_zero = content[runs.starts] == _ZERO
+    candidates = runs.select(starts_with_zero & (runs.lengths > 1))
+    second_bytes = content[candidates.starts + 1]
+    candidates = candidates.select(second_bytes != _POINT)
+    # A sign before the digits belongs to the field.
+    has_sign = np.isin(content[candidates.starts - 1], _SIGNS)
+    field_starts = candidates.starts - has_sign
+    begins_field = np.isin(content[field_starts - 1], _BEFORE_FIELD)
+    ends_field = np.isin(content[candidates.ends], _AFTER_FIELD)
+    return bool((begins_field & ends_field).any())

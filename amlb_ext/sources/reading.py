@@ -212,7 +212,12 @@ def _column_warning(
     if levels == 0:
         return f"no value at all: {drop}"
     if levels == 1:
-        return _constant_warning(column, present.iloc[0], drop)
+        if column.is_numeric and abs(present.iloc[0]) >= MAX_EXACT_INTEGER:
+            return (
+                "one number beyond 2**53: digits were lost where the file was written; write them "
+                f"as texts, or {drop}"
+            )
+        return f"constant: {drop}"
     if not column.is_numeric:
         looks = describe_texts(column, present)
         if looks:
@@ -223,15 +228,6 @@ def _column_warning(
     if is_one_per_row and column.type == "integer":
         return f"one whole number per row, an id? {drop}"
     return ""
-
-
-def _constant_warning(column: Column, value: Any, drop: str) -> str:
-    if column.is_numeric and abs(value) >= MAX_EXACT_INTEGER:
-        return (
-            "one number beyond 2**53: digits were lost where the file was written; write them as "
-            f"texts, or {drop}"
-        )
-    return f"constant: {drop}"
 
 
 def describe_texts(column: Column, present: pd.Series) -> str:
@@ -365,19 +361,18 @@ def reading_text(readings: Sequence[TableReading], full_table: str = "") -> str:
             lines.append(f"  warning: the target: {warning}")
         shown = _shown_columns(reading.columns, only_warnings=is_short)
         if shown:
-            rows = [_printed_cells(column) for column in shown]
+            rows = []
+            for column in shown:
+                # a foreign name or value may hold line ends, or act on the terminal
+                name, *counts, warning = column.cells()
+                short_warning = shorten_text(warning, _WARNING_WIDTH)
+                rows.append([shorten_text(name), *counts, short_warning])
             lines.append(text_table(HEADERS, rows, indent=2))
         n_hidden = len(reading.columns) - len(shown)
         if n_hidden:
             lines.append(_hidden_line(reading, shown, full_table))
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
-
-
-def _printed_cells(column: ColumnReading) -> list[Any]:
-    # a foreign name or value may hold line ends, or act on the terminal
-    name, *counts, warning = column.cells()
-    return [shorten_text(name), *counts, shorten_text(warning, _WARNING_WIDTH)]
 
 
 def _target_line(reading: TableReading) -> str:

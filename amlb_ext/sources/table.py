@@ -79,7 +79,15 @@ def stack_tables(tables: Sequence[Table]) -> Table:
         _check_names(first, other)
         for name in names:
             value_class = classes[name]
-            classes[name] = _agree_on_class(name, value_class, first=first, other=other)
+            other_class = _classify_values(other, name)
+            # an empty column agrees with any
+            if value_class and other_class and value_class != other_class:
+                raise DataError(
+                    f"column {name!r} is {value_class} in {first.name} and {other_class} in "
+                    f"{other.name}",
+                    "write it in the same form in both files",
+                )
+            classes[name] = value_class or other_class
             if name in other.types:
                 types.setdefault(name, other.types[name])
             if name in other.categories:
@@ -100,17 +108,6 @@ def stack_tables(tables: Sequence[Table]) -> Table:
         categories=categories,
         notes=tuple(notes),
     )
-
-
-def _agree_on_class(name: str, first_class: str, *, first: Table, other: Table) -> str:
-    """Return what a column's values are in both tables; an empty column agrees with any."""
-    other_class = _classify_values(other, name)
-    if first_class and other_class and first_class != other_class:
-        raise DataError(
-            f"column {name!r} is {first_class} in {first.name} and {other_class} in {other.name}",
-            "write it in the same form in both files",
-        )
-    return first_class or other_class
 
 
 def check_folds(folds: Sequence[Fold], n_rows: int, spec: str, *, remedy: str) -> None:

@@ -31,19 +31,19 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
+from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
-    ComparedRows,
+    ComparedUnits,
     Comparison,
     Weighting,
     choose_weighting,
     compare_candidate,
 )
 from amlb_ext.stats.heavy_tails import (
-    NO_INTERVAL,
     PlainContrast,
     contrast_plainly,
+    no_interval_text,
     withheld_figures,
 )
 from amlb_ext.stats.step_down import concentration_interval, step_down_adjusted
@@ -85,17 +85,19 @@ NUMBERS = [name for name in COLUMNS if name not in _NO_NUMBERS]
 #: first and decides. With .5 the two questions found less than one t test (chosen on exploratory
 #: draws among .5, .7, .8, .9).
 OVERALL_SHARE = 0.75
-#: Why nothing is claimed where F fails.
-NO_REFITS = "F was not fitted again, so a gain over F may be its bad luck on these rows"
-NO_REGION = "nothing foretells where F fails: no region is found from the features"
+
+
+def no_region_text(unit: Unit) -> str:
+    """Return that what is known of units beforehand does not tell where F fails."""
+    return (
+        f"nothing foretells where F fails: no region is found from the {unit.features}"
+    )
 
 
 def answer_questions(
     losses: pd.DataFrame,
-    rows: ComparedRows,
+    units: ComparedUnits,
     *,
-    cap: ErrorCap = NO_CAP,
-    span: np.ndarray | None = None,
     scored: pd.DataFrame | None = None,
     smallest: float = SMALLEST_EFFECTIVE_SIZE,
     no_claim: str = "",
@@ -105,18 +107,15 @@ def answer_questions(
     Parameters
     ----------
     losses : DataFrame of shape (n, m)
-        Losses per row, by candidate, as they are.
-    rows : ComparedRows
-        F's losses, the region's weights, clusters, the losses of F's re-fits, and the level.
-    cap : ErrorCap
-        The largest loss that counts, where a few rows would decide otherwise.
-    span : ndarray of shape (n,), optional
-        Length of 1 of the scaled target in the target's own unit, for the RMSE.
+        Losses of each unit, by candidate, as they are.
+    units : ComparedUnits
+        F's losses, their cap, the region's weights, clusters, the losses of F's re-fits, and the
+        level.
     scored : DataFrame of shape (n, m), bool, optional
-        The rows that each candidate is compared on, all when omitted. Losses elsewhere are not
+        The units that each candidate is compared on, all when omitted. Losses elsewhere are not
         looked at.
     smallest : float
-        Where the weights of a candidate's rows are worth fewer equal rows than this, nothing is
+        Where the weights of a candidate's units are worth fewer equal ones than this, nothing is
         tested where F fails; see :func:`~amlb_ext.stats.contrasts.choose_weighting`.
     no_claim : str
         Why nothing may be claimed where F fails; empty where it may.
@@ -143,7 +142,7 @@ def answer_questions(
     >>> f = rng.random(400)
     >>> g = pd.DataFrame({"good": f - 0.1 + 0.2 * rng.random(400),
     ...                   "better": f - 0.3 + 0.2 * rng.random(400)})
-    >>> table = answer_questions(g, ComparedRows(loss_f=f))
+    >>> table = answer_questions(g, ComparedUnits(loss_f=f))
     >>> table[["candidate", "question", "verdict"]].values.tolist()[:2]
     [['good', 'overall', 'undecided'], ['better', 'overall', 'better']]
     >>> set(table["reason"][2:])  # no weights were given
@@ -151,8 +150,8 @@ def answer_questions(
     """
     candidates = []
     for name in losses.columns:
-        # a candidate may have failed on a fold: it is compared on the rows it predicted
-        keep = np.ones(len(rows.loss_f), dtype=bool)
+        # a candidate may have failed on a fold: it is compared on the units it predicted
+        keep = np.ones(len(units.loss_f), dtype=bool)
         if scored is not None:
             keep = scored[name].to_numpy(dtype=bool)
         loss_g = losses[name].to_numpy(dtype=float)
@@ -160,9 +159,7 @@ def answer_questions(
             candidate = _compare_both(
                 str(name),
                 loss_g,
-                rows,
-                cap=cap,
-                span=span,
+                units,
                 keep=keep,
                 smallest=smallest,
                 no_claim=no_claim,
@@ -172,7 +169,7 @@ def answer_questions(
                 f"candidate {name!r}: {error.message}", error.remedy
             ) from None
         candidates.append(candidate)
-    alpha = 1 - rows.level
+    alpha = 1 - units.level
     overall, region = _adjusted_together(candidates)
     answers = []
     claimed = set()
@@ -180,21 +177,22 @@ def answer_questions(
         verdict, reason = _overall_verdict(candidate.overall, p, alpha)
         if verdict in ("better", "worse"):
             claimed.add(candidate.name)
-        answers.append(candidate.overall_record(p, verdict, reason))
+        record = candidate.overall.record(p, verdict, reason)
+        answers.append({**record, "question": OVERALL})
     for candidate, p in zip(candidates, region, strict=True):
         verdict, reason = _region_verdict(candidate, p, alpha)
         if verdict in ("better", "worse"):
             claimed.add(candidate.name)
         answers.append(candidate.region_record(p, verdict, reason))
     asked = [c for c in candidates if c.name in claimed and not c.no_claim]
-    answers += _concentration_records(asked, rows.level)
+    answers += _concentration_records(asked, units.level)
     numbers = dict.fromkeys(NUMBERS, float)
     # numbers stay numbers where nobody is compared, too
     return pd.DataFrame(answers, columns=COLUMNS).astype(numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Judged:
+class _Contrast:
     """One candidate on one set of rows: what capped losses say, and whether they may decide.
 
     Attributes
@@ -240,8 +238,8 @@ class _Candidate:
     Attributes
     ----------
     name : str
-    overall : _Judged
-    region : _Judged or None
+    overall : _Contrast
+    region : _Contrast or None
         None where the rows have no weights worth using.
     no_claim : str
         Why nothing may be claimed where F fails; empty where it may.
@@ -252,18 +250,12 @@ class _Candidate:
     """
 
     name: str
-    overall: _Judged
-    region: _Judged | None
+    overall: _Contrast
+    region: _Contrast | None
     no_claim: str
     effective_size: float
     influence: np.ndarray
     region_influence: np.ndarray
-
-    def overall_record(
-        self, p_adjusted: float, verdict: str, reason: str
-    ) -> dict[str, object]:
-        record = self.overall.record(p_adjusted, verdict, reason)
-        return {**record, "question": OVERALL}
 
     def region_record(
         self, p_adjusted: float, verdict: str, reason: str
@@ -288,33 +280,34 @@ class _Candidate:
 def _compare_both(
     name: str,
     loss_g: np.ndarray,
-    rows: ComparedRows,
+    units: ComparedUnits,
     *,
-    cap: ErrorCap,
-    span: np.ndarray | None,
     keep: np.ndarray,
     smallest: float,
     no_claim: str,
 ) -> _Candidate:
-    kept = rows.subset(keep)
+    kept = units.subset(keep)
     own_losses = loss_g[keep]
-    own_span = None if span is None else span[keep]
-    weighting = choose_weighting(kept.weights, kept.clusters, smallest)
+    weighting = choose_weighting(kept.weights, kept.clusters, smallest, unit=units.unit)
     alike = replace(kept, weights=None, reweighted=None, refits=None)
-    overall = _judge(name, own_losses, alike, cap, own_span)
+    overall = _judge(name, own_losses, alike)
     region = None
     if weighting.is_weighted:
-        region = _judge(name, own_losses, kept, cap, own_span)
-        no_claim = no_claim or ("" if rows.refits is not None else NO_REFITS)
+        region = _judge(name, own_losses, kept)
+        if units.refits is None and not no_claim:
+            no_claim = (
+                "F was not fitted again, so a gain over F may be its bad luck on these "
+                f"{units.unit.many}"
+            )
     else:
-        no_claim = no_claim or why_no_region(weighting, smallest)
-    capped_g, capped_f = cap.apply(loss_g), cap.apply(rows.loss_f)
+        no_claim = no_claim or why_no_region(weighting, smallest, unit=units.unit)
+    capped_g, capped_f = units.cap.apply(loss_g), units.cap.apply(units.loss_f)
     contrasts = np.where(keep, capped_g, 0.0) - np.where(keep, capped_f, 0.0)
-    codes, n_clusters = _cluster_codes(rows)
+    codes, n_clusters = _cluster_codes(units)
     influence = cluster_influence(contrasts, keep.astype(float), codes, n_clusters)
     region_influence = np.zeros(n_clusters)
     if region is not None:
-        weights = np.where(keep, np.asarray(rows.weights, dtype=float), 0.0)
+        weights = np.where(keep, np.asarray(units.weights, dtype=float), 0.0)
         region_influence = cluster_influence(contrasts, weights, codes, n_clusters)
     return _Candidate(
         name=name,
@@ -327,48 +320,37 @@ def _compare_both(
     )
 
 
-def _judge(
-    name: str,
-    loss_g: np.ndarray,
-    rows: ComparedRows,
-    cap: ErrorCap,
-    span: np.ndarray | None,
-) -> _Judged:
+def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Contrast:
     """Compare a candidate with F by capped losses, and ask whether these may decide."""
-    capped_refits = None if rows.refits is None else cap.apply(rows.refits)
-    capped_rows = replace(rows, loss_f=cap.apply(rows.loss_f), refits=capped_refits)
-    comparison = compare_candidate(name, cap.apply(loss_g), capped_rows)
-    contrast = partial(contrast_plainly, cap=cap, weights=rows.weights)
-    plain = contrast(loss_g, rows.loss_f, span=span)
+    comparison = compare_candidate(name, units.cap.apply(loss_g), units.capped())
+    contrast = partial(
+        contrast_plainly, cap=units.cap, weights=units.weights, unit=units.unit
+    )
+    plain = contrast(loss_g, units.loss_f, span=units.span)
     estimate = comparison.estimate
     veto = plain.veto(estimate.point, estimate.low, estimate.high)
-    judged = _Judged(
+    judged = _Contrast(
         comparison=comparison,
         plain=plain,
         veto=veto,
         null_difference=float("nan"),
         null_se=float("nan"),
     )
-    control, beside = comparison.control, comparison.beside_refits
-    if rows.refits is None or control is None or beside is None:
+    beside = comparison.beside_refits
+    if units.refits is None or beside is None:
         return judged
     # where F fails a candidate must differ from F's re-fits as well, and by both losses
-    refit = rows.refits.to_numpy(dtype=float).mean(axis=1)
+    refit = units.refits.to_numpy(dtype=float).mean(axis=1)
     against = contrast(loss_g, refit, whose="that of F fitted again")
     veto = veto or against.disagreement(beside.point, beside.low, beside.high)
-    judged = replace(
-        judged, veto=veto, null_difference=control.difference, null_se=control.se
-    )
-    null = contrast(refit, rows.loss_f)
-    half = 2 * control.se
-    if null.veto(
-        control.difference, control.difference - half, control.difference + half
-    ):
-        return replace(judged, null_difference=null.difference, null_se=float("nan"))
-    return judged
+    difference, se = comparison.null_difference, comparison.null_se
+    null = contrast(refit, units.loss_f)
+    if null.veto(difference, difference - 2 * se, difference + 2 * se):
+        difference, se = null.difference, float("nan")
+    return replace(judged, veto=veto, null_difference=difference, null_se=se)
 
 
-def verdict_text(row: Mapping[str, Any], level: float) -> str:
+def verdict_text(row: Mapping[str, Any], level: float, unit: Unit = ROW) -> str:
     """Return a verdict, and what the interval beside it says where the two are of two kinds.
 
     A verdict counts all comparisons, an interval is of one. Where F fails, a model must differ
@@ -379,6 +361,7 @@ def verdict_text(row: Mapping[str, Any], level: float) -> str:
     row : mapping
         A row of :func:`answer_questions`.
     level : float
+    unit : Unit
 
     Examples
     --------
@@ -389,12 +372,15 @@ def verdict_text(row: Mapping[str, Any], level: float) -> str:
     if row["verdict"] != "undecided" or not row["p"] < 1 - level:
         return str(row["verdict"])
     if row["p_null"] >= 1 - level:
-        return "undecided (so is a re-fit of F)"
+        return f"undecided (so is a {unit.refit} of F)"
     return f"undecided (alone: {'better' if row['difference'] < 0 else 'worse'})"
 
 
 def why_no_region(
-    weighting: Weighting, smallest: float = SMALLEST_EFFECTIVE_SIZE
+    weighting: Weighting,
+    smallest: float = SMALLEST_EFFECTIVE_SIZE,
+    *,
+    unit: Unit = ROW,
 ) -> str:
     """Return why nothing is said where F fails; empty where the weights are worth enough.
 
@@ -406,18 +392,18 @@ def why_no_region(
     if weighting.is_weighted:
         return ""
     if not weighting.effective_size > 0:
-        return NO_REGION
+        return no_region_text(unit)
     return (
-        "not enough rows where F fails: the region weights are worth only "
-        f"{weighting.effective_size:.0f} rows, below {smallest:.0f}"
+        f"not enough {unit.many} where F fails: the region weights are worth only "
+        f"{weighting.effective_size:.0f} {unit.many}, below {smallest:.0f}"
     )
 
 
-def _cluster_codes(rows: ComparedRows) -> tuple[np.ndarray, int]:
-    """Return the cluster of each row, ``0..K-1``, and K."""
-    if rows.clusters is None:
-        return np.arange(len(rows.loss_f)), len(rows.loss_f)
-    clusters, codes = np.unique(rows.clusters, return_inverse=True)
+def _cluster_codes(units: ComparedUnits) -> tuple[np.ndarray, int]:
+    """Return the cluster of each unit, ``0..K-1``, and K."""
+    if units.clusters is None:
+        return np.arange(len(units.loss_f)), len(units.loss_f)
+    clusters, codes = np.unique(units.clusters, return_inverse=True)
     # numpy 2.0 alone gives the codes the shape of its input
     return codes.reshape(-1), len(clusters)
 
@@ -442,7 +428,7 @@ def _adjusted_together(
 
 
 def _overall_verdict(
-    judged: _Judged, p_adjusted: float, alpha: float
+    judged: _Contrast, p_adjusted: float, alpha: float
 ) -> tuple[str, str]:
     estimate = judged.comparison.estimate
     if judged.veto:
@@ -467,12 +453,16 @@ def _region_verdict(
     if not comparison.estimate.has_interval:
         return "undecided", comparison.estimate.reason
     word = "better" if comparison.estimate.point < 0 else "worse"
+    unit = comparison.rows.unit
     if p_adjusted < alpha:
-        return word, f"significantly {word} than F and than its re-fits"
+        return word, f"significantly {word} than F and than its {unit.refits}"
     # who is told from F alone, but not from both, is stopped by the re-fits
     if comparison.p < alpha and not comparison.p_both < alpha:
         likewise = "good" if word == "better" else "bad"
-        return "undecided", f"differs from F, but a re-fit of F may be as {likewise}"
+        return (
+            "undecided",
+            f"differs from F, but a {unit.refit} of F may be as {likewise}",
+        )
     return "undecided", "no significant difference from F"
 
 
@@ -554,7 +544,8 @@ def _concentration_verdict(
     if is_larger != (estimate.point * there > 0):
         return "undecided", "it is as large as F's loss makes it, in both places"
     word = f"{'larger' if is_larger else 'smaller'} {'gain' if there < 0 else 'loss'}"
-    return word, f"significantly {word} where F fails than over all rows"
+    many = candidate.overall.comparison.rows.unit.many
+    return word, f"significantly {word} where F fails than over all {many}"
 
 
 def _plain_concentration(candidate: _Candidate) -> float:
@@ -577,5 +568,6 @@ def _concentration_veto(candidate: _Candidate, estimate: MeanEstimate) -> str:
     return (
         "the largest errors decide: the gain is larger where F fails "
         f"{'with' if estimate.point < 0 else 'without'} a cap on them, and smaller "
-        f"{'without' if estimate.point < 0 else 'with'} it, {NO_INTERVAL}"
+        f"{'without' if estimate.point < 0 else 'with'} it, "
+        f"{no_interval_text(candidate.overall.comparison.rows.unit)}"
     )

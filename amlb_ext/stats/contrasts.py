@@ -2,10 +2,10 @@
 
 Notation
 --------
-l_G, l_F : (n,) losses of a candidate and of F on real, labelled rows
+l_G, l_F : (n,) losses of a candidate and of F on real, labelled units
 d = l_G - l_F : (n,) the contrast; negative where the candidate is better
 w : (n,) region weights, functions of the features alone
-n : labelled rows
+n : labelled units, rows of a table or windows of series
 S, R : standard deviation of the contrast with F over the re-fits of F, and their number
 
 References
@@ -24,6 +24,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.unit import ROW, Unit
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     add_variance,
@@ -40,41 +42,16 @@ SMALLEST_EFFECTIVE_SIZE = 50.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class NullControl:
-    """Re-fits of F set against F: what "no difference" looks like on these rows.
-
-    Attributes
-    ----------
-    difference : float
-        Mean over re-fits of their contrast with F.
-    se : float
-        Its standard error, over rows and over re-fits; NaN when no interval can be given.
-    refits : int
-    wins, losses : int
-        Re-fits whose own interval says better, or worse, than F.
-    reason : str
-        Why ``se`` is NaN, or what it leaves out.
-    """
-
-    difference: float
-    se: float
-    refits: int
-    wins: int
-    losses: int
-    reason: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Weighting:
-    """How the rows of one comparison count.
+    """How the units of one comparison count.
 
     Attributes
     ----------
     is_weighted : bool
     weights : ndarray of shape (n,) or None
-        None where all rows count alike.
+        None where all units count alike.
     effective_size : float
-        Equal rows that the weights are worth, whether they are used or not; 0 where unknown.
+        Equal units that the weights are worth, whether they are used or not; 0 where unknown.
     reason : str
     """
 
@@ -85,8 +62,8 @@ class Weighting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedRows:
-    """The rows of one comparison, and how they count.
+class ComparedUnits:
+    """The units of one comparison, and how they count.
 
     Attributes
     ----------
@@ -99,8 +76,15 @@ class ComparedRows:
         The weights as they are without each of G groups of the rows that they were learnt from;
         None where the weights are what the question is about, or all rows count alike.
     calendar : ndarray of shape (n,) or None
-        When each row was measured, where rows of one time share shocks: a second way in which they
-        depend on each other, beside ``clusters``.
+        When each unit was measured, where units of one time share shocks: a second way in which
+        they depend on each other, beside ``clusters``.
+    cap : ErrorCap
+        The largest loss that counts, where a few units would decide otherwise. Losses are plain
+        until :meth:`capped` is called.
+    span : ndarray of shape (n,) or None
+        Length of 1 of the scaled target in the target's own unit, for the RMSE.
+    unit : Unit
+        What the units are, for sentences.
     """
 
     loss_f: np.ndarray
@@ -110,9 +94,22 @@ class ComparedRows:
     refits: pd.DataFrame | None = None
     level: float = 0.95
     calendar: np.ndarray | None = None
+    cap: ErrorCap = NO_CAP
+    span: np.ndarray | None = None
+    unit: Unit = ROW
 
-    def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedRows:
-        """Return some of the rows, which count alike where their weights are worth too little.
+    @property
+    def weighting(self) -> Weighting:
+        """How the units count where F fails, see :func:`choose_weighting`."""
+        return choose_weighting(self.weights, self.clusters, unit=self.unit)
+
+    def capped(self) -> ComparedUnits:
+        """Return the units with their losses capped."""
+        refits = None if self.refits is None else self.cap.apply(self.refits)
+        return replace(self, loss_f=self.cap.apply(self.loss_f), refits=refits)
+
+    def subset(self, keep: np.ndarray, smallest: float | None = None) -> ComparedUnits:
+        """Return some of the units, which count alike where their weights are worth too little.
 
         Parameters
         ----------
@@ -136,6 +133,7 @@ class ComparedRows:
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
             calendar=None if self.calendar is None else self.calendar[keep],
+            span=None if self.span is None else self.span[keep],
         )
 
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
@@ -202,7 +200,8 @@ class ComparedRows:
         if self.refits is None:
             return 0.0, 0
         points = []
-        for loss in _refit_losses(self.refits):
+        for name in self.refits:
+            loss = self.refits[name].to_numpy(dtype=float)
             points.append(self.contrast(loss, self.loss_f).point)
         # a single re-fit shows no scatter, so callers get R as well
         spread = float(np.std(points, ddof=1)) if len(points) > 1 else 0.0
@@ -247,59 +246,14 @@ def mean_contrast(
     return weighted_mean_interval(g - f, weights, clusters, level)
 
 
-def null_control(rows: ComparedRows) -> NullControl:
-    r"""Return the mean contrast of the re-fits of F with F, and its standard error.
-
-    .. math:: s^2 = s_{rows}^2 + S^2 / R
-
-    with S the standard deviation over the R re-fits. One re-fit has no S: the standard error
-    then leaves the scatter between fits out, and says so.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> f = rng.random(100)
-    >>> again = pd.DataFrame({i: f + 0.01 * rng.standard_normal(100) for i in range(3)})
-    >>> null_control(ComparedRows(loss_f=f, refits=again)).refits
-    3
-    """
-    refits = rows.refits
-    if refits is None or refits.shape[1] == 0:
-        return NullControl(
-            difference=float("nan"),
-            se=float("nan"),
-            refits=0,
-            wins=0,
-            losses=0,
-            reason="no re-fit of F was given",
-        )
-    by_refit = [rows.contrast(loss, rows.loss_f) for loss in _refit_losses(refits)]
-    p_values = np.array([p_value(estimate) for estimate in by_refit])
-    # not adjusted: wins are counted to show how often luck looks like a difference
-    is_significant = p_values < 1 - rows.level
-    is_better = np.array([estimate.point < 0 for estimate in by_refit])
-    # of the mean over re-fits: their losses on one row are alike, so their errors do not average
-    mean = rows.contrast(_mean_refit(refits), rows.loss_f)
-    spread, n_refits = rows.refit_spread()
-    reason = mean.reason
-    if n_refits == 1 and not reason:
-        reason = "one re-fit only: the scatter between fits is left out"
-    return NullControl(
-        difference=mean.point,
-        se=float(np.sqrt(mean.se**2 + spread**2 / n_refits)),
-        refits=n_refits,
-        wins=int((is_significant & is_better).sum()),
-        losses=int((is_significant & ~is_better).sum()),
-        reason=reason,
-    )
-
-
 def choose_weighting(
     weights: np.ndarray | None,
     clusters: np.ndarray | None = None,
     smallest: float = SMALLEST_EFFECTIVE_SIZE,
+    *,
+    unit: Unit = ROW,
 ) -> Weighting:
-    """Decide whether the rows of one comparison count by their weights or all alike.
+    """Decide whether the units of one comparison count by their weights or all alike.
 
     With an effective size ``(sum w)^2 / sum w^2`` below 50 weighting costs more precision than
     it gains in aim: rank on the whole, unweighted (measured on real data: -.039 +- .011 in tau
@@ -312,6 +266,7 @@ def choose_weighting(
     clusters : ndarray of shape (n,), optional
         The real row that each row came from; the effective size counts these.
     smallest : float
+    unit : Unit
 
     Examples
     --------
@@ -323,20 +278,23 @@ def choose_weighting(
     w = None if weights is None else np.asarray(weights, dtype=float)
     # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
-        reason = "no region weights are known: all rows count alike"
+        reason = f"no region weights are known: all {unit.many} count alike"
         return Weighting(
             is_weighted=False, weights=None, effective_size=0.0, reason=reason
         )
     size = cluster_effective_size(w, clusters, n=len(w))
     if size < smallest:
         reason = (
-            f"the region weights are worth only {size:.0f} rows, below {smallest:.0f}: "
-            "all rows count alike"
+            f"the region weights are worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
+            f"all {unit.many} count alike"
         )
         return Weighting(
             is_weighted=False, weights=None, effective_size=size, reason=reason
         )
-    reason = f"real rows are weighted by P(F fails | x), worth {size:.0f} equal rows"
+    reason = (
+        f"real {unit.many} are weighted by P(F fails | {unit.given}), worth {size:.0f} equal "
+        f"{unit.many}"
+    )
     return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
 
@@ -402,11 +360,13 @@ class Comparison:
     Attributes
     ----------
     candidate : str
-    rows : ComparedRows
+    rows : ComparedUnits
     loss_g : ndarray of shape (n,)
     estimate : MeanEstimate
         Of the contrast with F.
-    control : NullControl or None
+    null_difference, null_se : float
+        Mean contrast of F's re-fits with F, and its standard error over units and over re-fits;
+        NaN without re-fits.
     beside_refits : MeanEstimate or None
         Of the contrast with the mean of F's re-fits.
     p_null : float
@@ -414,10 +374,11 @@ class Comparison:
     """
 
     candidate: str
-    rows: ComparedRows
+    rows: ComparedUnits
     loss_g: np.ndarray
     estimate: MeanEstimate
-    control: NullControl | None
+    null_difference: float
+    null_se: float
     beside_refits: MeanEstimate | None
     p_null: float
 
@@ -452,7 +413,6 @@ class Comparison:
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""
-        nan = float("nan")
         rows = self.rows
         return {
             "candidate": self.candidate,
@@ -467,35 +427,45 @@ class Comparison:
                 rows.weights, rows.clusters, n=len(rows.loss_f)
             ),
             "weighted": rows.weights is not None,
-            "null_difference": nan if self.control is None else self.control.difference,
-            "null_se": nan if self.control is None else self.control.se,
+            "null_difference": self.null_difference,
+            "null_se": self.null_se,
         }
 
 
 def compare_candidate(
-    candidate: str, loss_g: np.ndarray, rows: ComparedRows
+    candidate: str, loss_g: np.ndarray, rows: ComparedUnits
 ) -> Comparison:
-    """Compare one candidate with F, and with its re-fits where the rows have some.
+    r"""Compare one candidate with F, and with its re-fits where the units have some.
+
+    The mean contrast of the R re-fits of F with F shows what "no difference" looks like; with S
+    the standard deviation over the re-fits its standard error is
+
+    .. math:: s^2 = s_{rows}^2 + S^2 / R
 
     Parameters
     ----------
     candidate : str
     loss_g : ndarray of shape (n,)
-    rows : ComparedRows
-        Used as they are: see :meth:`ComparedRows.subset` for some of them.
+    rows : ComparedUnits
+        Used as they are: see :meth:`ComparedUnits.subset` for some of them.
 
     Examples
     --------
     >>> f = np.tile([0.1, 0.3], 50)
-    >>> compare_candidate("g", f / 2, ComparedRows(loss_f=f)).estimate.point
+    >>> compare_candidate("g", f / 2, ComparedUnits(loss_f=f)).estimate.point
     -0.1
     """
     estimate = rows.contrast(loss_g, rows.loss_f)
-    control, beside_refits, p_null = None, None, float("nan")
+    nan = float("nan")
+    null_difference, null_se, beside_refits, p_null = nan, nan, None, nan
     if rows.refits is not None:
-        control = null_control(rows)
-        beside_refits = rows.contrast(loss_g, _mean_refit(rows.refits))
         spread, n_refits = rows.refit_spread()
+        # of the mean over re-fits: their losses on one unit are alike, so errors do not average
+        mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
+        null = rows.contrast(mean_refit, rows.loss_f)
+        null_difference = null.point
+        null_se = float(np.sqrt(null.se**2 + spread**2 / n_refits))
+        beside_refits = rows.contrast(loss_g, mean_refit)
         # were the candidate one more re-fit, it would scatter around the mean of R by this much
         between = spread**2 * (1 + 1 / n_refits)
         p_null = p_value_beside_fits(beside_refits, between, n_refits)
@@ -504,18 +474,11 @@ def compare_candidate(
         rows=rows,
         loss_g=loss_g,
         estimate=estimate,
-        control=control,
+        null_difference=null_difference,
+        null_se=null_se,
         beside_refits=beside_refits,
         p_null=p_null,
     )
-
-
-def _refit_losses(refits: pd.DataFrame) -> list[np.ndarray]:
-    return [refits[name].to_numpy(dtype=float) for name in refits]
-
-
-def _mean_refit(refits: pd.DataFrame) -> np.ndarray:
-    return np.asarray(refits.to_numpy(dtype=float).mean(axis=1))
 
 
 #: Fewer clusters say too little of their own spread to count as a second way.

@@ -18,10 +18,28 @@ import numpy as np
 
 from amlb_ext.stats.weighted_mean import MeanEstimate, interval_around, no_interval
 
-#: Fewer origins say too little of how differences follow each other.
+#: Fewer origins say too little of how differences follow each other, ...
 FEWEST_ORIGINS = 30
+#: ... and so do fewer times as many as have windows that overlap.
+FEWEST_PER_OVERLAP = 3
 _METHOD = "Diebold-Mariano, corrected by Harvey, Leybourne and Newbold"
 _ASSUMES = "differences of losses are stationary, and windows apart do not depend on each other"
+
+
+def fewest_origins(overlap: int) -> int:
+    """Return how many origins the test needs.
+
+    Parameters
+    ----------
+    overlap : int
+        h, see :func:`diebold_mariano`.
+
+    Examples
+    --------
+    >>> fewest_origins(1), fewest_origins(12)
+    (30, 36)
+    """
+    return max(FEWEST_ORIGINS, FEWEST_PER_OVERLAP * overlap)
 
 
 def diebold_mariano(
@@ -64,7 +82,7 @@ def diebold_mariano(
     reason = ""
     if n < FEWEST_ORIGINS:
         reason = f"{n} origins, a test over time needs at least {FEWEST_ORIGINS}"
-    elif n < 3 * overlap:
+    elif n < FEWEST_PER_OVERLAP * overlap:
         reason = (
             f"{n} origins of windows that overlap with {overlap - 1} others are too few"
         )

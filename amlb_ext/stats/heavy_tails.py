@@ -4,7 +4,7 @@ Notation
 --------
 l_G, l_F : (n,) plain losses of a candidate and of F on the same rows
 c : the cap of :mod:`amlb_ext.stats.bounded_loss`
-w : (n,) weights of the rows, all alike where there are none
+w : (n,) weights of the units, all alike where there are none
 r = 1 - sum w min(l, c) / sum w l : the share of a loss that the cap takes
 
 The mean of capped losses has an interval that covers, but it is another quantity. A model that
@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core.display import format_number, format_percent
+from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.stats.bounded_loss import ErrorCap
 from amlb_ext.stats.weighted_mean import MeanEstimate
 
@@ -36,11 +37,14 @@ MOST_TAKEN = 0.5
 #: The column ``by``: what the figures of a row are. Where losses have a cap, plain ones are those
 #: of which the largest errors decide, so that nothing is claimed.
 BY_CAPPED, BY_PLAIN = "capped", "plain"
-#: What follows, and what to do.
-NO_INTERVAL = (
-    "so no interval of these rows is sound; decide by another loss, e.g. the absolute "
-    "error"
-)
+
+
+def no_interval_text(unit: Unit) -> str:
+    """Return what follows where the largest errors decide, and what to do."""
+    return (
+        f"so no interval of these {unit.many} is sound; decide by another loss, e.g. the absolute "
+        "error"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +58,10 @@ class PlainLoss:
     rmse : float
         In the target's own unit; NaN where that is not known.
     at_cap, infinite, n : int
-        Rows that reach the cap, those on which the loss is too large for a number, and all.
+        Units that reach the cap, those on which the loss is too large for a number, and all.
     held : float
-        Share of the loss on the rows that reach the cap.
+        Share of the loss on the units that reach the cap.
+    unit : Unit
     """
 
     mean: float
@@ -66,6 +71,7 @@ class PlainLoss:
     infinite: int
     n: int
     held: float
+    unit: Unit
 
     @property
     def is_tail(self) -> bool:
@@ -77,15 +83,18 @@ class PlainLoss:
         if self.infinite:
             return (
                 f"{whose} squared error is too large for a number on {self.infinite} of "
-                f"{format_number(self.n)} rows; look at the predictions there"
+                f"{format_number(self.n)} {self.unit.many}; look at the predictions there"
             )
-        return f"the largest errors decide: {self.holders(whose)}, {NO_INTERVAL}"
+        follows = no_interval_text(self.unit)
+        return f"the largest errors decide: {self.holders(whose)}, {follows}"
 
     def holders(self, whose: str) -> str:
-        """Return which share of it few rows hold, in words."""
+        """Return which share of it few units hold, in words."""
         verb = "holds" if self.at_cap == 1 else "hold"
-        rows = f"{format_number(self.at_cap)} of {format_number(self.n)} rows"
-        return f"{rows} {verb} {format_percent(self.held)} of {whose} squared error"
+        counted = (
+            f"{format_number(self.at_cap)} of {format_number(self.n)} {self.unit.many}"
+        )
+        return f"{counted} {verb} {format_percent(self.held)} of {whose} squared error"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +154,7 @@ class PlainContrast:
             return ""
         return (
             f"the largest errors decide: its loss is {_change_text(plain)} than {self.whose}, and "
-            f"with these errors capped {_change_text(capped)}, {NO_INTERVAL}"
+            f"with these errors capped {_change_text(capped)}, {no_interval_text(self.f.unit)}"
         )
 
     def by(self, veto: str) -> str:
@@ -200,6 +209,7 @@ def contrast_plainly(
     weights: np.ndarray | None = None,
     span: np.ndarray | None = None,
     whose: str = "F's",
+    unit: Unit = ROW,
 ) -> PlainContrast:
     """Return the plain means of two models, and what the cap takes of each.
 
@@ -213,6 +223,7 @@ def contrast_plainly(
         Length of 1 of the scaled target in the target's own unit, for the RMSE.
     whose : str
         The second model, in the genitive.
+    unit : Unit
 
     Examples
     --------
@@ -229,7 +240,7 @@ def contrast_plainly(
     models = []
     for losses in (loss_g, loss_f):
         losses = np.asarray(losses, dtype=float)[has_weight]
-        models.append(_plain_loss(losses, w[has_weight], sizes, cap))
+        models.append(_plain_loss(losses, w[has_weight], sizes, cap, unit))
     g, f = models
     is_capped = any(model.infinite or model.capped < model.mean for model in models)
     return PlainContrast(
@@ -238,13 +249,24 @@ def contrast_plainly(
 
 
 def _plain_loss(
-    losses: np.ndarray, weights: np.ndarray, span: np.ndarray | None, cap: ErrorCap
+    losses: np.ndarray,
+    weights: np.ndarray,
+    span: np.ndarray | None,
+    cap: ErrorCap,
+    unit: Unit,
 ) -> PlainLoss:
     reaches = losses >= cap.loss
     rmse = float("nan")
     if not len(losses):
         return PlainLoss(
-            mean=rmse, capped=rmse, rmse=rmse, at_cap=0, infinite=0, n=0, held=rmse
+            mean=rmse,
+            capped=rmse,
+            rmse=rmse,
+            at_cap=0,
+            infinite=0,
+            n=0,
+            held=rmse,
+            unit=unit,
         )
     # the sum of large losses may be too large where each of them is not
     with np.errstate(over="ignore"):
@@ -262,6 +284,7 @@ def _plain_loss(
         infinite=infinite or int(np.isinf(mean)),
         n=len(losses),
         held=held / total if 0 < total < np.inf else 0.0,
+        unit=unit,
     )
 
 

@@ -9,7 +9,7 @@ S : standard deviation of the contrast with F over the R re-fits of F
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, studentized_range
 
-from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
-from amlb_ext.stats.contrasts import ComparedRows, p_value_beside_fits
+from amlb_ext.stats.contrasts import ComparedUnits, p_value_beside_fits
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
 
@@ -42,15 +41,11 @@ COLUMNS = [
 
 def compare_pairs(
     losses: pd.DataFrame,
-    loss_f: np.ndarray,
-    weights: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
-    null: pd.DataFrame | None = None,
-    level: float = 0.95,
+    units: ComparedUnits,
+    *,
     scored: pd.DataFrame | None = None,
     apart: Collection[str] = (),
     smallest: float | None = None,
-    cap: ErrorCap = NO_CAP,
 ) -> pd.DataFrame:
     r"""Compare every two candidates on the rows that both predicted.
 
@@ -64,11 +59,10 @@ def compare_pairs(
     Parameters
     ----------
     losses : DataFrame of shape (n, candidates)
-    loss_f : ndarray of shape (n,)
-    weights, clusters : ndarray of shape (n,), optional
-    null : DataFrame of shape (n, R), optional
-        Losses of R re-fits of F on the same rows.
-    level : float
+    units : ComparedUnits
+        F's losses, their cap, the region's weights, clusters, the losses of F's re-fits, and the
+        level. Where the largest losses would decide, the verdict is ``no claim``, see
+        :mod:`amlb_ext.stats.heavy_tails`.
     scored : DataFrame of shape (n, candidates), bool, optional
         The rows that each candidate predicted, all when omitted.
     apart : collection of str
@@ -76,9 +70,6 @@ def compare_pairs(
     smallest : float, optional
         Where the weights of a pair's rows are worth fewer equal rows than this, all of them
         count alike; weights are used as given when omitted.
-    cap : ErrorCap
-        The largest loss that counts, unless the largest would decide: then the verdict is ``no
-        claim``, see :mod:`amlb_ext.stats.heavy_tails`.
 
     Returns
     -------
@@ -99,27 +90,18 @@ def compare_pairs(
     >>> rng = np.random.default_rng(0)
     >>> f = rng.random(300)
     >>> g = pd.DataFrame({"a": f - 0.2 * rng.random(300), "b": f + 0.1 * rng.random(300)})
-    >>> compare_pairs(g, f)[["framework", "other", "verdict"]].values.tolist()
+    >>> compare_pairs(g, ComparedUnits(loss_f=f))[["framework", "other", "verdict"]].values.tolist()
     [['a', 'b', 'better']]
     """
-    rows = ComparedRows(
-        loss_f=np.asarray(loss_f, dtype=float),
-        weights=weights,
-        clusters=clusters,
-        refits=null,
-        level=level,
-    )
     pairs = []
     for name, other in combinations(losses.columns, 2):
         # rows that either failed on say nothing of the difference
-        keep = np.ones(len(rows.loss_f), dtype=bool)
+        keep = np.ones(len(units.loss_f), dtype=bool)
         if scored is not None:
             keep = (scored[name] & scored[other]).to_numpy(dtype=bool)
         both = losses.loc[keep, [name, other]].to_numpy(dtype=float)
         pairs.append(
-            _compare_two(
-                (str(name), str(other)), both, rows.subset(keep, smallest), cap
-            )
+            _compare_two((str(name), str(other)), both, units.subset(keep, smallest))
         )
 
     # a claim about F itself is another question: it does not count among those of candidates
@@ -139,7 +121,7 @@ def compare_pairs(
     for pair, p, q in zip(pairs, *adjusted, strict=True):
         verdict, reason = "no claim", pair.veto
         if not pair.veto:
-            verdict, reason = _verdict(pair.estimate, p, q, 1 - level)
+            verdict, reason = _verdict(pair.estimate, p, q, 1 - units.level)
         records.append(
             {
                 **pair.record(),
@@ -188,22 +170,23 @@ class _Pair:
 
 
 def _compare_two(
-    names: tuple[str, str], losses: np.ndarray, rows: ComparedRows, cap: ErrorCap
+    names: tuple[str, str], losses: np.ndarray, units: ComparedUnits
 ) -> _Pair:
     """Compare two candidates, whose losses are the columns ``(n, 2)``."""
-    contrast = partial(contrast_plainly, cap=cap, weights=rows.weights)
+    contrast = partial(
+        contrast_plainly, cap=units.cap, weights=units.weights, unit=units.unit
+    )
     plain = contrast(losses[:, 0], losses[:, 1], whose=f"{names[1]}'s")
     # of F's loss: that of a bad candidate lies beyond the cap on many rows, which is no tail
-    tail = contrast(losses[:, 0], rows.loss_f).tail_reason
+    tail = contrast(losses[:, 0], units.loss_f).tail_reason
     if not tail and plain.f.infinite:
         tail = plain.f.sentence(plain.whose)
-    losses = cap.apply(losses)
-    refits = None if rows.refits is None else cap.apply(rows.refits)
-    rows = replace(rows, loss_f=cap.apply(rows.loss_f), refits=refits)
-    estimate = rows.contrast(losses[:, 0], losses[:, 1])
+    losses = units.cap.apply(losses)
+    capped = units.capped()
+    estimate = capped.contrast(losses[:, 0], losses[:, 1])
     veto = tail or plain.disagreement(estimate.point, estimate.low, estimate.high)
     estimate = plain.without_interval(estimate, veto)
-    spread, n_refits = rows.refit_spread()
+    spread, n_refits = capped.refit_spread()
     null_spread, p_null = float("nan"), float("nan")
     # the difference of two independent fits has the variance of both
     if n_refits > 1:
@@ -213,7 +196,7 @@ def _compare_two(
         framework=names[0],
         other=names[1],
         n=len(losses),
-        is_weighted=rows.weights is not None,
+        is_weighted=units.weights is not None,
         estimate=estimate,
         null_spread=null_spread,
         p_null=p_null,

@@ -24,6 +24,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
@@ -351,14 +352,14 @@ def _measure_checks(
         clusters = rows.losses.clusters
         return LabelOpinion(support=support, agrees=agrees, clusters=clusters)
 
-    made_labels = label_opinion(made)
-    fidelities = measure_fidelity(made.losses, failures.losses, rng, "ga")
+    fidelities = measure_fidelity(made.losses, failures.losses, rng, "ga", ROW)
     label_checks = measure_labels(
-        made_labels,
+        label_opinion(made),
         label_opinion(failures),
+        ROW,
         all_agree=real.agrees,
         # no generation filtered these rows, so there is no other opinion to record
-        recorded=float(made_labels.agrees.mean()),
+        recorded=None,
         n_classes=models.n_classes,
     )
     return [*fidelities, *label_checks]

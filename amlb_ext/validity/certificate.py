@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.unit import UNITS, Unit
+from amlb_ext.suite.copy_counts import POPULATION
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity.measures import NOT_SHOWN, NOTHING, Measure
 
 Verdict = Literal["rank", "describe", "stress-test only"]
 #: Incremented when the form changes; no other form is read.
-FORMAT = 3
+FORMAT = 4
 #: Characters of a measure's name in the table.
 _NAME_WIDTH = 28
 
@@ -34,10 +36,12 @@ class Certificate:
     reason : str
         One sentence that names the deciding measure.
     measures : tuple of Measure
+    unit : Unit
+        What it counts: rows of a table, or windows of series.
     rows : dict of str to int
-        Rows per part, all folds together.
+        Units per part, all folds together.
     candidates : dict of str to dict
-        Mean loss of each candidate on each part; ``region`` is all rows weighted by P(bad | x),
+        Mean loss of each candidate on each part; ``region`` is all units weighted by P(bad | x),
         ``reducible`` all rows weighted by v(x) = (T - F)^2.
     null : dict of str to dict
         Per part F's mean loss and those of its twins, to set later results against.
@@ -58,6 +62,7 @@ class Certificate:
     verdict: Verdict
     reason: str
     measures: tuple[Measure, ...]
+    unit: Unit
     rows: dict[str, int] = field(default_factory=dict)
     candidates: dict[str, dict[str, float | None]] = field(default_factory=dict)
     null: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -75,19 +80,35 @@ class Certificate:
     @property
     def failed(self) -> tuple[str, ...]:
         """Names of the measures that lie on the wrong side of their limit, as they stand."""
-        names = []
+        return tuple(measure.name for measure in self.measures if _has_failed(measure))
+
+    @property
+    def ranked_parts(self) -> tuple[str, ...]:
+        """The made parts on which models may be ranked."""
+        if self.verdict != "rank":
+            return ()
+        return tuple(_part_of(measure) for measure in _orders(self.measures))
+
+    @property
+    def no_region(self) -> str:
+        """Why nothing may be said of where F fails: it is not shown to be foreseen; else empty."""
         for measure in self.measures:
-            # what could not be measured has not passed, but lies on no side
-            if measure.passed is False and measure.value is not None:
-                names.append(measure.name)
-        return tuple(names)
+            if measure.name == "region" and _has_failed(measure):
+                return f"{self.unit.features} are not shown to foresee where F fails"
+            if measure.name == "region" and not measure.passed:
+                return measure.text
+        return ""
 
     @property
     def checks(self) -> str:
         """The outcome of all limits, in words: ``3 of 17 checks failed``."""
+        return self._count_checks()
+
+    def _count_checks(self, names: str = "") -> str:
+        """Return the outcome of all limits, with the names of those that failed."""
         judged = [measure for measure in self.measures if measure.passed is not None]
         n_missing = sum(measure.value is None for measure in judged)
-        text = f"{len(self.failed)} of {len(judged)} checks failed"
+        text = f"{len(self.failed)} of {len(judged)} checks failed{names}"
         if n_missing:
             text += f"; {n_missing} could not be measured"
         return text
@@ -97,6 +118,7 @@ class Certificate:
         return {
             **vars(self),
             "format": FORMAT,
+            "unit": self.unit.one,
             "measures": [measure.to_json() for measure in self.measures],
             "notes": list(self.notes),
         }
@@ -122,8 +144,11 @@ class Certificate:
                     f"reads {FORMAT}",
                     remedy,
                 )
-            return record_from_json(cls, entry)
-        except (KeyError, TypeError, ValueError) as error:
+            unit = UNITS.get(entry.get("unit", ""))
+            if unit is None:
+                raise ValueError("unit: it is neither 'row' nor 'window'")
+            return record_from_json(cls, {**entry, "unit": vars(unit)})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             fault = "it names no format" if isinstance(error, KeyError) else str(error)
             raise SuiteError(f"the certificate is damaged: {fault}", remedy) from None
 
@@ -136,14 +161,12 @@ class Certificate:
             if part in self.rows
         ]
         counts = ", ".join(f"{self.rows[part]} {part}" for part in parts)
-        checks = self.checks
-        if self.failed:
-            checks = checks.replace("failed", f"failed: {', '.join(self.failed)}", 1)
+        names = f": {', '.join(self.failed)}" if self.failed else ""
         lines = [f"{self.task} ({self.kind}): {self.verdict}"]
         lines += _wrapped(self.reason, 96, indent=2, hanging=2)
-        lines += _wrapped(checks, 96, indent=2, hanging=4)
+        lines += _wrapped(self._count_checks(names), 96, indent=2, hanging=4)
         lines += [
-            f"  rows: {counts}; {len(self.candidates)} candidates, {self.size} zoo",
+            f"  {self.unit.many}: {counts}; {len(self.candidates)} candidates, {self.size} zoo",
             "",
         ]
         lines.append(
@@ -211,14 +234,15 @@ def _interval_text(low: float | None, high: float | None) -> str:
 
 def nothing_to_mend(measures: Sequence[Measure]) -> str:
     """Return the sentence that no candidate can save much; empty unless that is shown."""
-    by_name = {measure.name: measure for measure in measures}
-    solvability = by_name.get("solvability")
-    if solvability is None or solvability.finding != NOTHING:
-        return ""
-    # a record of another tool may hold the finding without its limit
-    if solvability.high is None:
-        return ""
-    return dict(_DESCRIBE)["solvability"].format(h=f"{100 * solvability.high:.1f} %")
+    for measure in measures:
+        # a record of another tool may hold the finding without its limit
+        if measure.finding == NOTHING and measure.high is not None:
+            return (
+                "There is no region of failure to mend: no candidate tried saves more than "
+                f"{100 * measure.high:.1f} % of F's loss there (upper end of the 95 % interval "
+                "for the best)."
+            )
+    return ""
 
 
 def _number_text(value: float | None) -> str:
@@ -227,79 +251,111 @@ def _number_text(value: float | None) -> str:
 
 def decide_verdict(
     measures: Sequence[Measure],
-    notes: Sequence[str] = (),
-    real_rows: int | None = None,
+    unit: Unit,
     *,
+    n_real: int | None = None,
+    no_twins: str = "",
     is_searched: bool = False,
 ) -> tuple[Verdict, str]:
     """Return the verdict and the sentence that gives the reason.
 
-    Rules, the first that applies: no region, wrong labels, copies → ``stress-test only``; rows
-    made from failures that ask the wrong question, any made part that does not order candidates
-    as real rows do, little left to mend, where that is shown, or anything else that ranking rests
-    on and that fails or could not be measured, or a synthesizer that searches for hard rows →
-    ``describe``. That a candidate's saving is not shown decides nothing.
+    Rules, the first that applies: windows that lost their order in time or that AMLB cannot score,
+    no region, wrong labels, copies → ``stress-test only``; what was made from failures asks the
+    wrong question, any made part that does not order candidates as real ones do, little left to
+    mend, where that is shown, or anything else that ranking rests on and that fails or could not be
+    measured, or a synthesizer that searches for hard rows → ``describe``. That a candidate's saving
+    is not shown decides nothing.
+
+    Parameters
+    ----------
+    measures : sequence of Measure
+    unit : Unit
+        What they count.
+    n_real : int, optional
+        Real units that are tested.
+    no_twins : str
+        Why nothing was measured of F's twins; empty where that is not known.
+    is_searched : bool
+        Whether made units were searched for.
 
     Examples
     --------
+    >>> from amlb_ext.core.unit import ROW
     >>> from amlb_ext.validity.measures import make_measure
-    >>> decide_verdict([make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")])[0]
+    >>> wrong = make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")
+    >>> decide_verdict([wrong], ROW)[0]
     'stress-test only'
     """
     by_name = {measure.name: measure for measure in measures}
-    orders = [measure for measure in measures if measure.name.endswith(_ORDER)]
-    rules: list[tuple[Verdict, str, str]] = [
-        *(("stress-test only", name, sentence) for name, sentence in _STRESS),
-        *(("describe", name, sentence) for name, sentence in _DESCRIBE),
-    ]
-    for verdict, name, sentence in rules:
-        if name == _ORDER:
-            if unsound := _unsound_orders(orders):
-                return verdict, sentence.format(parts=unsound)
-            continue
+    orders = _orders(measures)
+    # rows made for the region do not stand for realised failures
+    from_failures = not orders or any(_part_of(order) != POPULATION for order in orders)
+    decide = f"Decide on {unit.everything}."
+    if "region" in by_name and by_name["region"].passed:
+        decide = (
+            f"Decide on {unit.everything}, and read the region for where and how much."
+        )
+    for verdict, name, sentence in _RULES:
         measure = by_name.get(name)
-        if measure is None or measure.value is None:
-            continue
-        # rows made for the region do not stand for realised failures
-        if name == "target check" and _are_all_of_region(orders):
-            continue
-        if name == "solvability":
+        words: dict[str, Any] = {"unit": unit, "decide": decide}
+        if name == _ORDER:
+            failed = [order for order in orders if _has_failed(order)]
+            if failed:
+                words["orders"] = _orders_text(failed, unit)
+                return verdict, sentence.format(**words)
+        elif name == "solvability":
             # a saving that is not shown, or not large, decides nothing
-            if unbeaten := nothing_to_mend([measure]):
+            if unbeaten := nothing_to_mend(measures):
                 return verdict, unbeaten
-        elif measure.passed is False:
-            instead = ""
-            if name == "effective size":
-                instead = _what_to_rank_on(real_rows, measure.threshold)
-            return verdict, sentence.format(
-                v=_number_text(measure.value),
-                t=_number_text(measure.threshold),
-                then=instead,
-            )
-    for name in _needed_measures(orders):
+        elif name == "target check" and not from_failures:
+            continue
+        elif measure is not None and _has_failed(measure):
+            words |= {
+                "v": _number_text(measure.value),
+                "t": _number_text(measure.threshold),
+                "instead": _what_to_rank_on(n_real, measure.threshold, unit),
+                "Many": unit.many.capitalize(),
+            }
+            return verdict, sentence.format(**words)
+    for name in _needed_measures(orders, from_failures=from_failures):
         if name not in by_name or by_name[name].value is None:
-            why = by_name[name].text if name in by_name else "it was not taken"
-            # the null is left out silently; the first note says why F has no twins
-            if notes and name == "null on region" and name not in by_name:
-                why = notes[0]
+            why = "it was not taken"
+            if name in by_name:
+                why = by_name[name].text
+            elif name == "null on region" and no_twins:
+                why = no_twins
             reason = f"The measure '{name}' is missing ({why}): rank no models here."
             return "describe", reason
     if not orders:
         return "describe", (
-            "There are no made rows, or too few candidates to compare them with real ones. "
-            f"{_DECIDE}."
+            f"There are no made {unit.many}, or too few candidates to compare them with real ones. "
+            f"{decide}"
         )
     if is_searched:
         return "describe", (
-            "A swarm looks for rows that models get wrong, so its rows rank no models, whatever "
-            f"is measured. {_DECIDE}."
+            "A swarm looks for rows that models get wrong, so its rows rank no models, whatever is "
+            f"measured. {decide}"
         )
     # every measure that a ranking rests on was taken, and none has failed
     parts = _and(_part_of(order) for order in orders)
-    return "rank", (
-        f"Models may be ranked on {parts} rows. {_SCALE}, {_order_figures(orders)}. Their labels "
-        "hold, and F's twins gain nothing."
+    reason = (
+        f"Models may be ranked on {parts} {unit.many}. {_orders_text(orders, unit)} Their labels "
+        f"are not shown to be worse than real ones, nor F's {unit.refits} to beat it."
     )
+    # a reader finds them in the table below, marked as failed
+    if idle := [measure.name for measure in measures if _has_failed(measure)]:
+        reason += f" What failed besides has no say in this: {', '.join(idle)}."
+    return "rank", reason
+
+
+def _has_failed(measure: Measure) -> bool:
+    """Whether a measure lies on the wrong side; what was not measured lies on none."""
+    return measure.passed is False and measure.value is not None
+
+
+def _orders(measures: Iterable[Measure]) -> list[Measure]:
+    """Return the measures of the order of candidates, one for each made part."""
+    return [measure for measure in measures if measure.name.endswith(_ORDER)]
 
 
 def _part_of(order: Measure) -> str:
@@ -307,33 +363,20 @@ def _part_of(order: Measure) -> str:
     return order.name.removesuffix(_ORDER)
 
 
-def _are_all_of_region(orders: Sequence[Measure]) -> bool:
-    """Whether rows were made, and none of them from failures."""
-    return bool(orders) and all(_part_of(order) == "population" for order in orders)
-
-
-def _order_figures(orders: Sequence[Measure]) -> str:
+def _orders_text(orders: Sequence[Measure], unit: Unit) -> str:
     """Return the relative agreement of made parts, its lower limit and what it must reach."""
     texts = []
     for number, order in enumerate(orders):
         verb = "" if number else " reach"
         texts.append(
-            f"{_part_of(order)} rows{verb} {_number_text(order.value)} "
+            f"{_part_of(order)} {unit.many}{verb} {_number_text(order.value)} "
             f"(lower limit {_number_text(order.low)}, required "
             f"{_number_text(order.threshold)})"
         )
-    return _and(texts)
-
-
-def _unsound_orders(orders: Sequence[Measure]) -> str:
-    """Return what made parts reach whose order is not shown to be that of real rows, if any."""
-    unsound = []
-    for order in orders:
-        if order.passed is False and order.value is not None:
-            unsound.append(order)
-    if not unsound:
-        return ""
-    return _order_figures(unsound)
+    return (
+        f"Where the agreement of the real {unit.many} they stand for, among themselves, counts 1, "
+        f"{_and(texts)}."
+    )
 
 
 def _and(words: Iterable[str]) -> str:
@@ -348,9 +391,8 @@ def _and(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _needed_measures(orders: Sequence[Measure]) -> list[str]:
+def _needed_measures(orders: Sequence[Measure], *, from_failures: bool) -> list[str]:
     """Return the measures without which nothing may rank, in the order in which they are named."""
-    from_failures = not _are_all_of_region(orders)
     needed = ["region"]
     if from_failures:
         needed.append("target check")
@@ -359,113 +401,126 @@ def _needed_measures(orders: Sequence[Measure]) -> list[str]:
     needed += [order.name for order in orders]
     if from_failures and orders:
         needed.append("label support")
-    if any(_part_of(order) == "population" for order in orders):
-        needed.append("population: label support")
+    if any(_part_of(order) == POPULATION for order in orders):
+        needed.append(f"{POPULATION}: label support")
     if orders:
         needed.append("exact copies")
     return [*needed, "effective size"]
 
 
-def _what_to_rank_on(real_rows: int | None, least: float | None) -> str:
-    """Return what to rank on where the weights leave too few rows."""
-    if real_rows is None or real_rows >= (least or 0.0):
-        return "rank on the whole test folds, all rows alike"
-    return (
-        f"do not rank here: the test folds hold only {real_rows} rows in all; run more folds or "
-        "take a larger table"
-    )
+def _what_to_rank_on(n_real: int | None, least: float | None, unit: Unit) -> str:
+    """Return what to rank on where the weights leave too little."""
+    if n_real is None or n_real >= (least or 0.0):
+        return f"rank on the whole {unit.folds}, all {unit.many} alike"
+    return f"do not rank here: the {unit.folds} hold only {n_real} {unit.many} in all; {unit.more}"
 
 
 #: How the name of a measure of the order of candidates ends, after the made part.
 _ORDER = ": order"
-#: What to do where made rows may not rank.
-_DECIDE = "Decide on the whole fold, and read the region for where and how much"
-#: The scale on which made rows agree with real ones.
-_SCALE = (
-    "Where the agreement of the real rows they stand for, among themselves, counts 1"
-)
-#: Measures that forbid any claim about models, and what is said where one fails; the first that
-#: fails decides. ``v`` is the value, ``t`` the threshold.
-_STRESS = (
+_STRESS: Verdict = "stress-test only"
+_DESCRIBE: Verdict = "describe"
+#: The verdict where a measure fails, and what is said; the first that fails decides. Those of
+#: ``stress-test only`` forbid any claim about models, the others a ranking on what was made, or
+#: by weight; what asks the wrong question comes first among these. ``v`` is the value, ``t`` the
+#: limit, ``orders`` what :func:`_orders_text` returns, ``instead`` what :func:`_what_to_rank_on`
+#: does.
+_RULES: tuple[tuple[Verdict, str, str], ...] = (
     (
+        _STRESS,
+        "time order",
+        "Made windows are other series than real ones: an autocorrelation is {v} standard errors "
+        "off; at most {t} is allowed.",
+    ),
+    (
+        _STRESS,
+        "AMLB's scale",
+        "AMLB cannot score every made window: a share of {v} has a scale; all must.",
+    ),
+    (
+        _STRESS,
         "region",
-        "No region of failure is shown: features are not shown to foresee where F fails better "
-        "than chance (AUC {v}), so its bad rows may be noise.",
+        "No region of failure is shown: {unit.features} are not shown to foresee where F fails "
+        "better than chance (AUC {v}), so its bad {unit.many} may be noise.",
     ),
     (
+        _STRESS,
         "label agreement",
-        "Labels of made rows are wrong too often: a fresh oracle supports a share of {v}; at "
-        "least {t} is required, by the real bad rows.",
+        "Labels of made {unit.many} are wrong too often: {unit.judge} supports a share of {v}; at "
+        "least {t} is required, by the real bad {unit.many}.",
     ),
     (
+        _STRESS,
         "label support",
-        "Labels of made rows are less plausible than those of real bad rows (by {v}; at least "
-        "{t} is required).",
+        "Labels of made {unit.many} are less plausible than those of real bad {unit.many} (by {v}; "
+        "at least {t} is required).",
     ),
     (
+        _STRESS,
         "population: label agreement",
-        "Labels of population rows are wrong too often: a fresh oracle supports a share of {v}; "
-        "at least {t} is required, by the weighted real rows.",
+        "Labels of population rows are wrong too often: {unit.judge} supports a share of "
+        "{v}; at least {t} is required, by the weighted real rows.",
     ),
     (
+        _STRESS,
         "population: label support",
-        "Labels of population rows are less plausible than those of the weighted real rows (by "
-        "{v}; at least {t} is required).",
+        "Labels of population rows are less plausible than those of the weighted real "
+        "rows (by {v}; at least {t} is required).",
     ),
     (
+        _STRESS,
         "exact copies",
-        "Made rows repeat the features of real ones: a share of {v} are exact copies; at most {t} "
-        "is allowed.",
+        "Made {unit.many} repeat the {unit.features} of real ones: a share of {v} are exact "
+        "copies; at most {t} is allowed.",
     ),
     (
+        _STRESS,
         "contradictions",
-        "Made rows contradict real ones: a share of {v} have the features of a real row and "
-        "another target; at most {t} is allowed.",
+        "Made rows contradict real ones: a share of {v} have the features of a real "
+        "row and another target; at most {t} is allowed.",
     ),
     (
+        _STRESS,
         "closest record",
-        "Synthetic rows are near copies: their distance to real rows is {v} of the distance that "
-        "real bad rows keep among themselves; at least {t} is required.",
+        "Made {unit.many} are near copies: their distance to real {unit.many} is {v} of the "
+        "distance that real bad {unit.many} keep among themselves; at least {t} is required.",
     ),
-)
-#: The same for measures that forbid a ranking on made rows, or on weighted ones. ``h`` is the
-#: upper limit of solvability, ``then`` what :func:`_what_to_rank_on` returns, ``parts`` what
-#: :func:`_unsound_orders` returns. What asks the wrong question comes first.
-_DESCRIBE = (
     (
+        _DESCRIBE,
         "target check",
-        "Rows chosen by F's errors ask another question than the region does (their rankings agree "
-        "at tau {v}; at least {t} is required). So do the rows made from them: rank on none of "
-        f"bad, ga and synthetic rows. {_DECIDE}.",
+        "{Many} chosen by F's errors ask another question than the region does (their "
+        "rankings agree at tau {v}; at least {t} is required). So do the {unit.many} made from "
+        "them: rank on none of bad, ga and synthetic {unit.many}. {decide}",
     ),
     (
+        _DESCRIBE,
         _ORDER,
-        "Made rows are not shown to order models as the real rows they stand for. "
-        f"{_SCALE}, {{parts}}. {_DECIDE}.",
+        "Made {unit.many} are not shown to order models as the real {unit.many} they stand for. "
+        "{orders} {decide}",
     ),
     (
+        _DESCRIBE,
         "infeasible rows",
-        "Made rows could not exist: a share of {v} break relations between columns that hold on "
-        "every real row; at most {t} is allowed. Rank no models on them.",
+        "Made rows could not exist: a share of {v} break relations between columns that "
+        "hold on every real row; at most {t} is allowed. Rank no models on them.",
     ),
     (
+        _DESCRIBE,
         "written form",
-        "Made rows are not written as real ones: a share of {v} hold a number with more decimals "
-        "than any real one, or a number that no real row has. Rank no models on them.",
+        "Made rows are not written as real ones: a share of {v} hold a number with more "
+        "decimals than any real one, or a number that no real row has. Rank no models on "
+        "them.",
     ),
+    (_DESCRIBE, "solvability", ""),
     (
-        "solvability",
-        "There is no region of failure to mend: no candidate tried saves more than {h} of F's loss "
-        "there (upper end of the 95 % interval for the best).",
-    ),
-    (
+        _DESCRIBE,
         "null on region",
-        "F's own twins seem to beat it on the weighted real rows (by {v} standard errors), so a "
-        "candidate's gain over F proves nothing here; rank candidates with each other only.",
+        "F's own twins seem to beat it on the weighted real {unit.many} (by {v} standard errors), "
+        "so a candidate's gain over F proves nothing here; rank candidates with each other only.",
     ),
     (
+        _DESCRIBE,
         "effective size",
-        "The weighted real rows are worth only {v} rows; at least {t} are required to rank on "
-        "them. Describe them, and {then}.",
+        "The weighted real {unit.many} are worth only {v} {unit.many}; at least {t} are required "
+        "to rank on them. Describe them, and {instead}.",
     ),
 )

@@ -1,8 +1,17 @@
-"""From a task of a suite to its certificate."""
+"""From the tasks of a suite to their certificates, which stand beside them.
+
+A certificate is stored in ``hardsynth/<task>/certificate.json``, with a key of all it depends on,
+so that a suite that is continued or grown keeps those that still hold. It is no part of the
+manifest: it may be written again, with another seed or zoo, without touching the suite. It carries
+its own checksum and that of ``null.parquet``; how it was made stands in both, so that either can
+be made again from the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,29 +19,49 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.core.progress import begin_stage, listening
-from amlb_ext.suite import SuiteFiles
+from amlb_ext.core.parquet import read_frame, write_parquet
+from amlb_ext.core.progress import Bar, StageDisplay, begin_stage, listening
+from amlb_ext.suite import Layout, SuiteFiles
+from amlb_ext.suite.sealed_json import sealed_text
+from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size, named_candidates
-from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
-from amlb_ext.validity.evaluation import (
-    ScoredRows,
-    TaskEvaluation,
+from amlb_ext.validity.certificate import FORMAT, Certificate
+from amlb_ext.validity.evaluation import measure_evaluation, write_certificate
+from amlb_ext.validity.task_evaluation import (
     cap_errors,
+    describe_capped,
     evaluate_task,
 )
-from amlb_ext.validity.measures import finite_or_none
-from amlb_ext.validity.refits import REFITS, check_baseline
-from amlb_ext.validity.task_measures import is_usable_weight, measure_task
-from amlb_ext.validity.task_rows import TaskRows, read_task
+from amlb_ext.validity.task_measures import measure_files, measure_looks
+from amlb_ext.validity.task_rows import REFITS, TaskRows, check_baseline, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
+
+#: Key in the metadata of ``null.parquet``.
+_HOW = b"hardsynth"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CertifySettings:
-    """How certificates are made; see :func:`certify`."""
+    """How certificates are made.
+
+    Attributes
+    ----------
+    size : {'quick', 'full'}
+    refits : int
+        Twins of F for the null control.
+    seed : int or None
+        The suite's own where None.
+    candidates : tuple of str
+        Short names or import paths in place of the zoo.
+    """
 
     size: Size = "quick"
     refits: int = REFITS
@@ -40,56 +69,90 @@ class CertifySettings:
     candidates: tuple[str, ...] = ()
 
 
-def certify(
-    directory: str | Path,
-    workers: int = 1,
+def certify_suite(
+    directory: Path,
+    workers: int = 0,
     *,
     size: Size = "quick",
     refits: int = REFITS,
     seed: int | None = None,
-    candidates: Sequence[str] = (),
+    candidates: Collection[str] = (),
+    reuse: bool = True,
+    quiet: bool = True,
     unlabelled: Mapping[str, Path] | None = None,
+    tasks: Collection[str] | None = None,
     trusted: bool = False,
 ) -> list[Certificate]:
-    """Certify every task of a finished suite, in the manifest's order.
+    """Certify every task of a finished suite and store the certificates in it.
 
     Parameters
     ----------
-    directory : str or Path
+    directory : Path
     workers : int
-        Processes, one task or one fold each; 0 for every core. They change nothing but time.
-    size : {'quick', 'full'}
-    refits : int
-        Twins of F for the null control.
-    seed : int, optional
-        The suite's own when omitted.
-    candidates : sequence of str
-        Short names or import paths in place of the zoo.
+        Processes of this machine, one task or one fold each; 0 for every core. They change nothing
+        but time.
+    size, refits, seed, candidates
+        See :class:`CertifySettings`.
+    reuse : bool
+        Keep a stored certificate that was made from the same folds in the same way.
+    quiet : bool
+        No progress bar.
     unlabelled : mapping of str to Path, optional
-        A table of real rows without labels per task, see :mod:`amlb_ext.validity.unlabelled`.
+        A table of real rows without labels per task.
+    tasks : collection of str, optional
+        Leave the certificates of the others alone.
     trusted : bool
-        Fit F again whatever class the suite names.
+        Fit F again whatever class the suite names, ``--trust-suite``.
+
+    Returns
+    -------
+    list of Certificate
+        In the manifest's order.
 
     Raises
     ------
     SuiteError
-        No finished suite, or an F that is not on the list of what a suite may name.
+        No finished suite, a disk that cannot be written, or an F that is not on the list of what
+        a suite may name.
     ModelError
         A candidate that cannot be built.
     """
-    suite = SuiteFiles.load(directory)
-    if not trusted:
-        check_baseline(suite)
-    settings = CertifySettings(
-        size=size, refits=refits, seed=seed, candidates=tuple(candidates)
-    )
-    files = unlabelled or {}
-    jobs = []
-    for task in suite.tasks:
-        jobs.append((str(directory), task, settings, files.get(task)))
-    # jobs end in any order
-    by_job = dict(certify_jobs(jobs, workers))
-    return [by_job[number].certificate for number in range(len(jobs))]
+    layout = Layout(Path(directory))
+    # one writer at a time: another process may be generating or certifying the same suite
+    with lock_folder(layout.lock, layout.root):
+        suite = SuiteFiles.load(directory)
+        if not trusted:
+            check_baseline(suite)
+        wanted = [task for task in suite.tasks if tasks is None or task in tasks]
+        settings = CertifySettings(
+            size=size, refits=refits, seed=seed, candidates=tuple(candidates)
+        )
+        files = dict(unlabelled or {})
+        how, keys = {}, {}
+        certificates: dict[str, Certificate] = {}
+        for task in wanted:
+            how[task] = dict(vars(settings))
+            if task in files:
+                # its content, not its place: the table may be moved or sent along
+                how[task]["unlabelled"] = sha256_file(files[task])
+            keys[task] = _certificate_key(suite, task, how[task])
+            stored = _read_stored(suite, task, keys[task]) if reuse else None
+            if stored is not None:
+                certificates[task] = stored
+        missing = [task for task in wanted if task not in certificates]
+        jobs = [(str(directory), task, settings, files.get(task)) for task in missing]
+        with Bar(
+            total=len(jobs), desc="certificates", unit="task", disable=quiet
+        ) as bar:
+            display = StageDisplay(bar)
+            for index, certified in certify_jobs(jobs, workers, display.show):
+                # written at once: what is finished survives an interruption
+                task = missing[index]
+                display.forget(task)
+                certificates[task] = certified.certificate
+                _store_certificate(suite, task, keys[task], how[task], certified)
+                bar.update()
+    return [certificates[task] for task in wanted]
 
 
 @dataclass(frozen=True)
@@ -153,38 +216,22 @@ def certify_job(
     unlabelled: Path | None = None,
     workers: int = 1,
 ) -> Certified:
-    """Certify one task; see :func:`certify`."""
+    """Certify one task of a suite."""
     # the worker reads the files itself: a task's rows are costly to send
     rows = read_task(SuiteFiles.load(directory), task)
     # reading takes several times the memory of what was read
     release_memory()
-    return certify_with_null(rows, settings, unlabelled=unlabelled, workers=workers)
+    return certify_task(rows, settings, unlabelled=unlabelled, workers=workers)
 
 
-def certify_rows(
-    rows: TaskRows,
-    *,
-    size: Size = "quick",
-    refits: int = REFITS,
-    seed: int | None = None,
-    candidates: Sequence[str] = (),
-    unlabelled: Path | None = None,
-) -> Certificate:
-    """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
-    settings = CertifySettings(
-        size=size, refits=refits, seed=seed, candidates=tuple(candidates)
-    )
-    return certify_with_null(rows, settings, unlabelled=unlabelled).certificate
-
-
-def certify_with_null(
+def certify_task(
     rows: TaskRows,
     settings: CertifySettings,
     *,
     unlabelled: Path | None = None,
     workers: int = 1,
 ) -> Certified:
-    """Certify a task in memory and keep the losses of F's re-fits."""
+    """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
     seed = rows.seed if settings.seed is None else settings.seed
     candidates = None
     if settings.candidates:
@@ -194,7 +241,7 @@ def certify_with_null(
     if unlabelled is not None:
         far = read_unlabelled(unlabelled, rows, seed)
     begin_stage("fitting candidates and F again")
-    evaluation = evaluate_task(
+    evaluation, views = evaluate_task(
         rows,
         size=settings.size,
         refits=settings.refits,
@@ -203,57 +250,37 @@ def certify_with_null(
         far=far,
         workers=workers,
     )
-    full = evaluation.parts["full"]
     capped, capping = cap_errors(rows, evaluation)
     begin_stage("measuring")
-    measures, measure_notes = measure_task(rows, capped, seed, uncapped=evaluation)
+    measures, measure_notes = measure_evaluation(
+        evaluation,
+        seed,
+        of_files=measure_files(rows),
+        looks=measure_looks(rows, seed),
+        capped=capped,
+    )
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
         gain = measure_unlabelled_gain(
-            capped.names, capped.parts["full"].losses, capped.views, far
+            capped.names, capped.parts["full"].losses, views, far
         )
         measures += gain.measures
         notes += [*far.notes, *gain.notes]
         powered = gain.intervals
-    # the notes so far may explain what is missing; those that follow repeat what is measured
-    verdict, reason = decide_verdict(
+    certificate = write_certificate(
+        evaluation,
         measures,
-        notes,
-        len(full),
-        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
-    )
-    # worth a note even where another measure decides
-    unbeaten = nothing_to_mend(measures)
-    if unbeaten and unbeaten != reason:
-        notes.append(unbeaten)
-    if evaluation.capped_note:
-        notes.append(evaluation.capped_note)
-    notes += capping
-    certificate = Certificate(
         task=rows.name,
         kind=rows.kind.value,
-        verdict=verdict,
-        reason=reason,
-        measures=tuple(measures),
-        rows={part: len(scored) for part, scored in evaluation.parts.items()},
-        candidates=_candidate_losses(evaluation),
-        null=_null_losses(evaluation),
-        dropped=dict(sorted(evaluation.dropped.items())),
-        notes=tuple(dict.fromkeys(notes)),  # each once: folds may say the same
+        notes=[*notes, *describe_capped(rows, evaluation), *capping],
         size="own" if candidates else settings.size,
         refits=settings.refits,
         seed=seed,
+        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
         powered=powered,
     )
-    return Certified(certificate, _null_rows(full))
-
-
-def _null_rows(full: ScoredRows) -> pd.DataFrame:
-    """Return the losses of the rows of all folds, in order.
-
-    A re-fit that failed in any fold is left out.
-    """
+    full = evaluation.parts["full"]
     # rows are pooled fold after fold, in the order of the files
     position_in_fold = pd.Series(full.fold).groupby(full.fold).cumcount()
     columns = {
@@ -261,51 +288,129 @@ def _null_rows(full: ScoredRows) -> pd.DataFrame:
         "row": position_in_fold,
         "loss": full.losses.baseline,
     }
-    table = pd.DataFrame(columns)
     for number, loss in enumerate(full.twins.T):
+        # a re-fit that failed in any fold is left out
         if not np.isnan(loss).any():
-            table[f"refit_{number}"] = loss
-    return table
-
-
-def _weighted_parts(
-    evaluation: TaskEvaluation,
-) -> dict[str, tuple[ScoredRows, np.ndarray | None]]:
-    """Return the rows and weights of each mean loss: every part, and all rows by each weight."""
-    full = evaluation.parts["full"]
-    parts: dict[str, tuple[ScoredRows, np.ndarray | None]] = {}
-    for part, scored in evaluation.parts.items():
-        parts[part] = (scored, None)
-    parts["region"] = (full, full.weight)
-    if is_usable_weight(full.reducible):
-        parts["reducible"] = (full, full.reducible)
-    return parts
-
-
-def _candidate_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, float | None]]:
-    losses: dict[str, dict[str, float | None]] = {}
-    for column, name in enumerate(evaluation.names):
-        losses[name] = {}
-        for part, (scored, weights) in _weighted_parts(evaluation).items():
-            mean = np.average(scored.losses.candidates[:, column], weights=weights)
-            losses[name][part] = finite_or_none(mean)
-    return losses
-
-
-def _null_losses(evaluation: TaskEvaluation) -> dict[str, dict[str, Any]]:
-    losses: dict[str, dict[str, Any]] = {}
-    for part, (scored, weights) in _weighted_parts(evaluation).items():
-        # weights of 1, not none: the last digits of the mean depend on the way it is summed
-        if weights is None:
-            weights = np.ones(len(scored))
-        twins = [np.average(twin, weights=weights) for twin in scored.twins.T]
-        losses[part] = {
-            "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
-            "twins": [finite_or_none(mean) for mean in twins],
-        }
-    return losses
+            columns[f"refit_{number}"] = loss
+    return Certified(certificate, pd.DataFrame(columns))
 
 
 def certificates_to_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:
     """Return certificates by task, as ``hardsynth certify --json`` prints them."""
     return {certificate.task: certificate.to_json() for certificate in certificates}
+
+
+def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
+    """Return how a task's certificate was made, as the arguments of :func:`certify_suite`.
+
+    Parameters
+    ----------
+    layout : Layout
+    task : str
+
+    Returns
+    -------
+    dict or None
+        ``size``, ``refits``, ``seed``, ``candidates``, and ``unlabelled`` where a table of such
+        rows was used: its sha256. None where neither of the two files can be read.
+    """
+    content = open_certificate(layout, task)
+    try:
+        # both files say it, so that either can be made again from the other
+        if content is not None:
+            return dict(content["how"])
+        metadata = pq.read_schema(layout.task_null(task)).metadata
+        return dict(json.loads(metadata[_HOW]))
+    # pyarrow's errors derive from the first two
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read_certificates(suite: SuiteFiles) -> dict[str, Certificate]:
+    """Return the stored certificates of a suite by task; those that are missing are left out.
+
+    Raises
+    ------
+    SuiteError
+        A damaged certificate.
+    """
+    found = {}
+    for task in suite.tasks:
+        path = suite.layout.task_certificate(task)
+        if path.is_file():
+            try:
+                entry = json.loads(path.read_text(encoding="utf-8"))["certificate"]
+            except (OSError, ValueError, KeyError, TypeError):
+                raise SuiteError(
+                    f"{path} is damaged", "hardsynth verify DIR --repair makes it again"
+                ) from None
+            found[task] = Certificate.from_json(entry)
+    return found
+
+
+def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
+    """Return the losses of F's re-fits that :func:`certify_suite` kept; None without any.
+
+    Returns
+    -------
+    DataFrame of shape (n, 3 + R) or None
+        See :class:`Certified`.
+    """
+    path = suite.layout.task_null(task)
+    try:
+        return read_frame(path) if path.is_file() else None
+    except (OSError, ValueError):  # pyarrow's errors derive from these
+        raise SuiteError(
+            f"{path} is damaged", "hardsynth certify DIR writes it again"
+        ) from None
+
+
+def _certificate_key(suite: SuiteFiles, task: str, how: Mapping[str, object]) -> str:
+    """Return a key of all that a certificate depends on: rows, settings and this version."""
+    folds = {fold: entry.key for fold, entry in suite.tasks[task].folds.items()}
+    # a certificate of an older format is measured again, not kept
+    parts = [
+        FORMAT,
+        suite.manifest.version,
+        task,
+        sorted(folds.items()),
+        list(how.values()),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _store_certificate(
+    suite: SuiteFiles,
+    task: str,
+    key: str,
+    how: Mapping[str, object],
+    certified: Certified,
+) -> None:
+    """Write the re-fits' losses, then the certificate, which holds their checksum."""
+    table = pa.Table.from_pandas(certified.null, preserve_index=False)
+    # beside the metadata that pandas needs to read its types back
+    metadata = {**(table.schema.metadata or {}), _HOW: json.dumps(how).encode()}
+    digest = write_parquet(
+        table.replace_schema_metadata(metadata), suite.layout.task_null(task)
+    )
+    content = {
+        "key": key,
+        "how": how,
+        "null": digest,
+        "certificate": certified.certificate.to_json(),
+    }
+    write_text(suite.layout.task_certificate(task), sealed_text(content))
+
+
+def _read_stored(suite: SuiteFiles, task: str, key: str) -> Certificate | None:
+    """Return a stored certificate if its files are intact and its key is the one wanted."""
+    opened = open_certificate(suite.layout, task)
+    if opened is None or damaged_certificate(suite.layout, task):
+        return None
+    if opened.get("key") != key:
+        return None
+    try:
+        return Certificate.from_json(opened["certificate"])
+    # whatever is wrong with it, it can be measured again
+    except (KeyError, SuiteError):
+        return None

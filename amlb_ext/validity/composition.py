@@ -31,6 +31,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import CrossFit
 from amlb_ext.hardening.weights import Composition, Region, mixed_weights
@@ -194,7 +195,7 @@ def _why_not_compared(
     try:
         n_failures = held_out.n_failures
         if n_failures < MIN_ROWS:
-            return too_few_text(n_failures, "failures of the training rows")
+            return too_few_text(n_failures, "failures of the training rows", ROW)
         zoos = held_out.parts[0].zoos
     except ModelError as error:
         return str(error)

@@ -201,13 +201,8 @@ def parts_with_failures(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
 
 def pool_opinions(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
     """Return the opinions of several parts as one, row for row."""
-    losses = [opinion.losses for opinion in opinions]
     return CandidateOpinion(
-        Losses(
-            candidates=np.concatenate([loss.candidates for loss in losses]),
-            baseline=np.concatenate([loss.baseline for loss in losses]),
-            clusters=np.concatenate([loss.clusters for loss in losses]),
-        ),
+        Losses.join([opinion.losses for opinion in opinions]),
         judged=np.concatenate([opinion.judged for opinion in opinions]),
         y=np.concatenate([opinion.y for opinion in opinions]),
     )

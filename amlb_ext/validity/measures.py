@@ -15,7 +15,7 @@ come from a bootstrap of clusters, drawn jointly for real rows and what was made
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,8 +23,10 @@ import numpy as np
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
+from amlb_ext.core.unit import Unit
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.stats.best_saving import BestSaving, best_saving
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE
 from amlb_ext.stats.weighted_mean import MeanEstimate, kish_size, weighted_mean_interval
 
 #: Fewer distinct real rows than this say nothing.
@@ -90,7 +92,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Losses:
-    """Losses of all models on the same rows; see the module's notation.
+    """Losses of all models on the same units; see the module's notation.
 
     Attributes
     ----------
@@ -129,6 +131,15 @@ class Losses:
     def with_candidates(self, columns: np.ndarray) -> Losses:
         """Return the losses of F and of some candidates, by position."""
         return Losses(self.candidates[:, columns], self.baseline, self.clusters)
+
+    @classmethod
+    def join(cls, parts: Sequence[Losses]) -> Losses:
+        """Return the losses of several parts as one, for the same candidates."""
+        return cls(
+            np.concatenate([part.candidates for part in parts]),
+            np.concatenate([part.baseline for part in parts]),
+            np.concatenate([part.clusters for part in parts]),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,37 +223,53 @@ def missing_measure(
     )
 
 
-def too_few_text(rows: int, what: str = "bad rows", needed: int = MIN_ROWS) -> str:
-    """Say that there are not enough rows."""
-    return f"not enough rows: {rows} distinct real {what}, at least {needed} are needed"
+def too_few_text(n: int, what: str, unit: Unit, needed: int = MIN_ROWS) -> str:
+    """Say that there are not enough real units of some kind."""
+    return (
+        f"not enough {unit.many}: {n} distinct real {what}, at least {needed} are "
+        "needed"
+    )
 
 
 def why_not_compared(
-    real: int, made: int, *, least_made: int = 1, nothing_made: str = "no made rows"
+    n_bad: int, n_made: int, unit: Unit, *, least: int = 1, nothing: str = ""
 ) -> str:
-    """Return why made rows cannot be held against real bad rows; empty where they can.
+    """Return why made units cannot be held against real bad ones; empty where they can.
+
+    Parameters
+    ----------
+    n_bad, n_made : int
+        Distinct real units that are bad, and made ones.
+    unit : Unit
+    least : int
+        Of the made ones that are needed.
+    nothing : str
+        What is said where there are fewer.
 
     Examples
     --------
-    >>> why_not_compared(20, 0), why_not_compared(20, 5)
+    >>> from amlb_ext.core.unit import ROW
+    >>> why_not_compared(20, 0, ROW), why_not_compared(20, 5, ROW)
     ('no made rows', '')
     """
-    if real < MIN_ROWS:
-        return too_few_text(real)
-    return nothing_made if made < least_made else ""
+    if n_bad < MIN_ROWS:
+        return too_few_text(n_bad, f"bad {unit.many}", unit)
+    return "" if n_made >= least else nothing or f"no made {unit.many}"
 
 
 def measure_region(
-    weights: np.ndarray, bad: np.ndarray, clusters: np.ndarray
+    weights: np.ndarray, bad: np.ndarray, clusters: np.ndarray, unit: Unit
 ) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
     name = "region"
     source = "ours: the interval must lie above .5, else there is no region"
     # an area between two classes needs rows of both: F may fail on all rows
-    for flags, what in ((bad, "bad rows"), (~bad, "rows that are not bad")):
-        rows = len(np.unique(clusters[flags]))
-        if rows < MIN_ROWS:
-            return missing_measure(name, too_few_text(rows, what), source, 0.5, ">=")
+    sides = ((bad, f"bad {unit.many}"), (~bad, f"{unit.many} that are not bad"))
+    for flags, what in sides:
+        n_real = len(np.unique(clusters[flags]))
+        if n_real < MIN_ROWS:
+            why = too_few_text(n_real, what, unit)
+            return missing_measure(name, why, source, 0.5, ">=")
     area = clustered_auc(weights, bad, clusters)
     # a constant w has an AUC of .5 without error, which its interval does not show; and where every
     # bad row weighs more than every other there is no error, and so no interval
@@ -250,7 +277,8 @@ def measure_region(
     region = make_measure(
         name,
         area.point,
-        "how well features alone foresee F's failures: AUC of P(bad | x) for the bad test rows",
+        f"how well {unit.features} alone foresee F's failures: AUC of P(bad | {unit.given}) for "
+        f"the bad test {unit.many}",
         source,
         low=area.low,
         high=area.high,
@@ -295,6 +323,7 @@ def measure_solvability(
     weights: np.ndarray,
     names: list[str],
     rng: np.random.Generator,
+    unit: Unit,
     *,
     capped: Collection[str] = (),
     has_match: bool = True,
@@ -314,6 +343,7 @@ def measure_solvability(
     names : list of str
         Of the candidates.
     rng : Generator
+    unit : Unit
     capped : collection of str
         Candidates that saw fewer training rows than F.
     has_match : bool
@@ -324,7 +354,7 @@ def measure_solvability(
     why = ""
     if all_rows.n_real_rows < 2 * MIN_ROWS:
         # the candidates are chosen on one half of the rows and judged on the other
-        why = too_few_text(all_rows.n_real_rows, "rows", 2 * MIN_ROWS)
+        why = too_few_text(all_rows.n_real_rows, unit.many, unit, 2 * MIN_ROWS)
     elif not weights @ loss_f > 0:
         why = "F makes no error in the region"
     if why:
@@ -401,15 +431,16 @@ def percent_or_more(share: float) -> str:
     return f"{100 * share:.{decimals}f} % or more"
 
 
-def measure_hardness(made: Losses, bad: Losses) -> Measure:
+def measure_hardness(made: Losses, bad: Losses, unit: Unit) -> Measure:
     """F's mean loss on made rows over that on real bad rows."""
     name, least = "hardness", 0.8
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
     why = why_not_compared(
         bad.n_real_rows,
         made.n_real_rows,
-        least_made=MIN_MADE_ROWS,
-        nothing_made="no made rows on which F is known",
+        unit,
+        least=MIN_MADE_ROWS,
+        nothing=f"no made {unit.many} on which F is known",
     )
     if why:
         return missing_measure(name, why, source, least, ">=")
@@ -419,7 +450,8 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
     return make_measure(
         name,
         loss.point / level,
-        f"F's mean loss on synthetic over that on real bad rows ({loss.point:.3g} / {level:.3g})",
+        f"F's mean loss on {unit.made} over that on real bad {unit.many} ({loss.point:.3g} / "
+        f"{level:.3g})",
         source,
         low=loss.low / level,
         high=loss.high / level,
@@ -429,20 +461,32 @@ def measure_hardness(made: Losses, bad: Losses) -> Measure:
 
 
 def measure_effective_size(
-    weights: np.ndarray, clusters: np.ndarray, threshold: float = 50.0
+    weights: np.ndarray, clusters: np.ndarray, unit: Unit
 ) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
+    size, n_real = effective_size(weights, clusters)
+    return make_measure(
+        "effective size",
+        size,
+        f"distinct real {unit.many} that the weighted test {unit.many} are worth, of {n_real}",
+        f"docs/validity.md, 5; below {SMALLEST_EFFECTIVE_SIZE:.0f} rank on all {unit.many}",
+        threshold=SMALLEST_EFFECTIVE_SIZE,
+        sense=">=",
+    )
+
+
+def effective_size(weights: np.ndarray, clusters: np.ndarray) -> tuple[float, int]:
+    """Return how many distinct real rows weighted ones are worth, and how many there are.
+
+    Examples
+    --------
+    >>> effective_size(np.ones(6), np.array([0, 0, 1, 1, 2, 2]))
+    (3.0, 3)
+    """
     codes = np.unique(clusters, return_inverse=True)[1]
     # a real row stands in the test files of several folds, and counts once
     weight_per_row = np.bincount(codes, weights)
-    return make_measure(
-        "effective size",
-        kish_size(weight_per_row),
-        f"distinct real rows that the weighted test rows are worth, of {len(weight_per_row)}",
-        "docs/validity.md, 5; below 50 rank on all rows",
-        threshold=threshold,
-        sense=">=",
-    )
+    return float(kish_size(weight_per_row)), len(weight_per_row)
 
 
 def judge_labels(
@@ -484,9 +528,10 @@ def judge_labels(
 def measure_labels(
     made: LabelOpinion,
     bad: LabelOpinion,
+    unit: Unit,
     *,
     all_agree: np.ndarray,
-    recorded: float,
+    recorded: float | None,
     n_classes: int,
     prefix: str = "",
     weights: np.ndarray | None = None,
@@ -499,10 +544,11 @@ def measure_labels(
     Parameters
     ----------
     made, bad : LabelOpinion
+    unit : Unit
     all_agree : ndarray of bool
         Whether the oracle supports the label, for all real test rows.
-    recorded : float
-        Share of made rows that agree according to their provenance.
+    recorded : float or None
+        Share of made rows that agree according to their provenance; None where it does not say.
     n_classes : int
         C, or 0 for regression.
     prefix : str
@@ -513,61 +559,72 @@ def measure_labels(
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
     source = "docs/validity.md, 6"
     agreement_name, support_name = f"{prefix}label agreement", f"{prefix}label support"
-    real_rows = "real bad rows" if weights is None else "weighted real rows"
-    why = why_not_compared(len(np.unique(bad.clusters)), len(made.clusters))
-    if why:
+    which = "bad" if weights is None else "weighted real"
+    real = f"real bad {unit.many}" if weights is None else f"weighted real {unit.many}"
+    n_bad = len(np.unique(bad.clusters))
+    if why := why_not_compared(n_bad, len(made.clusters), unit):
         return [
             missing_measure(agreement_name, why, source, None, ">="),
             missing_measure(support_name, why, source, margin, ">="),
         ]
     bad_share = float(np.average(bad.agrees, weights=weights))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
+    text = (
+        f"made {unit.many} whose label {unit.oracle} supports; {real} {bad_share:.0%}, all real "
+        f"{unit.many} {all_agree.mean():.0%}"
+    )
+    if recorded is not None:
+        text += f"; as generated {recorded:.0%}"
+    least = round(bad_share - AGREEMENT_MARGIN, 4)
+    # a limit of 0 would be no check at all: every share reaches it
+    is_limited = least > 0
+    if not is_limited:
+        text += f"; no limit, since it supports so few {real}"
     agreement = make_measure(
         agreement_name,
         made_share.point,
-        f"made rows whose label a freshly fitted oracle supports; {real_rows} {bad_share:.0%}, "
-        f"all real rows {all_agree.mean():.0%}; as generated {recorded:.0%}",
+        text,
         source,
         low=made_share.low,
         high=made_share.high,
-        threshold=round(max(0.0, bad_share - AGREEMENT_MARGIN), 4),
-        sense=">=",
+        threshold=least if is_limited else None,
+        sense=">=" if is_limited else "",
     )
-    # below its limit it fails only where that is sure: few rows are no fault of the labels
-    gap = _mean_difference(
-        made.agrees.astype(float),
-        made.clusters,
-        bad.agrees.astype(float),
-        bad.clusters,
-        b_weights=weights,
-    )
-    may_hold = _one_sided_upper_limit(gap) >= -AGREEMENT_MARGIN
-    agreement = replace(agreement, passed=bool(agreement.passed or may_hold))
-
+    if is_limited:
+        gap = _mean_difference(
+            made.agrees.astype(float),
+            made.clusters,
+            bad.agrees.astype(float),
+            bad.clusters,
+            b_weights=weights,
+        )
+        agreement = _fails_only_surely(agreement, gap, -AGREEMENT_MARGIN)
     gap = _mean_difference(
         made.support, made.clusters, bad.support, bad.clusters, b_weights=weights
     )
-    whose = "bad rows'" if weights is None else "weighted real rows'"
     support = make_measure(
         support_name,
         gap.point,
-        f"plausibility of made rows' labels minus that of {whose}; fails if surely (one-sided "
-        "95 %) below limit",
+        f"plausibility of made {unit.many}' labels minus that of {which} {unit.many}'; fails if "
+        "surely (one-sided 95 %) below limit",
         source,
         low=gap.low,
         high=gap.high,
         threshold=margin,
         sense=">=",
     )
-    may_hold = _one_sided_upper_limit(gap) >= margin
-    return [agreement, replace(support, passed=bool(support.passed or may_hold))]
+    return [agreement, _fails_only_surely(support, gap, margin)]
 
 
-def _one_sided_upper_limit(mean: MeanEstimate) -> float:
-    """Upper limit, one-sided 95 %: the question is whether made labels are *worse*."""
-    if not mean.has_interval:
-        return mean.high
-    return mean.point + mean.se * float(student.ppf(0.95, mean.df))
+def _fails_only_surely(measure: Measure, gap: MeanEstimate, least: float) -> Measure:
+    """Let a measure pass unless the gap is surely below a limit: few rows are no fault of labels.
+
+    One-sided 95 %: the question is whether made labels are *worse*.
+    """
+    highest = gap.high
+    if gap.has_interval:
+        highest = gap.point + gap.se * float(student.ppf(0.95, gap.df))
+    return replace(measure, passed=bool(measure.passed or highest >= least))
 
 
 def _mean_difference(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest
 
+from amlb_ext.core.unit import Unit
 from amlb_ext.stats.ranking import draw_counts, kendall_tau, mean_z2, order_agreement
 from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
 from amlb_ext.validity.measures import (
@@ -26,8 +27,9 @@ from amlb_ext.validity.measures import (
     too_few_text,
     why_not_compared,
 )
-from amlb_ext.validity.reference import ReferenceRows
 
+#: Tau of two rankings below which they answer two questions.
+LEAST_AGREEMENT = 0.5
 #: Draws of the cluster bootstrap, and random halves for a ceiling.
 DRAWS, HALVES = 200, 20
 #: Share of the agreement that real rows reach with themselves which made rows surely reach, at the
@@ -112,7 +114,7 @@ def measure_target_agreement(
     all_rows: Losses,
     weights: np.ndarray,
     rng: np.random.Generator,
-    threshold: float = 0.5,
+    unit: Unit,
 ) -> Measure:
     """Tau between candidates ranked on the few bad rows and on S weighted by w.
 
@@ -121,8 +123,8 @@ def measure_target_agreement(
     name = "target check"
     source = "docs/validity.md, 1; below .5 they are two questions"
     if bad.n_real_rows < MIN_ROWS:
-        why = too_few_text(bad.n_real_rows)
-        return missing_measure(name, why, source, threshold, ">=")
+        why = too_few_text(bad.n_real_rows, f"bad {unit.many}", unit)
+        return missing_measure(name, why, source, LEAST_AGREEMENT, ">=")
     delta_bad, _ = contrasts_to_baseline(bad)
     delta_weighted, _ = contrasts_to_baseline(all_rows, weights)
     low, high = _bootstrap_interval(
@@ -131,11 +133,12 @@ def measure_target_agreement(
     return make_measure(
         name,
         kendall_tau(delta_bad, delta_weighted),
-        "agreement of two rankings: on the bad rows, and on all rows weighted by P(bad | x)",
+        f"agreement of two rankings: on the bad {unit.many}, and on all {unit.many} weighted by "
+        f"P(bad | {unit.given})",
         source,
         low=low,
         high=high,
-        threshold=threshold,
+        threshold=LEAST_AGREEMENT,
         sense=">=",
     )
 
@@ -153,7 +156,7 @@ def fidelity_z2(made: Losses, bad: Losses) -> float:
 
 
 def measure_fidelity(
-    made: Losses, bad: Losses, rng: np.random.Generator, what: str
+    made: Losses, bad: Losses, rng: np.random.Generator, what: str, unit: Unit
 ) -> list[Measure]:
     """Return z² and tau of made rows against the real bad rows."""
     source = "docs/validity.md, 3"
@@ -162,8 +165,9 @@ def measure_fidelity(
     why = why_not_compared(
         bad.n_real_rows,
         made.n_real_rows,
-        least_made=MIN_MADE_ROWS,
-        nothing_made=f"no {what} rows",
+        unit,
+        least=MIN_MADE_ROWS,
+        nothing=f"no {what} {unit.many}",
     )
     if why:
         return [
@@ -186,7 +190,7 @@ def measure_fidelity(
     z2_measure = make_measure(
         z2_name,
         mean_z2(delta_made, delta_real, se_real),
-        f"squared gap between {what} and real bad rows, in standard errors of the real ones",
+        f"squared gap between {what} and real bad {unit.many}, in standard errors of the real ones",
         source,
         low=z2_low,
         high=z2_high,
@@ -196,7 +200,7 @@ def measure_fidelity(
     tau_measure = make_measure(
         tau_name,
         kendall_tau(delta_made, delta_real),
-        f"agreement of rankings on {what} and on real bad rows; random halves: {halves:.2f}",
+        f"agreement of rankings on {what} and on real bad {unit.many}; random halves: {halves:.2f}",
         source,
         low=tau_low,
         high=tau_high,
@@ -208,13 +212,14 @@ def measure_fidelity(
 
 def measure_order(
     made: Losses,
-    reference: ReferenceRows,
+    real: Losses,
     what: str,
     rng: np.random.Generator,
+    unit: Unit,
     *,
     as_many: int,
     why_not: str = "",
-    are_failures: bool = True,
+    weights: np.ndarray | None = None,
 ) -> Measure:
     """Does a made part order candidates as well as the real rows of the test folds do?
 
@@ -225,48 +230,46 @@ def measure_order(
 
     Parameters
     ----------
-    made : Losses
-        Of the part, for the candidates of the reference.
-    reference : ReferenceRows
+    made, real : Losses
+        Of the part and of the reference, for the same candidates.
     what : str
         The part's name.
     rng : Generator
+    unit : Unit
     as_many : int
         Real rows of the reference that the test folds hold: what made rows would replace.
     why_not : str
         Why the reference cannot be used; empty where it can.
-    are_failures : bool
-        Whether the reference are rows on which F fails, all alike, not all rows weighted by
-        ``P(bad | x)``.
+    weights : ndarray of shape (n,), optional
+        ``P(bad | x)`` of the reference; without it that are rows on which F fails, all alike.
     """
     name, source = f"{what}: order", "docs/validity.md, 15; the lower limit decides"
     if not why_not and len(made) < MIN_MADE_ROWS:
-        why_not = f"not enough rows: {len(made)} {what} rows"
+        why_not = f"not enough {unit.many}: {len(made)} {what} {unit.many}"
     if why_not:
         return missing_measure(name, why_not, source, ORDER_FLOOR, ">=")
-    losses = reference.losses
-    weights = None if are_failures else reference.weights
     # the made rows are the benchmark as it stands: only the reference is a sample
     agreement = order_agreement(
         made.gaps.mean(axis=0),
-        losses.gaps,
-        clusters=losses.clusters,
+        real.gaps,
+        clusters=real.clusters,
         weights=weights,
         as_many=as_many,
         rng=rng,
     )
     if math.isnan(agreement.relative):
-        why = "the real rows tell no two candidates apart"
+        why = f"the real {unit.many} tell no two candidates apart"
         return missing_measure(name, why, source, ORDER_FLOOR, ">=")
-    real_rows = f"{losses.n_real_rows} real rows " + (
-        "on which F fails" if are_failures else "weighted by P(bad | x)"
-    )
+    which = "on which F fails"
+    if weights is not None:
+        which = f"weighted by P(bad | {unit.given})"
     least = max(ORDER_FLOOR, agreement.reached - ORDER_LOSS)
     text = (
-        f"agreement of the order of candidates with that on {real_rows}, as a share of what these "
-        f"reach with themselves ({agreement.itself:.2f}); tau {agreement.tau:.2f}. As many real "
-        f"rows as the test folds hold, {as_many}, reach {agreement.reached:.2f}: the lower limit "
-        f"(one-sided 95 %) may be {ORDER_LOSS} below that, and must reach {ORDER_FLOOR}"
+        f"agreement of the order of candidates with that on {real.n_real_rows} real {unit.many} "
+        f"{which}, as a share of what these reach with themselves ({agreement.itself:.2f}); tau "
+        f"{agreement.tau:.2f}. As many real {unit.many} as the {unit.folds} hold, {as_many}, reach "
+        f"{agreement.reached:.2f}: the lower limit (one-sided 95 %) may be {ORDER_LOSS} below "
+        f"that, and must reach {ORDER_FLOOR}"
     )
     order = make_measure(
         name,
@@ -303,6 +306,7 @@ def measure_null(
     fold: np.ndarray,
     weights: np.ndarray,
     where: str,
+    unit: Unit,
     came_fitted: bool = False,
 ) -> Measure:
     r"""Twins of F against F: mean difference of losses, flagged below -2 standard errors.
@@ -325,6 +329,7 @@ def measure_null(
     loss_f, clusters, fold, weights : ndarray of shape (n,)
     where : str
         The rows in words, for the measure's name.
+    unit : Unit
     came_fitted : bool
         Whether one F, fitted elsewhere, served all folds, and the twins are its clones.
     """
@@ -332,7 +337,7 @@ def measure_null(
     source = "docs/validity.md, 2; -2 standard errors"
     distinct_rows = len(np.unique(clusters))
     if distinct_rows < MIN_ROWS:
-        why = too_few_text(distinct_rows, f"rows on {where}")
+        why = too_few_text(distinct_rows, f"{unit.many} on {where}", unit)
         return missing_measure(name, why, source, NULL_LIMIT, ">=")
     difference = twins - loss_f[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
@@ -363,7 +368,7 @@ def measure_null(
     )
     text = (
         f"{twins_of_f} against F, in standard errors: mean difference {estimate.point:+.2g} ± "
-        f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by fold"
+        f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by {unit.fold}"
     )
     null = make_measure(
         name, t, text, source, low=t - 2, high=t + 2, threshold=NULL_LIMIT, sense=">="
@@ -397,11 +402,11 @@ def _sign_test(gap_of_fold: np.ndarray) -> float:
     return float(binomtest(negative, trials, alternative="greater").pvalue)
 
 
-def measure_widening(made: Losses) -> Measure:
+def measure_widening(made: Losses, unit: Unit) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
     name, source = "clustered width", "docs/validity.md, 4"
     if made.n_real_rows < MIN_MADE_ROWS:
-        return missing_measure(name, "no made rows", source, None, "")
+        return missing_measure(name, f"no made {unit.many}", source, None, "")
     _, clustered_se = contrasts_to_baseline(made)
     naive = [naive_interval(loss - made.baseline).se for loss in made.candidates.T]
     naive_se = np.array(naive)
@@ -411,6 +416,7 @@ def measure_widening(made: Losses) -> Measure:
     if np.isfinite(ratio).any():
         value = float(np.nanmean(ratio))
     text = (
-        "standard errors clustered by the real row over naive ones: never use the naive"
+        f"standard errors clustered by the real {unit.one} over naive ones: never use the "
+        "naive"
     )
     return make_measure(name, value, text, source)

@@ -23,8 +23,8 @@ from scipy.stats import wasserstein_distance
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GroupKFold
 
+from amlb_ext.core.unit import Unit
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.suite.copy_counts import CopyCounts
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
@@ -48,7 +48,6 @@ AUC_LIMIT = 0.75
 NEAR = 0.1
 #: Share of made rows that may repeat others: none do in suites of this version.
 MOST_COPIES = 0.02
-COPY_SOURCE = "exact comparison of features; limit ours"
 
 
 @dataclass(frozen=True)
@@ -96,51 +95,42 @@ def thin_table(
 
 
 def measure_realism(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
-    if why := why_not_compared(len(bad.X), len(made.X), least_made=MIN_ROWS):
-        return [
-            missing_measure("two-sample test", why, "", AUC_LIMIT, "<="),
-            missing_measure("Wasserstein", why, "", None, "<="),
-            missing_measure("total variation", why, "", None, "<="),
-            missing_measure("correlation error", why, "", None, "<="),
+    if why := why_not_compared(len(bad.X), len(made.X), unit, least=MIN_ROWS):
+        two_sample = missing_measure("two-sample test", why, "", AUC_LIMIT, "<=")
+        others = [
+            missing_measure(name, why, "", None, "<=") for _, name, *_ in _BESIDE_HALVES
         ]
+        return [two_sample, *others]
     # in this order: all draw from one stream
-    return [
-        measure_two_sample(made, bad, rng),
-        _measure_beside_halves(
-            mean_wasserstein,
-            made,
-            bad,
-            rng,
-            name="Wasserstein",
-            text="mean distance per numeric column (target included), in training ranges",
-            source="earth mover's distance per column; paper, Table A1",
-        ),
-        _measure_beside_halves(
-            mean_total_variation,
-            made,
-            bad,
-            rng,
-            name="total variation",
-            text="mean difference of shares per category (classes included)",
-            source="half the L1 distance",
-        ),
-        _measure_beside_halves(
-            mean_correlation_gap,
-            made,
-            bad,
-            rng,
-            name="correlation error",
-            text="mean difference of correlations between numeric columns",
-            source="",
-        ),
-    ]
+    out = [measure_two_sample(made, bad, rng, unit)]
+    for statistic, name, text, source in _BESIDE_HALVES:
+        value = statistic(made, bad)
+        if math.isnan(value):
+            why = "does not apply: no such columns"
+            out.append(missing_measure(name, why, source, None, ""))
+            continue
+        halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
+        low, high = jackknife_interval(statistic, made, bad, rng)
+        measure = make_measure(
+            name,
+            value,
+            f"{text}; limit: random halves of the real bad {unit.many}",
+            source,
+            low=low,
+            high=high,
+            # halves of few rows may lack what is compared, and then there is no limit
+            threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
+            sense="<=",
+        )
+        out.append(measure)
+    return out
 
 
 def measure_two_sample(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> Measure:
     """Held-out AUC of a classifier that tells made from real bad rows; .5 is perfect.
 
@@ -161,8 +151,8 @@ def measure_two_sample(
     return make_measure(
         "two-sample test",
         area.point,
-        "how well a classifier tells synthetic from real bad rows it has not seen (.5: not at "
-        f"all); halves of the real ones: {np.mean(areas_of_halves):.2f}",
+        f"how well a classifier tells {unit.made} from real bad {unit.many} it has not seen (.5: "
+        f"not at all); halves of the real ones: {np.mean(areas_of_halves):.2f}",
         f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours",
         low=area.low,
         high=area.high,
@@ -257,36 +247,6 @@ def mean_correlation_gap(a: ScaledTable, b: ScaledTable) -> float:
     return float(np.abs(a_correlations - b_correlations)[pairs].mean())
 
 
-def _measure_beside_halves(
-    statistic: Statistic,
-    made: ScaledTable,
-    bad: ScaledTable,
-    rng: np.random.Generator,
-    *,
-    name: str,
-    text: str,
-    source: str,
-) -> Measure:
-    """Measure made against bad rows; the limit is what random halves of the bad rows reach."""
-    value = statistic(made, bad)
-    if math.isnan(value):
-        why = "does not apply: no such columns"
-        return missing_measure(name, why, source, None, "")
-    halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
-    low, high = jackknife_interval(statistic, made, bad, rng)
-    return make_measure(
-        name,
-        value,
-        text + "; limit: random halves of the real bad rows",
-        (source + "; split-half limit ours").lstrip("; "),
-        low=low,
-        high=high,
-        # halves of few rows may lack what is compared, and then there is no limit
-        threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
-        sense="<=",
-    )
-
-
 def jackknife_interval(
     statistic: Statistic, made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
 ) -> tuple[float, float]:
@@ -337,7 +297,12 @@ def closest_distances(
         for column, is_category in enumerate(a.is_category):
             a_values = a.X[block, [column]]  # (block, 1) against (1, n_b): all pairs
             b_values = b.X[None, :, column]
-            total += _gower_distances(a_values, b_values, is_category=is_category)
+            gap = np.abs(a_values - b_values)
+            if is_category:
+                gap = (a_values != b_values).astype(float)
+            # a pair that both lack is no distance
+            is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
+            total += np.where(np.isnan(gap), is_lacking_on_one_side, gap)
         if apart:
             is_same_row = a.clusters[block, None] == b.clusters[None]
             total[is_same_row] = np.inf
@@ -345,33 +310,22 @@ def closest_distances(
     return closest
 
 
-def _gower_distances(
-    a_values: np.ndarray, b_values: np.ndarray, *, is_category: bool
-) -> np.ndarray:
-    """Return distances from 0 to 1 in one column; a pair that both lack is no distance."""
-    if is_category:
-        gap = (a_values != b_values).astype(float)
-    else:
-        gap = np.abs(a_values - b_values)
-    is_lacking_on_one_side = np.isnan(a_values) ^ np.isnan(b_values)
-    return np.where(np.isnan(gap), is_lacking_on_one_side, gap)
-
-
 def measure_closest_record(
-    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator
+    made: ScaledTable, bad: ScaledTable, rng: np.random.Generator, unit: Unit
 ) -> Measure:
-    """Return the ratio of distances to the closest record; :func:`measure_copies` has exact copies.
+    """Return the ratio of distances to the closest record; an exact copy has a measure of its own.
 
     The ratio is the median distance synthetic → closest real bad row over the median distance
     real bad → closest *other* real bad row: 1 is what a new real row would have, 0 a copy.
     """
     name, source = "closest record", "distance to closest record; limit ours"
-    if why := why_not_compared(len(bad.X), len(made.X)):
+    if why := why_not_compared(len(bad.X), len(made.X), unit):
         return missing_measure(name, why, source, NEAR, ">=")
     to_bad = closest_distances(made, bad)
     among_bad = closest_distances(bad, bad, apart=True)
     if float(np.median(among_bad)) < SAME:
-        return missing_measure(name, "real rows repeat each other", source, None, "")
+        why = f"real {unit.many} repeat each other"
+        return missing_measure(name, why, source, None, "")
 
     def ratio(some_made: ScaledTable, some_bad: ScaledTable) -> float:
         # the distances stand, so the jackknife takes those of the rows it kept
@@ -388,7 +342,8 @@ def measure_closest_record(
     return make_measure(
         name,
         ratio(made, bad),
-        "median distance to the closest real bad row over that between real bad rows",
+        f"median distance to the closest real bad {unit.one} over that between real bad "
+        f"{unit.many}",
         source,
         low=low,
         high=high,
@@ -397,43 +352,54 @@ def measure_closest_record(
     )
 
 
-def measure_copies(counts: CopyCounts) -> list[Measure]:
-    """Return the shares of copies, contradictions and repeats; none where nothing was made.
+def measure_share_of_copies(
+    name: str, count: int, total: int, what: str, most: float = MOST_COPIES
+) -> Measure:
+    """Return a share that is 0 where nothing repeats anything else.
 
-    All made rows are compared with all others, by their features as they are written. A copy
-    stands on both sides of a fold, or contradicts the row that it repeats; either way a score on
-    it says nothing of the model.
+    Parameters
+    ----------
+    name : str
+    count, total : int
+        Those that repeat something, and all that were looked at.
+    what : str
+        The words after both numbers.
+    most : float
+        Largest share that passes.
+
+    Examples
+    --------
+    >>> measure_share_of_copies("exact copies", 1, 20, "made rows equal a real one").text
+    '1 of 20 made rows equal a real one'
     """
-    measures = []
-    if counts.made:
-        made_rows = "made rows (of every part, and in the training file of _hard)"
-        kinds = (
-            (
-                "exact copies",
-                counts.copies,
-                "have the features of a real row on either side",
-            ),
-            (
-                "contradictions",
-                counts.contradictions,
-                "have the features of a real row and another target",
-            ),
-            ("repeated rows", counts.repeated, "have the features of another made row"),
-        )
-        for name, count, what in kinds:
-            text = f"{count} of {counts.made} {made_rows} {what}"
-            share = count / counts.made
-            measures.append(_copy_measure(name, share, text, MOST_COPIES))
-    if counts.hard_training:
-        text = (
-            f"{counts.on_both_sides} of {counts.hard_training} training rows of _hard equal a test "
-            "row"
-        )
-        share = counts.on_both_sides / counts.hard_training
-        # no share is small enough: a row that was trained on tests nothing
-        measures.append(_copy_measure("hard on both sides", share, text, 0.0))
-    return measures
+    return make_measure(
+        name,
+        count / total,
+        f"{count} of {total} {what}",
+        "exact comparison of features; limit ours",
+        threshold=most,
+        sense="<=",
+    )
 
 
-def _copy_measure(name: str, share: float, text: str, most: float) -> Measure:
-    return make_measure(name, share, text, COPY_SOURCE, threshold=most, sense="<=")
+#: Measures whose limit is what random halves of the bad rows reach: name, text and source.
+_BESIDE_HALVES: tuple[tuple[Statistic, str, str, str], ...] = (
+    (
+        mean_wasserstein,
+        "Wasserstein",
+        "mean distance per numeric column (target included), in training ranges",
+        "earth mover's distance per column; paper, Table A1; split-half limit ours",
+    ),
+    (
+        mean_total_variation,
+        "total variation",
+        "mean difference of shares per category (classes included)",
+        "half the L1 distance; split-half limit ours",
+    ),
+    (
+        mean_correlation_gap,
+        "correlation error",
+        "mean difference of correlations between numeric columns",
+        "split-half limit ours",
+    ),
+)

@@ -1,14 +1,33 @@
-"""A task of a suite in memory, as its own files hold it."""
+"""A task of a suite in memory, as its own files hold it, and its F, fitted again.
+
+F itself, fitted again, is the null control: it is submitted as if it were a candidate. Rows chosen
+by F's realised errors flatter *any* second model, F's own twin included (regression to the mean). A
+twin has the same algorithm, another seed, and another random part of the training rows; what it
+seems to win over F is the size of that illusion. Up to five twins come with the suite, from the
+cross-fitting of its folds; more are fitted when asked for.
+
+Notation
+--------
+R : number of re-fits
+Z, y : (n, d), (n,) encoded training rows of the fold and their targets
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.errors import ModelError, SuiteError
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Column, Kind
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.registry import ModelSpec, check_model_listed, resolve_model
 from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
 from amlb_ext.suite.copy_counts import (
     MADE_PARTS,
@@ -26,6 +45,13 @@ PARTS = ("full", "bad", "ga", "synthetic", POPULATION)
 MADE = (*MADE_PARTS, POPULATION)
 #: Columns of the provenance with the losses of F's re-fits: ``null_0``, ``null_1``, ...
 REFIT_PREFIX = "null_"
+#: Twins of F for the null control: with fewer their luck is taken for a difference too often.
+REFITS = 5
+#: Part of the training rows that each re-fit sees. A bootstrap of the old size makes linear
+#: re-fits worse than F by about 1 % and the check nearly blind (tests/benchmarks/null_control.py).
+NULL_SHARE = 0.8
+#: Draws of that part until it holds every class, where it can.
+_DRAWS = 20
 
 
 #: Training rows of a fold, and its test rows by part.
@@ -65,20 +91,6 @@ class TaskRows:
     summaries: tuple[Mapping[str, Any], ...] = ()
     hard: Mapping[int, Part] = field(default_factory=dict)
 
-    def tampered(self, part: str, change: Callable[[Rows], Rows]) -> TaskRows:
-        """Return the task with ``change(rows)`` in place of a part: for planted cases.
-
-        What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
-        """
-        folds = {}
-        for fold, (train, parts) in self.folds.items():
-            changed = {}
-            for name, rows in parts.items():
-                altered = change(rows) if name == part else rows
-                changed[name] = _without_refits(altered)
-            folds[fold] = (train, changed)
-        return replace(self, folds=folds)
-
     def holds_refits(self, refits: int) -> bool:
         """Whether the files hold the losses of so many re-fits of F for every row scored.
 
@@ -112,12 +124,6 @@ class TaskRows:
         return counts
 
 
-def _without_refits(rows: Rows) -> Rows:
-    columns = rows.provenance.columns
-    kept = [name for name in columns if not str(name).startswith(REFIT_PREFIX)]
-    return replace(rows, provenance=rows.provenance[kept])
-
-
 def read_task(suite: SuiteFiles, task: str) -> TaskRows:
     """Read the files of one task of a finished suite.
 
@@ -142,8 +148,12 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
             train_file, test_file = suite.pair(name, index)
             if fold not in folds:  # all parts share the fold's training rows
                 features, target = coding.decode(coding.read_csv(train_file))
-                provenance = _train_provenance(suite, task, fold, len(features))
-                folds[fold] = (Rows(features, target, provenance), {})
+                about = pd.DataFrame(index=range(len(features)))
+                # where training rows come from may not be known, or not of all
+                if suite.layout.train_provenance(task, fold).is_file():
+                    known = suite.train_provenance(task, fold)
+                    about = known if len(known) == len(features) else about
+                folds[fold] = (Rows(features, target, about), {})
             _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
             parts[part] = Rows(features, target, suite.provenance(name, index))
@@ -171,13 +181,106 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
     )
 
 
-def _train_provenance(
-    suite: SuiteFiles, task: str, fold: int, n_rows: int
-) -> pd.DataFrame:
-    """Return where the training rows of a fold come from; no columns where that is not known."""
-    path = suite.layout.train_provenance(task, fold)
-    if path.is_file():
-        provenance = suite.train_provenance(task, fold)
-        if len(provenance) == n_rows:
-            return provenance
-    return pd.DataFrame(index=range(n_rows))
+def baseline_spec(settings: Mapping[str, Any], kind: Kind) -> ModelSpec | None:
+    """Return the estimator that F is, from a manifest's settings; None when F came as a file.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``manifest.config``.
+    kind : Kind
+
+    Raises
+    ------
+    ModelError
+        F's class is not installed here.
+
+    Examples
+    --------
+    >>> baseline_spec({"baseline": {"model": "ridge"}}, Kind.REGRESSION).path
+    'sklearn.linear_model.Ridge'
+    >>> baseline_spec({"baseline": {"model": "f.pkl", "sha256": "0"}}, Kind.REGRESSION) is None
+    True
+    """
+    config = _baseline_config(settings)
+    return None if comes_fitted(config) else resolve_model(config, kind)
+
+
+def check_baseline(suite: SuiteFiles) -> None:
+    """Raise where a suite names a class for F that is not on the list of permitted ones.
+
+    Raises
+    ------
+    SuiteError
+        Before anything of it is imported.
+    """
+    config = _baseline_config(suite.manifest.config)
+    if not comes_fitted(config):
+        for kind in {task.kind for task in suite.tasks.values()}:
+            check_model_listed("the suite's baseline", config, kind)
+
+
+def _baseline_config(settings: Mapping[str, Any]) -> BaselineConfig:
+    """Return the settings of F that a manifest holds, without permissions."""
+    # a suite must not grant the right to unpickle its own file
+    fields = set(BaselineConfig.model_fields) - {"trust_pickle"}
+    try:
+        entry = settings["baseline"]
+        stored = {name: value for name, value in entry.items() if name in fields}
+        return BaselineConfig(**stored)
+    # whatever stands there instead of a mapping of valid settings
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SuiteError(
+            "the suite's manifest does not say in a readable way what its baseline is",
+            "run the command that generated the suite again",
+        ) from None
+
+
+def refit_rows(y: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions of a random 80 % of the rows, ascending, of every class where possible.
+
+    Examples
+    --------
+    >>> len(refit_rows(np.arange(10) % 2, 2, np.random.default_rng(0)))
+    8
+    """
+    size = max(2, round(NULL_SHARE * len(y)))
+    # of a rare class a draw may hold no row, and F could not be fitted on it as on all rows
+    for _ in range(_DRAWS):
+        rows = np.sort(rng.choice(len(y), min(size, len(y)), replace=False))
+        lacks_class = n_classes and len(np.unique(y[rows])) < len(np.unique(y))
+        if not lacks_class:
+            break
+    return rows
+
+
+def refit_baseline(
+    baseline: EstimatorBaseline,
+    Z: np.ndarray,
+    y: np.ndarray,
+    refits: int,
+    seed: int,
+    key: tuple[str | int, ...],
+) -> tuple[list[EstimatorBaseline], str]:
+    """Fit F again, ``refits`` times; the streams are keyed by (seed, key, number of the re-fit).
+
+    Returns
+    -------
+    twins : list of EstimatorBaseline
+    reason : str
+        Why there are fewer than asked; empty otherwise.
+    """
+    twins = []
+    for number in range(refits):
+        # two streams, so that F's own randomness does not depend on which rows were drawn
+        rng = random_stream(seed, *key, "null", number)
+        rows = refit_rows(y, baseline.n_classes, rng)
+        twin_seed = derive_int_seed(seed, *key, "null-fit", number)
+        twin = EstimatorBaseline(
+            baseline.spec, baseline.kind, baseline.n_classes, baseline.n_categorical
+        )
+        try:
+            twins.append(twin.fit(Z[rows], y[rows], twin_seed))
+        except ModelError as error:
+            return twins, f"F could not be fitted again: {error}"
+    return twins, ""

@@ -10,10 +10,9 @@ w : region weight of a row, ``P(bad | x)``; k numbers the folds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -26,13 +25,13 @@ from amlb_ext.hardening.baseline.estimator import (
     fill_missing,
 )
 from amlb_ext.hardening.baseline.replacements import Chooser
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import find_copies, read_features
-from amlb_ext.stats.prediction_powered import PoweredMean, prediction_powered_mean
+from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.stats.support import Support, check_support
 from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.measures import (
@@ -42,8 +41,7 @@ from amlb_ext.validity.measures import (
     make_measure,
     missing_measure,
 )
-from amlb_ext.validity.refits import baseline_spec
-from amlb_ext.validity.task_rows import TaskRows
+from amlb_ext.validity.task_rows import TaskRows, baseline_spec
 
 #: Unlabelled rows that the support check looks at, at most.
 SUPPORT_ROWS = 5000
@@ -84,11 +82,11 @@ class FoldView:
         Largest difference of ``weight`` from the stored weights.
     """
 
-    tau: dict[str, np.ndarray] = field(default_factory=dict)
-    far: dict[str, np.ndarray] = field(default_factory=dict)
-    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
-    far_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
-    drift: float = 0.0
+    tau: dict[str, np.ndarray]
+    far: dict[str, np.ndarray]
+    weight: np.ndarray
+    far_weight: np.ndarray
+    drift: float
 
 
 def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
@@ -126,26 +124,19 @@ def read_unlabelled(path: Path, rows: TaskRows, seed: int) -> Unlabelled:
             f"{path.name}: {is_copy.sum()} rows are copies of labelled rows and left out"
         )
         features = features[~is_copy].reset_index(drop=True)
-    rng = random_stream(seed, rows.name, "support")
-    support = _check_features(rows, features, rng)
-    return Unlabelled(features, support, tuple(notes))
-
-
-def _check_features(
-    rows: TaskRows, features: pd.DataFrame, rng: np.random.Generator
-) -> Support:
-    """Say whether unlabelled rows lie where the task's real test rows do."""
     # on one scale for all folds, that of the real test rows
     tests = pd.concat([parts["full"].features for _, parts in rows.folds.values()])
     encoder = Encoder(rows.columns, known="table").fit(tests)
     sample = np.arange(len(features))
     if len(sample) > SUPPORT_ROWS:
+        rng = random_stream(seed, rows.name, "support")
         sample = np.sort(rng.choice(len(features), SUPPORT_ROWS, replace=False))
-
-    def points(table: pd.DataFrame) -> np.ndarray:
-        return fill_missing(encoder.metric(encoder.transform(table)))
-
-    return check_support(points(tests), points(features.iloc[sample]))
+    labelled_points, points = (
+        fill_missing(encoder.metric(encoder.transform(table)))
+        for table in (tests, features.iloc[sample])
+    )
+    support = check_support(labelled_points, points)
+    return Unlabelled(features, support, tuple(notes))
 
 
 def fit_region(
@@ -190,43 +181,40 @@ def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray
     return terms if terms.ndim == 1 else terms.sum(axis=1)
 
 
-class Models(Protocol):
-    """What :func:`view_fold` needs of a fold's models."""
-
-    encoder: Encoder
-    target: TargetEncoder
-    models: dict[str, EstimatorBaseline]
-
-    @property
-    def judges(self) -> list[EstimatorBaseline]:
-        """The models whose mean prediction is T."""
-
-    @property
-    def baseline(self) -> EstimatorBaseline | None:
-        """F."""
-
-
 def view_fold(
-    rows: TaskRows, fold: int, train: Rows, test: Rows, far: Unlabelled, models: Models
+    rows: TaskRows,
+    fold: int,
+    test: Rows,
+    far: Unlabelled,
+    *,
+    encoder: Encoder,
+    y: np.ndarray,
+    baseline: EstimatorBaseline,
+    expected_contrasts: Callable[[np.ndarray], dict[str, np.ndarray]],
 ) -> FoldView:
-    """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them."""
-    baseline, encoder = models.baseline, models.encoder
-    assert baseline is not None  # read_unlabelled refuses an F that is a file
-    Z = encoder.transform(train.features)
-    y = models.target.transform(train.target)
-    region = fit_region(rows, fold, Z, y, baseline)
+    """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    fold : int
+    test : Rows
+        All of the fold.
+    far : Unlabelled
+    encoder : Encoder
+        Of the training rows.
+    y : ndarray of shape (n,)
+        Their targets.
+    baseline : EstimatorBaseline
+        F.
+    expected_contrasts : callable
+        Tau of each candidate, by name, for encoded rows.
+    """
+    train, _ = rows.folds[fold]
+    region = fit_region(rows, fold, encoder.transform(train.features), y, baseline)
     # as the suite's own test rows were fitted to their training file
     chooser = Chooser((baseline,), encoder)
     fitted = fit_to_train(train.features, far.features, rows.columns, chooser).features
-
-    def expected_contrasts(X: np.ndarray) -> dict[str, np.ndarray]:
-        f = baseline.predict(X)
-        t = np.mean([judge.predict(X) for judge in models.judges], axis=0)
-        contrasts = {}
-        for name, model in models.models.items():
-            contrasts[name] = expected_contrast(model.predict(X), f, t)
-        return contrasts
-
     near_X = encoder.transform(test.features)
     far_X = encoder.transform(fitted)
     weight = region.weights(near_X)
@@ -299,10 +287,11 @@ def measure_unlabelled_gain(
     ratios = []
     for column, name in enumerate(names):
         difference = full.candidates[:, column] - full.baseline
-        powered = _powered_difference(name, difference, full.clusters, views)
-        intervals[name] = _interval_record(powered)
-        if np.isfinite(powered.width_ratio):
-            ratios.append(powered.width_ratio)
+        ratio, intervals[name] = _powered_intervals(
+            name, difference, full.clusters, views
+        )
+        if np.isfinite(ratio):
+            ratios.append(ratio)
     if not ratios:
         gain = _no_gain("no candidate has an interval")
     else:
@@ -317,17 +306,17 @@ def measure_unlabelled_gain(
     )
 
 
-def _powered_difference(
+def _powered_intervals(
     name: str,
     difference: np.ndarray,
     clusters: np.ndarray,
     views: Sequence[FoldView],
-) -> PoweredMean:
-    """Return a candidate's weighted mean loss minus F's, with and without unlabelled rows."""
+) -> tuple[float, dict[str, float | None]]:
+    """Return a candidate's ratio of widths, and both intervals as a certificate stores them."""
     # an unlabelled row is seen by every fold's models, a labelled one by those of its own fold
     far_weights = np.mean([view.far_weight for view in views], axis=0)
     far_terms = [view.far_weight * view.far[name] for view in views]
-    return prediction_powered_mean(
+    powered = prediction_powered_mean(
         difference,
         np.concatenate([view.tau[name] for view in views]),
         np.mean(far_terms, axis=0) / far_weights,
@@ -335,12 +324,8 @@ def _powered_difference(
         weights_unlabelled=far_weights,
         clusters=clusters,
     )
-
-
-def _interval_record(powered: PoweredMean) -> dict[str, float | None]:
-    """Return both intervals under the names that a certificate stores."""
     without, with_far = powered.classical, powered.estimate
-    return {
+    return powered.width_ratio, {
         "difference": finite_or_none(without.point),
         "low": finite_or_none(without.low),
         "high": finite_or_none(without.high),

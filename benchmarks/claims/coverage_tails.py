@@ -34,10 +34,10 @@ from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import parse_model
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import OVERALL, REGION, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows, choose_weighting, mean_contrast
+from amlb_ext.stats.contrasts import ComparedUnits, choose_weighting, mean_contrast
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
-from amlb_ext.validity.refits import refit_baseline
+from amlb_ext.validity.task_rows import refit_baseline
 from benchmarks.studies.fidelity.protocol import load_table, read_protocol
 
 SIZES = (300, 1000)
@@ -170,7 +170,7 @@ def draw_sample(population, n, rng):
     t_test = dict(zip(losses, holm_adjusted(np.array(own)), strict=True))
     answers = answer_questions(
         losses.iloc[rows],
-        ComparedRows(
+        ComparedUnits(
             loss_f=loss_f[rows],
             weights=weights,
             refits=cap.apply(population.refits).iloc[rows],

@@ -22,7 +22,7 @@ import pandas as pd
 
 from amlb_ext.core.display import markdown_table
 from amlb_ext.gate.checks import check_gate
-from amlb_ext.stats.contrasts import ComparedRows, compare_candidate
+from amlb_ext.stats.contrasts import ComparedUnits, compare_candidate
 
 ROWS = (50, 200, 1000)
 MARGINS = (0.02, 0.05, 0.2)
@@ -51,7 +51,7 @@ def draw_losses(kind, n, margin, rng):
 def contrast(kind, n, margin, rng):
     """Return the contrast of a candidate that is worse by the margin, on n rows."""
     f, g = draw_losses(kind, n, margin, rng)
-    compared = compare_candidate("G", g, ComparedRows(loss_f=f))
+    compared = compare_candidate("G", g, ComparedUnits(loss_f=f))
     record = compared.record()
     return {
         "task": str(rng.integers(2**62)),

@@ -34,16 +34,17 @@ from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.claims import REGION, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows, mean_contrast
+from amlb_ext.stats.contrasts import ComparedUnits, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
-from amlb_ext.validity.refits import refit_rows
+from amlb_ext.validity.task_rows import refit_rows
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
 FAMILIES = {
@@ -181,13 +182,14 @@ def _judged(pooled, design, weight, refits):
         fold=kept["fold"].to_numpy(),
         weights=weight,
         where="",
+        unit=ROW,
     )
     if check.value is None:
         return None
     alone = mean_contrast(candidate, loss, weight, rows)
     answers = answer_questions(
         pd.DataFrame({"again": candidate}),
-        ComparedRows(loss_f=loss, weights=weight, clusters=rows, refits=twins),
+        ComparedUnits(loss_f=loss, weights=weight, clusters=rows, refits=twins),
         smallest=0.0,
     ).set_index("question")
     return {

@@ -20,14 +20,16 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison import region as region_module
-from amlb_ext.comparison.labelled import read_labelled_rows
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.row_losses import brier_loss
+from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.stats.contrasts import ComparedRows, choose_weighting
+from amlb_ext.stats.contrasts import ComparedUnits, choose_weighting
+from amlb_ext.units import region as region_module
+from amlb_ext.units.labelled import read_labelled_rows
+from amlb_ext.units.rows import judge_rows
 from benchmarks.claims.compare_claims import draw_models, draw_rows, expected_loss
 
 TRUTH = 10_000
@@ -38,19 +40,19 @@ class KeptRegion(Region):
 
     fitted: ClassVar[list[Region]] = []
 
-    def fit(self, *args):
+    def fit(self, *args, **more):
         """Fit, and keep the forest."""
         KeptRegion.fitted.append(self)
-        return super().fit(*args)
+        return super().fit(*args, **more)
 
 
-def find_kept_region(rows, f, rule, seed):
-    """Return the region, and the forests that weigh the rows of each part."""
+def find_kept_region(rows, f, loss_f, rule, seed):
+    """Return the judged rows, and the forests that weigh the rows of each part."""
     KeptRegion.fitted.clear()
     with patch.object(region_module, "Region", KeptRegion):
-        region = region_module.find_region(rows, f, HardnessConfig(rule=rule), seed)
+        judged = judge_rows(rows, f, loss_f, HardnessConfig(rule=rule), seed=seed)
     # first those of the parts, then those of the jackknife
-    return region, KeptRegion.fitted[: region_module.PARTS]
+    return judged, KeptRegion.fitted[: region_module.GROUPS]
 
 
 def chance_of_bad(rule, probabilities, chance):
@@ -65,22 +67,31 @@ def run_draw(seed, rule):
     """Return one record for each candidate."""
     rng = np.random.default_rng(seed)
     turned, F, candidates, (_, _, X1, y1) = draw_models(rng)
-    adapter = ModelAdapter(F, "F")
-    rows = read_labelled_rows(X1, y1, models=[adapter])
-    said = predict_rows(adapter, rows)
-    region, forests = find_kept_region(rows, said, rule, seed)
+    model = ModelAdapter(F, "F")
+    rows = read_labelled_rows(X1, y1, models=[model])
+    f = predict_rows(model, rows)
+    loss_f = brier_loss(y1, F.predict_proba(X1))
+    judged, forests = find_kept_region(rows, f, loss_f, rule, seed)
+    region = judged.compared
     if not choose_weighting(region.weights).is_weighted:
         return []
     others, _, chance = draw_rows(TRUTH, turned, rng)
     Z = rows.encoder.transform(others)
     as_learnt = np.mean([forest.weights(Z) for forest in forests], axis=0)
     probabilities = F.predict_proba(others)
-    exact = chance_of_bad(region.rule, probabilities, chance)
-    loss_f = brier_loss(y1, F.predict_proba(X1))
-    compared = ComparedRows(
+    settled = settle_rule(
+        HardnessConfig(rule=rule),
+        rows.task.kind,
+        rows.task.labels,
+        y=rows.y[:, None],
+        f=f.f[:, None],
+        decided=f.decided,
+    )
+    exact = chance_of_bad(settled, probabilities, chance)
+    compared = ComparedUnits(
         loss_f=loss_f, weights=region.weights, reweighted=region.reweighted
     )
-    plain = ComparedRows(loss_f=loss_f, weights=region.weights)
+    plain = ComparedUnits(loss_f=loss_f, weights=region.weights)
     records = []
     for name, model in candidates.items():
         loss = brier_loss(y1, model.predict_proba(X1))

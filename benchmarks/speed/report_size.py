@@ -32,6 +32,7 @@ from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.tables import make_task
+from amlb_ext.core.unit import ROW
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import split_task
 from amlb_ext.report import build_report, write_report
@@ -193,7 +194,7 @@ def certificate(task, number):
     )  # fmt: skip
     verdict = VERDICTS[number % len(VERDICTS)]
     return Certificate(
-        task, "", verdict, f"A reason for {verdict}, made up for this test.", taken
+        task, "", verdict, f"A reason for {verdict}, made up for this test.", taken, ROW
     )
 
 

@@ -125,7 +125,7 @@ def watched() -> Stages:
     # a package may hold a function of its module's name, so modules are asked for by path
     calibrate, certify, evaluate, held_out = (
         importlib.import_module(f"amlb_ext.validity.{name}")
-        for name in ("calibration", "certify", "evaluation", "held_out_parts")
+        for name in ("calibration", "certify", "task_evaluation", "held_out_parts")
     )
 
     stages = Stages()
@@ -150,9 +150,10 @@ def watched() -> Stages:
     stages.watch(generate, "finish_suite", "write", whole=True)
     stages.watch(generate, "load_tasks", "read", whole=True)
     stages.watch(certify, "read_task", "read", whole=True)
-    stages.watch(certify, "measure_task", "certificate", whole=True)
+    for name in ("measure_files", "measure_looks", "measure_evaluation"):
+        stages.watch(certify, name, "certificate", whole=True)
     stages.watch(evaluate, "score_training_part", "zoo", whole=True)
-    stages.watch(evaluate._FoldScorer, "score", "zoo", whole=True)
+    stages.watch(evaluate._FoldModels, "score", "zoo", whole=True)
     stages.watch(fold, "sample_synthetic_rows", "sample")
     stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
     return stages

@@ -46,8 +46,18 @@ def crafted(kind):
         return table.groupby("item_id").tail(HORIZON + SEASON)
     if kind == "constant":
         table.loc[first, "target"] = [*[5.0] * 24, *range(6)]
+    if kind == "rounding":
+        table.loc[first, "target"] = [*[0.3] * 12, *[0.1 + 0.2] * 12, *range(6)]
     if kind == "missing":
         table.loc[4, "target"] = np.nan
+    if kind == "infinite":
+        table.loc[4, "target"] = np.inf
+    if kind == "texts":
+        return table.assign(target="much")
+    if kind == "no times":
+        return table.assign(timestamp="soon")
+    if kind == "NA":
+        return table.replace({"item_id": {"w00001": "NA"}})
     if kind == "gaps":
         return table.drop(index=[5, 6])
     if kind == "further column":
@@ -55,6 +65,11 @@ def crafted(kind):
     if kind == "cut twice":
         cut = table[first].head(20).assign(item_id="w99999")
         return pd.concat([table, cut])
+    if kind == "cut behind another":
+        table.loc[first, "target"] = [*table.loc[first, "target"][:8], *range(22)]
+        others = table[table["item_id"] == "w00001"]
+        table.loc[others.index[:8], "target"] = table["target"][:8].to_numpy()
+        return pd.concat([table, table.loc[others.index[:20]].assign(item_id="w99999")])
     if kind == "twice":
         table.loc[7, "timestamp"] = table.loc[6, "timestamp"]
     return table
@@ -66,10 +81,16 @@ def crafted(kind):
         ("short", "empty in training"),
         ("no season", "scale becomes 1.0"),
         ("constant", "1 item repeats itself in training, 'w00000' the first"),
+        ("rounding", "alike from season to season but for rounding"),
         ("missing", "predictions become NaN"),
+        ("infinite", "the target is infinite"),
+        ("texts", "holds texts: AMLB fails"),
+        ("no times", "cannot be read: AMLB fails"),
+        ("NA", "30 rows have no item"),
         ("gaps", "'w00000' has gaps, or times off"),
         ("further column", "'origin' is passed on"),
         ("cut twice", "'w00000' and 'w99999' are one series cut twice"),
+        ("cut behind another", "'w00001' and 'w99999' are one series cut twice"),
         ("twice", "'w00000' has a time twice"),
     ],
 )

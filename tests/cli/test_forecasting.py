@@ -1,6 +1,8 @@
 """The commands that take series: what they need, and what they refuse."""
 
+import pandas as pd
 import pytest
+import yaml
 
 from amlb_ext.cli import main
 from amlb_ext.forecasting.bundled_series import simulate_series
@@ -122,3 +124,36 @@ def test_several_tables_make_one_suite_and_a_broken_one_is_left_out(
     words[words.index("drift")] = str(file)
     assert main(["generate", table, table, *words, "-o", str(tmp_path / "b")]) == 2
     assert "has forecasts of one table, and there are 2" in capsys.readouterr().err
+
+
+def test_gaps_and_known_columns_reach_the_suite(table, tmp_path, capsys):
+    frame = pd.read_csv(table, parse_dates=["timestamp"])
+    frame = frame.assign(promo=frame.index % 2, other=1)
+    path = tmp_path / "shop.csv"
+    frame.drop(index=[20, 120]).to_csv(path, index=False)
+    words = ["generate", str(path), *COLUMNS, "--horizon", "2", "--baseline", "drift"]
+    words += ["--alpha", "1", "--certificate", "none", "--copies", "0"]
+    out = tmp_path / "hard"
+    words += ["-o", str(out)]
+    assert main(words) == 2
+    assert "--gaps zero or --gaps last" in capsys.readouterr().err
+    assert main([*words, "--gaps", "last", "--known", "promo"]) == 0
+    text = capsys.readouterr().out
+    assert "2 missing steps of 2 series have the value before it" in text
+    assert "1 further column is left out (other)" in text
+    assert "known beforehand: promo; F does not look at them" in text
+    data = pd.read_csv(out / "data" / "shop_full" / "shop_full.csv")
+    assert list(data) == ["item_id", "timestamp", "target", "promo"]
+    (entry,) = yaml.safe_load((out / "fev" / "tasks.yaml").read_text())["tasks"]
+    assert entry["known_dynamic_columns"] == ["promo"]
+    assert "promo" in pd.read_parquet(entry["dataset_path"])
+    assert main(["verify", str(out)]) == 0
+
+
+@pytest.mark.parametrize("flag", [["--gaps", "zero"], ["--known", "promo"]])
+def test_gaps_and_known_columns_are_for_series(flag, tmp_path, capsys):
+    out = ["-o", str(tmp_path / "hard")]
+    assert main(["generate", "bundled/bands", *flag, *out]) == 2
+    assert f"{flag[0]} is for series" in capsys.readouterr().err
+    assert main(["harden", "validation", *flag, *out]) == 2
+    assert f"{flag[0]} is for series" in capsys.readouterr().err

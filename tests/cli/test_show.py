@@ -7,6 +7,7 @@ import pytest
 from small_suites import write_suite
 
 from amlb_ext.cli.main import main
+from amlb_ext.core.unit import ROW
 from amlb_ext.pipeline.summary import generation_summary
 from amlb_ext.suite import Layout
 from amlb_ext.suite.sealed_json import sealed_text
@@ -30,7 +31,7 @@ def suite(tmp_path):
         sense=">=",
     )
     certificate = Certificate(
-        "cars", "binary", "describe", "Made rows do not order models.", (measure,)
+        "cars", "binary", "describe", "Made rows do not order models.", (measure,), ROW
     )
     path = Layout(root).task_certificate("cars")
     path.write_text(sealed_text({"certificate": certificate.to_json()}))
@@ -39,7 +40,7 @@ def suite(tmp_path):
 
 def test_it_prints_what_is_stored_and_names_what_is_not(suite, capsys, monkeypatch):
     monkeypatch.setattr(
-        "amlb_ext.validity.certificate_store.certify_jobs",
+        "amlb_ext.validity.certify.certify_jobs",
         lambda *a: pytest.fail("something was measured"),
     )
     assert main(["show", str(suite)]) == 0

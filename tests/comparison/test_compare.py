@@ -7,12 +7,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import amlb_ext as hs
-from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.comparison.models import predict_rows
-from amlb_ext.comparison.region import find_region
+from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.units.labelled import read_labelled_rows
+from amlb_ext.units.rows import judge_rows
 
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -81,7 +81,10 @@ def test_text_and_page_give_the_answer_first(answered, tmp_path):
     # it loads nothing
     assert "src=" not in page
     assert 'href="http' not in page
+    assert "p against F’s re-fits" in page
     assert "<svg" in result._repr_html_()
+    with pytest.raises(ConfigError, match="rows have no picture each"):
+        result.plot_worst()
     assert result.plot().get_xlabel().startswith("change of F's loss")
 
 
@@ -216,14 +219,14 @@ def test_what_the_weights_owe_to_each_part_is_known(answered):
     model = ModelAdapter(F, "F")
     rows = read_labelled_rows(X, y, models=[model])
     f = predict_rows(model, rows)
-    found = find_region(rows, f, HardnessConfig(rule="wrong"), seed=0)
+    loss_f = choose_loss(rows, [f])[1](f)
+    config = HardnessConfig(rule="wrong")
+    found = judge_rows(rows, f, loss_f, config).compared
     assert found.reweighted.shape == (5, len(rows))
     is_own = found.reweighted == found.weights
     assert 0.15 < is_own.mean() < 0.3  # a fifth, but for rows that do not change
     assert np.all(is_own.any(axis=0))
-    alone = find_region(
-        rows, f, HardnessConfig(rule="wrong"), seed=0, with_jackknife=False
-    )
+    alone = judge_rows(rows, f, loss_f, config, with_jackknife=False).compared
     assert alone.reweighted is None
     np.testing.assert_array_equal(alone.weights, found.weights)
 

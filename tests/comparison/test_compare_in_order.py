@@ -7,12 +7,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.comparison import compare
-from amlb_ext.comparison.labelled import read_labelled_rows
-from amlb_ext.comparison.models import predict_rows
-from amlb_ext.comparison.region import find_region
+from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.units.labelled import read_labelled_rows
+from amlb_ext.units.rows import judge_rows
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -54,6 +54,12 @@ def test_rows_of_a_group_are_worth_fewer_rows(data):
     assert "2 times on 80 % of its groups" in said
 
 
+def weigh(rows, f, config):
+    loss_f = choose_loss(rows, [f])[1](f)
+    judged = judge_rows(rows, f, loss_f, config, with_jackknife=False)
+    return judged.compared.weights
+
+
 def test_where_f_fails_is_learnt_from_earlier_rows(data):
     F, X, y = data[0], *shops(2, own=0)[:2]
     time = np.random.default_rng(0).permutation(len(y)).astype(float)
@@ -61,7 +67,7 @@ def test_where_f_fails_is_learnt_from_earlier_rows(data):
     rows = read_labelled_rows(X, y, models=[model], order=RowOrder(time=time))
     f = predict_rows(model, rows)
     config = HardnessConfig(rule="absolute", alpha=0.15)
-    weights = find_region(rows, f, config, seed=0, with_jackknife=False).weights
+    weights = weigh(rows, f, config)
     oldest = time < len(y) // 3
     assert not weights[oldest].any()
     assert (weights[~oldest] > 0).all()
@@ -71,7 +77,7 @@ def test_where_f_fails_is_learnt_from_earlier_rows(data):
     late = np.setdiff1d(np.arange(len(y)), early)
     changed[late] = changed[late][::-1]
     other = read_labelled_rows(X, changed, models=[model], order=RowOrder(time=time))
-    again = find_region(other, f, config, seed=0, with_jackknife=False).weights
+    again = weigh(other, f, config)
     assert np.array_equal(weights[early], again[early])
 
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 import amlb_ext as hs
 from amlb_ext.core.errors import ModelError
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.validity.evaluation import evaluate_task
-from amlb_ext.validity.task_measures import measure_task
+from amlb_ext.validity.evaluation import measure_evaluation
+from amlb_ext.validity.task_evaluation import evaluate_task
 from amlb_ext.validity.task_rows import read_task
 
 
@@ -44,11 +44,12 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     assert not np.allclose(unseen, brier)
     losses = parts["full"].provenance
     assert not np.allclose(losses["loss"], losses["null_0"])
-    evaluation = evaluate_task(rows, size="quick", refits=7, seed=1)
+    evaluation, _ = evaluate_task(rows, size="quick", refits=7, seed=1)
     assert evaluation.parts["full"].twins.shape == (40, 5)
     [note] = [note for note in evaluation.notes if "fitted elsewhere" in note]
     assert "its 5 re-fits are clones of it, each fitted on 128 training rows" in note
-    names = [measure.name for measure in measure_task(rows, evaluation, 1)[0]]
+    found, _ = measure_evaluation(evaluation, 1, of_files=[], looks=[])
+    names = [measure.name for measure in found]
     assert "null on region" in names
     with pytest.raises(ModelError, match="has no predict"):
         hs.harden(table, "label", model=3, out=tmp_path / "other")

@@ -1,5 +1,6 @@
 """Which forecaster is better, where F fails; and nothing of the future is looked at."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +13,18 @@ from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.compare import answer_comparison
 from amlb_ext.forecasting.failing_windows import (
     describe_heavy_windows,
+    describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecasters import forecasts_from_table, make_forecaster
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
+from amlb_ext.forecasting.forecasters import make_forecaster
 from amlb_ext.forecasting.hardness import settle_window_rule
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.region import weigh_windows
-from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.forecasting.rolling import request_at, roll_forecaster, score_forecasts
+from amlb_ext.gate.checks import check_gate
+from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.units.windows import weigh_windows
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
 
@@ -89,15 +93,38 @@ def test_a_series_that_hardly_ever_moves_is_named_where_it_decides_the_mean():
         alpha=1.5,
         with_jackknife=False,
     )
-    (sentence,) = describe_heavy_windows(failing)
+    # a model that knows the series but for one window of another
+    mase = np.full(31, 0.1)
+    mase[7] = 50.0
+    model = replace(failing.forecasts, mase=mase)
+    (sentence,) = describe_heavy_windows(failing, {"model": model})
     # its past of 84 values has two seasonal differences of 1 among 72, so the scale is 2/72;
     # the error of 40 in one of 12 steps is 120 scales
     assert "series 'still' the largest: MASE 120.0, scale 0.0278" in sentence
     assert sentence.startswith("1 window holds half of F's MASE over all 31")
+    assert "1 window holds half of model's MASE over all 31" in sentence
+
+
+def test_a_forecast_of_zeros_is_named_where_most_values_are_0():
+    table = simulate_series(30, 96)
+    is_sold = np.random.default_rng(0).random(len(table)) < 0.1
+    table["target"] = table["target"].abs().where(is_sold, 0)
+    panel = read_panel(table, SIMULATED_ROLES)
+    failing = find_failing_windows(
+        make_forecaster("drift"), panel, plan_origins(panel), with_jackknife=False
+    )
+    shape = failing.forecasts.quantiles.shape
+    nothing = score_forecasts(
+        [Forecasts(mean=np.zeros(shape[:2]), quantiles=np.zeros(shape))], failing.tests
+    )
+    (sentence,) = describe_zeros(failing, {"nothing": nothing})
+    assert "of the values to forecast are 0" in sentence
+    assert sentence.endswith("nothing 1.00")
 
 
 def test_ordinary_series_have_no_window_that_decides_the_mean(failing):
     assert describe_heavy_windows(failing) == []
+    assert describe_zeros(failing) == []
 
 
 def test_the_answer_names_what_is_better_and_what_is_f_again(result):
@@ -106,6 +133,7 @@ def test_the_answer_names_what_is_better_and_what_is_f_again(result):
     assert result.contrasts["effective_size"].min() > 30
     assert "over all windows" in result.text()
     assert "rows" not in result.text()
+    assert "rows" not in check_gate(result).text()
     assert result.scores.loc["theta", "mase"] < result.scores.loc["F", "mase"]
 
 
@@ -116,6 +144,10 @@ def test_the_page_holds_the_windows_and_loads_nothing(result, tmp_path):
     assert "<script" not in page
     worst = result.windows.sort_values("hardness").iloc[-1]
     assert f"{worst['series']}: MASE of F" in page
+    assert "p against F’s twins" in page
+    # its sentences are on windows
+    shown = re.sub(r"<(style|svg).*?</\1>|<[^>]+>", " ", page, flags=re.S)
+    assert not re.search(r"\brows?\b", shown)
 
 
 def with_spike(table, from_position):
@@ -217,6 +249,30 @@ def test_few_series_are_compared_over_time_or_refused():
     assert "too few to learn where F fails" in result.weighting
 
 
+def single_series(origins):
+    return compare_forecasts(
+        simulate_series(1, 132),
+        "seasonal_naive",
+        {"theta": "theta"},
+        horizon=12,
+        origins=origins,
+        step=1,
+        **COLUMNS,
+    )
+
+
+def test_a_single_series_is_answered_at_as_many_origins_as_the_advice_names():
+    """Windows of 12 steps overlap with 11 others, and 30 origins would tell too little of that."""
+    with pytest.raises(DataError, match="ask for 36 or more test origins"):
+        single_series(30)
+    result = single_series(36)
+    row = result.row("theta", "overall")
+    assert row["low"] < row["difference"] < row["high"]
+    assert 0 < row["p_adjusted"] < 1
+    # three windows before them tell no threshold, and none is needed
+    assert "of these windows" in result.rule
+
+
 def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
     panel = failing.panel
     request = request_at(panel, failing.tests[0])
@@ -244,7 +300,7 @@ def test_intervals_hold_their_truth_where_series_repeat_themselves():
         effect = np.repeat(rng.normal(0, 1, 40), 5)
         losses = effect + rng.normal(0, 0.7, 200)
         for name, clusters in (("series", series), ("windows", None)):
-            rows = ComparedRows(loss_f=np.zeros(200), clusters=clusters)
+            rows = ComparedUnits(loss_f=np.zeros(200), clusters=clusters)
             estimate = rows.contrast(losses, np.zeros(200))
             held[name] += estimate.low <= 0 <= estimate.high
     assert held["series"] > 0.91 * 300
@@ -255,7 +311,7 @@ def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on()
     rng = np.random.default_rng(0)
     series, origin = np.repeat(np.arange(40), 12), np.tile(np.arange(12), 40)
     losses = rng.normal(0, 1, 480) + rng.normal(0, 1, 12)[origin]
-    rows = ComparedRows(loss_f=np.zeros(480), clusters=series, calendar=origin)
+    rows = ComparedUnits(loss_f=np.zeros(480), clusters=series, calendar=origin)
     one_way = replace(rows, calendar=None).contrast(losses, np.zeros(480))
     two_way = rows.contrast(losses, np.zeros(480))
     assert two_way.width > 2 * one_way.width

@@ -8,6 +8,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.forecasting.definition_source import find_series_tasks
+from amlb_ext.forecasting.panel import read_panel
 
 TASK = {"horizon": 3, "seasonality": 12, "id_column": "item_id"}
 
@@ -55,9 +56,25 @@ def test_what_is_not_used_is_told(define):
     table = define(initial_cutoff=-20, static_columns=["city"], max_context_length=9)
     assert len(table.notes) == 3
     assert "initial_cutoff -20" in table.notes[0]
-    assert "(city) left out" in table.notes[1]
+    assert "city left out" in table.notes[2]
     # fev's own default says the same
     assert define(initial_cutoff=-3).notes == ()
+
+
+def test_columns_known_beforehand_come_along(define, wide, tmp_path):
+    rows = pd.read_parquet(wide)
+    rows["promo"] = [[float(k % 2) for k in range(len(y))] for y in rows["target"]]
+    rows["size"] = range(len(rows))
+    rows["city"] = "Bern"
+    path = tmp_path / "known.parquet"
+    rows.to_parquet(path, index=False)
+    named = {"known_dynamic_columns": ["promo"], "static_columns": ["size", "city"]}
+    table = define(dataset_path=str(path), **named)
+    assert table.roles.known == ("promo", "size")
+    assert "city left out: not columns of numbers" in table.notes[0]
+    panel = read_panel(table.frame, table.roles)
+    assert panel.known_values[1][:3].tolist() == [[0, 1], [1, 1], [0, 1]]
+    assert panel.known_at(1, 10).shape == (10 + 1 + 3, 2)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Every forecaster keeps the protocol; scores are those of the formulas and of AMLB."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.errors import ModelError
+from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.forecasting.forecast_files import forecasts_from_table
 from amlb_ext.forecasting.forecasters import (
     GLOBAL_NAMES,
     LEVELS,
@@ -12,7 +15,6 @@ from amlb_ext.forecasting.forecasters import (
     ImportedForecaster,
     _first_half,
     checked_forecasts,
-    forecasts_from_table,
     make_forecaster,
 )
 from amlb_ext.forecasting.local_methods import METHODS, theta
@@ -205,3 +207,77 @@ def test_losses_equal_amlbs_per_item():
     assert scaled_errors(y, answer.mean, scale) == pytest.approx(mase, abs=1e-12)
     got = scaled_quantile_losses(y, answer.quantiles, np.array(LEVELS), scale)
     assert got == pytest.approx(sql, abs=1e-12)
+
+
+def forecasts_of(ids, times):
+    """Return the forecaster of a file that holds its row numbers."""
+    index = pd.MultiIndex.from_product([ids, times], names=["id", "when"])
+    table = pd.DataFrame({"mean": np.arange(len(index))}, index=index).reset_index()
+    return forecasts_from_table(table, "mine", series="id", time="when")
+
+
+QUARTERS = ("2020-01-01", "2020-04-01", "2020-07-01")
+
+
+@pytest.mark.parametrize(
+    ("ids", "times"),
+    [
+        ((1, 2), QUARTERS),
+        ((1.0, 2.0), QUARTERS),
+        (("001", "002"), QUARTERS),
+        (("1", "2.0"), QUARTERS),
+        (("1", "2"), ("2020-03-31", "2020-06-30", "2020-09-30")),
+        (("1", "2"), ("2020-02-15", "2020-05-15", "2020-08-15")),
+        (("1", "2"), ("2020Q1", "2020Q2", "2020Q3")),
+        (("1", "2"), tuple(f"{day}T00:00Z" for day in QUARTERS)),
+    ],
+)
+def test_forecasts_are_found_however_ids_and_times_are_written(ids, times):
+    asked = replace(request(pasts(2), names=("1", "2")), frequency="QS-JAN")
+    answer = forecasts_of(ids, times).forecast(asked)
+    assert answer.mean.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "times", "message"),
+    [
+        (("a", "b"), QUARTERS, "its series have other names, e.g. 'a'"),
+        # two rows would become one
+        (("1.0", "01"), QUARTERS, "its series have other names, e.g. '01'"),
+        (("1", "2"), ("2019-01-01",), "none of its times is asked for"),
+        (("1",), QUARTERS, "series '2' at .* lacks 3 of 6 .*add them"),
+    ],
+)
+def test_forecasts_that_are_not_there_are_explained(ids, times, message):
+    asked = replace(request(pasts(2), names=("1", "2")), frequency="QS-JAN")
+    with pytest.raises(ModelError, match=message):
+        forecasts_of(ids, times).forecast(asked)
+
+
+class Promoted(Repeat):
+    """A forecaster that takes what is known beforehand."""
+
+    def fit(self, past, known):
+        assert len(known) == len(past)
+        super().fit(past)
+
+    def predict(self, horizon, known):
+        return known[:, 0]
+
+
+def test_a_forecaster_may_take_what_is_known_beforehand():
+    known = tuple(np.full((len(past) + HORIZON, 1), 7.0) for past in pasts(2))
+    asked = replace(request(pasts(2)), known=("promo",), known_values=known)
+    promoted = ImportedForecaster("promoted", Promoted)
+    assert promoted.takes_known
+    assert (promoted.forecast(asked).mean == 7).all()
+    assert not ImportedForecaster("repeat", Repeat).takes_known
+    assert (ImportedForecaster("repeat", Repeat).forecast(asked).mean != 7).all()
+
+
+def test_a_forecast_that_is_no_number_is_named():
+    table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": ["1", "2,5", "3"]})
+    with pytest.raises(
+        DataError, match=r"row 2: the forecast in 'mean' '2,5' .*--decimal"
+    ):
+        forecasts_from_table(table, "mine", series="id", time="when")

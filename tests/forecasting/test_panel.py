@@ -1,5 +1,7 @@
 """A long table becomes series on one calendar, or a line that names series and row."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,9 @@ import pytest
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frequency import old_spelling, parse_frequency
-from amlb_ext.forecasting.long_table import read_long_table
 from amlb_ext.forecasting.origins import cut_windows, plan_origins
 from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.forecasting.series_tasks import read_series_table
 
 ROLES = PanelRoles(series="id", time="when", target="y", horizon=3, season=4)
 
@@ -54,6 +56,8 @@ def broken(kind):
         return frame, "row 3: the year of 9999-12-31 .*outside 1678 to 2261"
     if kind == "numbers for times":
         return frame.assign(when=range(len(frame))), "times are numbers"
+    if kind == "decimal comma":
+        return frame.assign(y="1,5"), "row 1: the target '1,5' .*--decimal ,"
     if kind == "no series":
         return frame.assign(id=[None, *frame["id"][1:]]), "row 1: no series"
     return frame.drop(columns="y"), "no column 'y', named by --target"
@@ -70,6 +74,7 @@ def broken(kind):
         "no time",
         "mistyped year",
         "numbers for times",
+        "decimal comma",
         "no series",
         "no column",
     ],
@@ -187,7 +192,9 @@ def test_a_parquet_file_is_read_by_its_roles_alone(tmp_path):
     )
     path = tmp_path / "long.parquet"
     frame.to_parquet(path, index=False)
-    read = read_long_table(path, roles, SourceConfig(), only_roles=True)
+    table = read_series_table(path, roles, SourceConfig())
+    read = table.frame
+    assert "1 further column is left out (other)" in table.notes[0]
     assert set(read.columns) == {"id", "time", "y"}
     # texts that recur in every row are in memory once
     assert isinstance(read["id"].dtype, pd.CategoricalDtype)
@@ -196,5 +203,110 @@ def test_a_parquet_file_is_read_by_its_roles_alone(tmp_path):
     assert short.calendar.equals(whole.calendar)
     assert all(map(np.array_equal, short.values, whole.values))
     missing = PanelRoles(series="id", time="time", target="z", horizon=6)
-    everything = read_long_table(path, missing, SourceConfig(), only_roles=True)
+    everything = read_series_table(path, missing, SourceConfig()).frame
     assert "other" in everything
+
+
+def gappy(kind):
+    """Return daily series of 60 steps that lack some, and how many steps they lack."""
+    times = pd.date_range("2024-01-01", periods=60, freq="D")
+    if kind == "holidays":
+        times = pd.bdate_range("2024-01-01", periods=60)
+    parts = [
+        pd.DataFrame(
+            {"id": name, "when": times, "y": 1.0 + np.arange(60), "promo": 2.0}
+        )
+        for name in ("a", "b")
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    is_gone = frame.index.isin([30, 41])
+    if kind == "closed days":
+        is_gone = frame["when"].dt.day_name() == "Sunday"
+    if kind == "missing values":
+        return frame.assign(y=frame["y"].mask(is_gone))
+    if kind == "leading":
+        return frame.assign(y=frame["y"].mask(frame.index < 5))
+    return frame[~is_gone]
+
+
+@pytest.mark.parametrize(
+    ("kind", "frequency", "lengths"),
+    [
+        ("holidays", "B", (60, 18)),
+        ("closed days", "D", (60, 4)),
+        ("missing values", "D", (60, 18)),
+        ("leading", "D", (55, 55)),
+    ],
+)
+def test_gaps_are_filled_or_cut_off_where_this_is_asked_for(kind, frequency, lengths):
+    frame = gappy(kind)
+    roles = dataclasses.replace(ROLES, season=7, known=("promo",))
+    for gaps, length in zip(("zero", "trim"), lengths, strict=True):
+        panel = read_panel(frame, dataclasses.replace(roles, gaps=gaps))
+        assert panel.frequency == frequency
+        assert panel.names == ("a", "b")
+        assert len(panel.values[0]) == length
+        assert len(panel.known_values[0]) == length
+        assert panel.values[0][-1] == 60
+        assert len(panel.notes) == (kind != "leading")
+    last = read_panel(frame, dataclasses.replace(roles, gaps="last"))
+    zero = read_panel(frame, dataclasses.replace(roles, gaps="zero"))
+    is_filled = zero.values[0] == 0
+    previous = np.r_[0, last.values[0][:-1]]
+    assert np.array_equal(last.values[0][is_filled], previous[is_filled])
+    assert (last.known_values[0] == 2).all()
+
+
+def test_how_many_steps_were_filled_is_told():
+    filled = dataclasses.replace(ROLES, gaps="zero", season=7)
+    (note,) = read_panel(gappy("holidays")[["id", "when", "y"]], filled).notes
+    assert note.startswith("2 missing steps of 1 series have 0 in their place (1.7 %")
+
+
+def test_a_series_without_values_or_known_ones_is_left_out():
+    frame = gappy("leading")
+    frame.loc[frame["id"] == "a", "y"] = np.nan
+    frame.loc[70, "promo"] = np.nan
+    frame = pd.concat([frame, frame[frame["id"] == "b"].assign(id="c", promo=0.0)])
+    roles = dataclasses.replace(ROLES, gaps="last", season=7, known=("promo",))
+    panel = read_panel(frame, roles)
+    assert panel.names == ("c",)
+    assert [one.reason for one in panel.left_out] == [
+        "all values are missing",
+        "'promo', known beforehand, is missing in row 71",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "frequency"),
+    [
+        (
+            [
+                f"{year}Q{quarter}"
+                for year in range(2000, 2006)
+                for quarter in range(1, 5)
+            ],
+            "QS-JAN",
+        ),
+        (
+            [f"{year}M{month:02}" for year in (2000, 2001) for month in range(1, 13)],
+            "MS",
+        ),
+        ([f"2000-W{week:02}" for week in range(1, 25)], "W-MON"),
+        (list(range(1980, 2004)), "AS-JAN"),
+        ([str(year) for year in range(1980, 2004)], "AS-JAN"),
+        ([100 * year + month for year in (2000, 2001) for month in range(1, 13)], "MS"),
+        (list(range(20240101, 20240125)), "D"),
+    ],
+)
+def test_times_are_read_as_people_write_them(times, frequency):
+    frame = pd.DataFrame({"id": "a", "when": times, "y": range(24)})
+    assert read_panel(frame, ROLES).frequency == frequency
+
+
+def test_a_series_may_be_called_na(tmp_path):
+    path = tmp_path / "long.csv"
+    frame = long_table().replace({"id": {"s0": "NA", "s1": "007"}})
+    frame.to_csv(path, index=False)
+    table = read_series_table(path, ROLES, SourceConfig())
+    assert read_panel(table.frame, ROLES).names == ("007", "NA")

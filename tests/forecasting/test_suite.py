@@ -12,6 +12,7 @@ import yaml
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecasters import LEVELS, make_forecaster
@@ -27,7 +28,10 @@ from amlb_ext.forecasting.suite_verify import (
     verify_forecasts,
 )
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.report import report_text
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.validity import Certificate, decide_verdict
+from amlb_ext.validity.measures import make_measure
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +240,27 @@ def test_without_results_the_suite_is_told(made):
     assert report.verdict[0].startswith("There are no results yet")
     assert set(report.tasks[0].scores["framework"]) == {"F"}
     assert report.is_complete
+
+
+def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
+    failing, tmp_path
+):
+    region = make_measure("region", 0.52, "", "", low=0.4, threshold=0.6, sense=">=")
+    verdict, reason = decide_verdict([region], WINDOW)
+    certificate = Certificate("full", "forecasting", verdict, reason, (region,), WINDOW)
+    told = {}
+    for name, certificates in (("with", {"full": certificate}), ("without", {})):
+        part = SuitePart(
+            task="s", failing=failing, twins=[], about={}, certificates=certificates
+        )
+        suite = tmp_path / name
+        write_suite(suite, [part], name="hardsynth", seed=0)
+        runs = tmp_path / "runs" / name
+        amlb_run(suite, runs, "Theta", answers_of(failing, "theta"))
+        told[name] = report_text(build_series_report(suite, [runs]).report)
+    said = {name: " ".join(text.split()) for name, text in told.items()}
+    assert "features of the past are not shown to foresee" in said["with"]
+    assert "are not shown to foresee" not in said["without"]
 
 
 def test_predictions_of_other_data_are_refused(made, failing, tmp_path):

@@ -83,7 +83,7 @@ def read_csv(data: bytes, folder: Path) -> None:
 def read_archive(data: bytes, folder: Path) -> None:
     """An archive; the first byte says which, so that checksums are no wall for the fuzzer."""
     from amlb_ext.core.packed import UnpackLimits
-    from amlb_ext.sources.archive import unpack
+    from amlb_ext.sources.dataset_files import unpack
 
     kind, data = data[:1], data[1:]
     if kind == b"t":

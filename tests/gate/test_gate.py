@@ -15,8 +15,7 @@ import yaml
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.gate.checks import check_gate
-from amlb_ext.gate.outputs import github_annotations, junit_xml
+from amlb_ext.gate.checks import check_gate, github_annotations, junit_xml
 from amlb_ext.gate.pytest_plugin import hardsynth_gate
 
 ROOT = Path(__file__).parents[2]

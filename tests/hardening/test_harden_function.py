@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 from loopback_openml import Dataset, LoopbackOpenML, splits
 
 from amlb_ext.amlb.definition import read_definition
@@ -19,7 +20,6 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
-from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import SuiteFiles, verify_suite
 
 FAST = [

@@ -11,8 +11,6 @@ from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.folds import harden_calibrated
 from amlb_ext.pipeline.summary import kappa_note
-from amlb_ext.validity.certificate import decide_verdict
-from amlb_ext.validity.measures import make_measure
 
 QUICK = {
     "baseline": {"model": "ridge"},
@@ -56,9 +54,3 @@ def test_rows_of_a_table_without_numbers_are_not_said_to_be_jittered():
     assert any(note.kind.startswith("kappa") for note in hard.notes)
     assert not hard.summary["jittered"]
     assert "jittered" not in kappa_note([hard.summary])
-
-
-def test_nothing_is_advised_that_few_rows_cannot_carry():
-    low = make_measure("effective size", 9.0, "", "", threshold=50.0, sense=">=")
-    assert "the test folds hold only 36 rows in all" in decide_verdict([low], (), 36)[1]
-    assert "rank on the whole test folds" in decide_verdict([low], (), 360)[1]

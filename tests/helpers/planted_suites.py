@@ -1,10 +1,14 @@
 """Suites of tables with a planted failure region, small enough to certify in a test."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import build_config
 from amlb_ext.pipeline import Request, generate_suite
+from amlb_ext.validity.certify import CertifySettings, certify_task
+from amlb_ext.validity.task_rows import REFIT_PREFIX
 
 COMMON = {
     "baseline": {"model": "ridge"},
@@ -40,3 +44,26 @@ def make_suite(folder, table, **more):
     )
     assert generate_suite(request).written
     return out
+
+
+def certify_rows(rows, unlabelled=None, **settings):
+    """Certify a task in memory."""
+    how = CertifySettings(**settings)
+    return certify_task(rows, how, unlabelled=unlabelled).certificate
+
+
+def tampered(rows, part, change):
+    """Return the task with ``change(rows)`` in place of a part.
+
+    What the suite stored of F's re-fits is dropped, since it speaks of the rows as they were.
+    """
+    folds = {}
+    for fold, (train, parts) in rows.folds.items():
+        changed = {}
+        for name, kept in parts.items():
+            altered = change(kept) if name == part else kept
+            about = altered.provenance
+            refits = [column for column in about if column.startswith(REFIT_PREFIX)]
+            changed[name] = replace(altered, provenance=about.drop(columns=refits))
+        folds[fold] = (train, changed)
+    return replace(rows, folds=folds)

@@ -21,7 +21,8 @@ KINDS = ("binary", "multiclass", "regression")
 REASONS = {
     "rank": "Models may be ranked on synthetic rows. Where the agreement of the real rows they "
     "stand for, among themselves, counts 1, synthetic rows reach 0.97 (lower limit 0.88, "
-    "required 0.65). Their labels hold, and F's twins gain nothing.",
+    "required 0.65). Their labels are not shown to be worse than "
+    "real ones, nor F's twins to beat it.",
     "describe": "Made rows are not shown to order models as the real rows they stand for. Where "
     "the agreement of the real rows they stand for, among themselves, counts 1, synthetic rows "
     "reach 0.31 (lower limit 0.12, required 0.65). Decide on the whole fold, "
@@ -206,6 +207,7 @@ def _certificate(rng, name, kind, verdict):
         verdict,
         REASONS[verdict],
         measures,
+        ROW,
         {"full": 4521, "bad": 271},
         notes=("One candidate could not be fitted.",),
     )

@@ -11,7 +11,7 @@ import pytest
 from amlb_ext.core import packed
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.packed import UnpackLimits
-from amlb_ext.sources import archive
+from amlb_ext.sources import dataset_files
 
 MIB = 1 << 20
 SMALL = UnpackLimits(max_bytes=4 * MIB, max_members=50, max_ratio=50, ratio_from=MIB)
@@ -35,7 +35,7 @@ def tarred(path, *members, mode="w:gz"):
 
 def refused(path, tmp_path, said, limits=SMALL):
     with pytest.raises(SourceError, match=said) as caught:
-        archive.unpack(path, tmp_path / "cache", limits)
+        dataset_files.unpack(path, tmp_path / "cache", limits)
     assert caught.value.remedy
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -139,7 +139,7 @@ def test_two_members_of_one_name(tmp_path, make):
 
 def test_a_disk_that_is_too_small(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        archive.shutil, "disk_usage", lambda folder: type("U", (), {"free": 100})
+        dataset_files.shutil, "disk_usage", lambda folder: type("U", (), {"free": 100})
     )
     path = zipped(tmp_path / "a.zip", ("t.csv", bytes(200)))
     refused(path, tmp_path, "the disk allows", None)
@@ -152,5 +152,5 @@ def test_ordinary_archives_come_through(tmp_path):
         tarred(tmp_path / "a.tar.gz", ("x/t.csv", text)),
         tarred(tmp_path / "a.tar", ("x/t.csv", text), mode="w:xz"),
     ):
-        found = archive.unpack(path, tmp_path / "cache")
+        found = dataset_files.unpack(path, tmp_path / "cache")
         assert (found / "x/t.csv").read_bytes() == text

@@ -19,7 +19,7 @@ from small_models import shrink
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import DataError
-from amlb_ext.runner import score_suite
+from amlb_ext.runner import compare_scores
 from amlb_ext.suite import SuiteFiles, verify_suite
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -103,7 +103,7 @@ def made(tmp_path_factory):
         shrink(patch)
         patch.setenv("OPENML_APIKEY", KEY)
         assert main(["generate", str(path), "-o", str(suite), *words]) == 0
-    score_suite(suite, 1, results=results)
+    compare_scores(suite, workers=1, results=results)
     for scores in results.glob("*/scores/results.csv"):
         frame = pd.read_csv(scores, dtype=str, keep_default_na=False)
         if frame["framework"].str.contains("null", case=False).any():

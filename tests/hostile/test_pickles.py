@@ -17,7 +17,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.models.files import load_model
 from amlb_ext.models.predictions import read_predictions
-from amlb_ext.sources.archive import unpack
+from amlb_ext.sources.dataset_files import unpack
 from amlb_ext.sources.read_table import read_table
 
 

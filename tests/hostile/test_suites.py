@@ -24,7 +24,7 @@ from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
-from amlb_ext.validity import certify
+from amlb_ext.validity import certify_suite
 
 FAST = [
     "--synthesizer",
@@ -182,7 +182,7 @@ def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
         in capsys.readouterr().err
     )
     with pytest.raises(SuiteError, match="not on the list"):
-        certify(suite)
+        certify_suite(suite)
     assert not list(suite.glob("hardsynth/*/certificate.json"))
 
 

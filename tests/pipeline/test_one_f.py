@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 from exhaustive import first_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.runner import find_predictions, read_predictions, run_benchmark
+from amlb_ext.runner import find_predictions, read_predictions
 from amlb_ext.suite import SuiteFiles, verify_suite
 
 # F is as it is; the oracle matters little here

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from amlb_runs import run_benchmark
 from small_suites import write_suite
 
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.results import join_predictions, read_predictions
-from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import files_below
 

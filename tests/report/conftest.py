@@ -14,7 +14,7 @@ from filelock import FileLock
 from small_models import lighten
 
 from amlb_ext.cli import main
-from amlb_ext.runner import score_suite
+from amlb_ext.runner import compare_scores
 from amlb_ext.suite.sealed_json import sealed_text
 
 #: One task of each kind; everything chosen to be quick.
@@ -107,7 +107,7 @@ def _made(root: Path, sources: tuple[str, ...], certificate: str) -> Scored:
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
         assert main(["generate", *sources, *flags]) == 0
-    score_suite(root / "hard", 1, results=root / "results")
+    compare_scores(root / "hard", workers=1, results=root / "results")
     return Scored(root / "hard", root / "results")
 
 

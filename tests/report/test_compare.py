@@ -5,13 +5,15 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 from amlb_ext.validity.measures import make_measure
 
 N = 600
@@ -77,7 +79,7 @@ class Planted:
 
 
 def certified(verdict="rank", *measures):
-    return Certificate("t", "regression", verdict, "because.", tuple(measures))
+    return Certificate("t", "regression", verdict, "because.", tuple(measures), ROW)
 
 
 def row(found, framework, where="region"):
@@ -494,13 +496,14 @@ def three(n=200, seed=0):
     null = pd.DataFrame(
         {f"refit_{k}": f + 0.05 * rng.standard_normal(n) for k in range(5)}
     )
-    return losses, f, rng.random(n), null
+    units = ComparedUnits(loss_f=f, weights=rng.random(n), refits=null)
+    return losses, units
 
 
 def test_pairs_are_antisymmetric():
-    losses, f, w, null = three()
-    there = compare_pairs(losses, f, w, None, null).set_index(["framework", "other"])
-    back = compare_pairs(losses[["c", "b", "a"]], f, w, None, null).set_index(
+    losses, units = three()
+    there = compare_pairs(losses, units).set_index(["framework", "other"])
+    back = compare_pairs(losses[["c", "b", "a"]], units).set_index(
         ["other", "framework"]
     )
     opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
@@ -520,38 +523,38 @@ def test_pairs_are_antisymmetric():
 
 def test_adjusted_p_values_are_not_smaller():
     for seed in range(10):
-        losses, f, w, null = three(40, seed)
-        found = compare_pairs(losses, f, w, None, null)
+        losses, units = three(40, seed)
+        found = compare_pairs(losses, units)
         assert (found["p_holm"] >= found["p"]).all()
         assert found["p_holm"].max() <= 1
 
 
 def test_pairs_use_the_rows_that_both_have():
-    losses, f, w, null = three()
+    losses, units = three()
     scored = pd.DataFrame(True, losses.index, losses.columns)
     scored.loc[:79, "a"] = False
     scored.loc[150:, "b"] = False
-    found = compare_pairs(losses.where(scored), f, w, None, null, scored=scored)
+    found = compare_pairs(losses.where(scored), units, scored=scored)
     found = found.set_index(["framework", "other"])
     assert found["rows"].to_dict() == {("a", "b"): 70, ("a", "c"): 120, ("b", "c"): 150}
     both = slice(80, 149)
     gap = losses.loc[both, "a"] - losses.loc[both, "b"]
-    expected = np.average(gap, weights=w[80:150])
+    expected = np.average(gap, weights=units.weights[80:150])
     assert found.loc[("a", "b"), "difference"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("names", [[], ["a"]])
 def test_pairs_of_fewer_than_two(names):
-    losses, f, w, null = three()
-    found = compare_pairs(losses[names], f, w, None, null)
+    losses, units = three()
+    found = compare_pairs(losses[names], units)
     assert len(found) == 0
     assert {"framework", "other", "verdict"} <= set(found.columns)
 
 
 def test_equal_candidates_are_not_different():
-    losses, f, w, null = three()
+    losses, units = three()
     losses["a"] = losses["b"]
-    told = compare_pairs(losses[["a", "b"]], f, w, None, null).iloc[0]
+    told = compare_pairs(losses[["a", "b"]], units).iloc[0]
     assert (told["difference"], told["p_holm"], told["verdict"]) == (0, 1, "undecided")
 
 
@@ -569,7 +572,9 @@ def test_two_fits_of_one_algorithm_are_rarely_called_different():
         fits += 0.03 * rng.standard_normal((n, 8))
         null = pd.DataFrame({f"refit_{k}": fits[:, k + 1] for k in range(5)})
         losses = pd.DataFrame({"G": fits[:, 6], "H": fits[:, 7]})
-        told = compare_pairs(losses, fits[:, 0], None, None, null).iloc[0]
+        told = compare_pairs(
+            losses, ComparedUnits(loss_f=fits[:, 0], refits=null)
+        ).iloc[0]
         differ += told["verdict"] != "undecided"
         by_rows += told["p_holm"] < 0.05
     assert by_rows > 0.4 * draws

@@ -16,12 +16,13 @@ from exhaustive import first_of
 
 import amlb_ext as hs
 from amlb_ext.cli import main
+from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import WHERE, compare_frameworks
 from amlb_ext.report.predictions import read_task_predictions
 from amlb_ext.runner import read_jobs, read_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.certificate_store import read_null
+from amlb_ext.validity.certify import read_null
 
 #: The package has a function of the module's name.
 compare_module = importlib.import_module("amlb_ext.comparison.compare")
@@ -97,17 +98,18 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
     full.rows["source_row"] = np.arange(len(full))
     null = read_null(suite, task)
     certificate = Certificate(
-        task, full.kind.value, "rank", "so that claims are made", ()
+        task, full.kind.value, "rank", "so that claims are made", (), ROW
     )
     of_suite = compare_frameworks(task, full, certificate, null, {}, 2)
-    find_region = compare_module.find_region
+    judge_rows = compare_module.judge_rows
 
-    def suites_region(*arguments):
-        found = find_region(*arguments, with_jackknife=False)
-        return replace(found, weights=of_suite.weights)
+    def with_suites_weights(*arguments, **more):
+        judged = judge_rows(*arguments, **more, with_jackknife=False)
+        compared = replace(judged.compared, weights=of_suite.weights)
+        return replace(judged, compared=compared, no_claim="")
 
     refits = null.filter(like="refit_")
-    monkeypatch.setattr(compare_module, "find_region", suites_region)
+    monkeypatch.setattr(compare_module, "judge_rows", with_suites_weights)
     monkeypatch.setattr(
         compare_module, "_refit_losses", lambda *_, **__: (refits, "the suite's")
     )

@@ -22,6 +22,7 @@ for name in ("framework", "benchmark", "constraint"):
 for flag in ("-u", "-o", "--session"):
     parser.add_argument(flag, required=True)
 parser.add_argument("-t", nargs="*")
+parser.add_argument("-i")
 parser.add_argument("-f", nargs="*", type=int)
 parser.add_argument("-X", action="append")
 args = parser.parse_args()
@@ -33,6 +34,8 @@ print("Running benchmark")
 if args.framework == "unknown":
     print("[ERROR] [amlb:10:00:00.000] \\nERROR:\\nIncorrect framework `unknown`: not listed.")
     sys.exit(1)
+if args.i:
+    os.makedirs(args.i)  # nobody else may have it
 out = os.path.join(args.o, args.session, "scores")
 os.makedirs(out)
 rows = ["id,task,framework,constraint,fold,type,result,metric,duration,info"]

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 from exhaustive import first_of
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import DefinitionError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, join_predictions, read_predictions
-from amlb_ext.runner.run import run_benchmark
 
 pytestmark = pytest.mark.amlb
 

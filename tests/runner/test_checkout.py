@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner import checkout, environment
+from amlb_ext.runner import checkout
 from amlb_ext.runner.checkout import (
     Checkout,
     amlb_version,
@@ -18,7 +18,7 @@ from amlb_ext.runner.checkout import (
     clone_release,
     ensure_checkout,
 )
-from amlb_ext.runner.subprocesses import locked, run_command
+from amlb_ext.runner.processes import locked, run_command
 
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -132,8 +132,8 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_given_checkout(
     fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
+    monkeypatch.setattr(checkout, "_SMOKE", checkout._PROBE)
+    monkeypatch.setattr(checkout, "VERSIONS", (THIS_PYTHON,))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
     assert ensure_checkout(python=sys.executable, cache=tmp_path) == Checkout(
         fake.root, Path(sys.executable).absolute(), "2.1.7"
@@ -166,28 +166,26 @@ def test_version_between_releases(fake: Checkout) -> None:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments without requirements, so that making one takes two seconds."""
-    monkeypatch.setattr(environment, "_SMOKE", environment._PROBE)
-    monkeypatch.setattr(environment, "VERSIONS", (THIS_PYTHON,))
+    monkeypatch.setattr(checkout, "_SMOKE", checkout._PROBE)
+    monkeypatch.setattr(checkout, "VERSIONS", (THIS_PYTHON,))
 
 
 @pytest.mark.usefixtures("bare")
 def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
     said: list[str] = []
-    half_made = environment.environment_dir(fake.root, tmp_path, THIS_PYTHON)
+    half_made = checkout.environment_dir(fake.root, tmp_path, THIS_PYTHON)
     (half_made / "lib").mkdir(parents=True)  # as after a kill
     (half_made / "lib" / "half-a-package").touch()
-    python = environment.ensure_interpreter(fake.root, tmp_path, say=said.append)
+    python = checkout.ensure_interpreter(fake.root, tmp_path, say=said.append)
     assert python == half_made / "bin" / "python"
     assert python.is_file()
     assert not (half_made / "lib" / "half-a-package").exists()
-    assert (
-        environment.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
-    )
+    assert checkout.ensure_interpreter(fake.root, tmp_path, say=said.append) == python
     assert len(said) == 1
     python.unlink()  # as after the base interpreter was removed
-    assert not environment._is_complete(python.parents[1])
+    assert not checkout._is_complete(python.parents[1])
     (fake.root / "requirements.txt").write_text("# other pins\n")
-    folder = environment.environment_dir(fake.root, tmp_path, "3.11")
+    folder = checkout.environment_dir(fake.root, tmp_path, "3.11")
     assert folder.name != python.parents[1].name
 
 
@@ -196,7 +194,7 @@ def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> 
 def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> None:
     (fake.root / "requirements.txt").write_text("/nowhere/at/all.whl\n")
     with pytest.raises(RunError, match="could not be installed: ERROR"):
-        environment.ensure_interpreter(fake.root, tmp_path)
+        checkout.ensure_interpreter(fake.root, tmp_path)
     assert not [p for p in (tmp_path / "environments").iterdir() if p.is_dir()]
 
 
@@ -205,20 +203,20 @@ def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> Non
     own = fake.root / "venv" / "bin" / "python"
     own.parent.mkdir(parents=True)
     own.symlink_to(sys.executable)
-    assert environment.ensure_interpreter(fake.root, tmp_path) == own
+    assert checkout.ensure_interpreter(fake.root, tmp_path) == own
 
 
 def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "VERSIONS", ("2.7",))
+    monkeypatch.setattr(checkout, "VERSIONS", ("2.7",))
     with pytest.raises(RunError, match=r"AMLB needs Python 2\.7 .*--python"):
-        environment.find_python()
+        checkout.find_python()
 
 
 def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"lacks packages that AMLB needs .*pip install -r"
     ):
-        environment.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
+        checkout.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
 
 
 def test_pinned_tag() -> None:

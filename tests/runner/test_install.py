@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 from exhaustive import first_of
 
 from amlb_ext.amlb.configuration import (
@@ -35,7 +36,6 @@ from amlb_ext.runner.install.config_edit import (
     set_entries,
 )
 from amlb_ext.runner.jobs import read_jobs
-from amlb_ext.runner.run import run_benchmark
 from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.sealed_json import sealed_text
 

@@ -10,18 +10,20 @@ from pathlib import Path
 
 import psutil
 import pytest
+from amlb_runs import run_benchmark
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.results import find_predictions, predictions_path, read_results
+from amlb_ext.runner.run_folder import is_running
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.run import run_benchmarks
 root, user, out = map(Path, sys.argv[1:])
-run_benchmark("Fw", "three", userdir=user, outdir=out, quiet=True,
+run_benchmarks("Fw", ["three"], userdir=user, outdir=out, quiet=True,
               amlb=Checkout(root, Path(sys.executable), "2.1.7"))
 """
 
@@ -110,9 +112,40 @@ def test_a_run_that_is_going_on_is_not_gone_on_with(
     try:
         with pytest.raises(RunError, match="the same run is going on in"):
             run_benchmark("Fw", "three", **asked)
+        # whoever reads meanwhile sees what is whole
+        (run_dir,) = out.iterdir()
+        assert is_running(run_dir)
+        assert len(read_results(out)) == 2
+        for fold in (0, 1):
+            path = predictions_path(run_dir, "slow", fold)
+            path.parent.mkdir(parents=True)
+            path.write_text("predictions,truth\n")
+        assert [file.fold for file in find_predictions(out)] == [0]
+        (run_dir / "scores" / "results.csv").write_text("")
+        with pytest.raises(RunError, match="holds no AMLB results"):
+            read_results(out)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=60)
+    assert not is_running(run_dir)
+
+
+def test_runs_of_series_have_their_splits_for_themselves(
+    fake: Checkout, userdir: Path, tmp_path: Path
+) -> None:
+    (userdir / "benchmarks" / "sold.yaml").write_text(
+        "- {name: good one, dataset: {type: timeseries, path: a.csv}}\n"
+    )
+    asked = {"userdir": userdir, "outdir": tmp_path, "amlb": fake, "quiet": True}
+    outcomes = [run_benchmark("Fw", "sold", **asked) for _ in range(2)]
+    for outcome in outcomes:
+        assert outcome.ok
+        splits = outcome.command[outcome.command.index("-i") + 1]
+        assert splits == str(outcome.run_dir / "input")
+        assert not Path(splits).exists()
+    assert "-i" not in run_benchmark("Fw", "fine", **asked).command
+    own = str(tmp_path / "own")
+    assert own in run_benchmark("Fw", "sold", **asked, extra=["-i", own]).command
 
 
 def test_amlbs_own_resume_is_refused(

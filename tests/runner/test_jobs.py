@@ -16,6 +16,7 @@ from amlb_ext.amlb.definition import Job, list_jobs
 from amlb_ext.cli.command import all_commands
 from amlb_ext.cli.main import parse
 from amlb_ext.core.errors import RunError
+from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.task import Kind
 from amlb_ext.runner.jobs import (
     JOB_COLUMNS,
@@ -23,7 +24,7 @@ from amlb_ext.runner.jobs import (
     read_jobs,
     rerun_commands,
 )
-from amlb_ext.runner.run_folder import write_asked
+from amlb_ext.runner.run_folder import ASKED, write_asked
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
 from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
@@ -188,6 +189,17 @@ def test_a_run_killed_in_the_middle(suite, out):
     )
     assert found[Job("iris_full", 1)] == ("not run", "not asked for")
     assert set(found) == set(MAIN)
+
+
+def test_jobs_of_a_run_that_goes_on_are_not_called_lost(suite, out):
+    asked = [Job("iris_full", 0), Job("iris_full", 1)]
+    folder = write_run(out, [row("iris_full", 0)], asked=asked)
+    with lock_open_file(folder / ASKED, lambda: pytest.fail("it is held")):
+        found = status(read_jobs(suite, out))
+    assert found[asked[0]] == ("scored", "")
+    assert found[asked[1]][0] == "missing"
+    assert "is going on" in found[asked[1]][1]
+    assert "ended before it started" in status(read_jobs(suite, out))[asked[1]][1]
 
 
 def test_a_run_that_ended_before_its_first_job(suite, out):

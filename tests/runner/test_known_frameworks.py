@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from amlb_ext.amlb.frameworks import Framework
-from amlb_ext.runner import known_frameworks
+from amlb_ext.runner import setup
 from amlb_ext.runner.checkout import TAG
-from amlb_ext.runner.known_frameworks import look_up, read_known_frameworks
+from amlb_ext.runner.setup import look_up, read_known_frameworks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "automl_systems.md"
 
@@ -42,7 +42,7 @@ def test_the_table_of_the_newest_release_stands_in(
 ) -> None:
     (tmp_path / "v2.1.9.yaml").write_text("default: {constraints: [a<9]}")
     (tmp_path / "v2.1.10.yaml").write_text("default: {constraints: [a<10]}")
-    monkeypatch.setattr(known_frameworks, "asset_path", lambda *parts: tmp_path)
+    monkeypatch.setattr(setup, "asset_path", lambda *parts: tmp_path)
     assert look_up(amlb_framework("Fw"), "2.1.9").constraints == ("a<9",)
     assert look_up(amlb_framework("Fw"), "dev dfe8d21").constraints == ("a<10",)
 

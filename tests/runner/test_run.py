@@ -10,12 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from amlb_runs import run_benchmark
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.run import remove_stale, run_benchmark, run_benchmarks
+from amlb_ext.runner.run import remove_stale, run_benchmarks
 from amlb_ext.runner.run_folder import find_unscored_jobs
 
 
@@ -158,7 +159,7 @@ def test_outdir_that_cannot_be_made(
     fake: Checkout, userdir: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="choose another -o"):
+    with pytest.raises(RunError, match="cannot write into"):
         run_benchmark(
             "Fw", userdir=userdir, outdir=tmp_path / "file" / "out", amlb=fake
         )

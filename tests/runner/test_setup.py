@@ -16,16 +16,15 @@ import time
 from pathlib import Path
 
 import pytest
+from amlb_runs import run_benchmark
 
 from amlb_ext.amlb.configuration import read_user_config
 from amlb_ext.amlb.frameworks import find_framework
-from amlb_ext.runner import known_frameworks
+from amlb_ext.runner import setup
 from amlb_ext.runner.checkout import Checkout
-from amlb_ext.runner.known_frameworks import look_up
-from amlb_ext.runner.run import run_benchmark
+from amlb_ext.runner.processes import locked, say_nothing
 from amlb_ext.runner.run_folder import RunOutcome
-from amlb_ext.runner.setup import explain_failed_setup
-from amlb_ext.runner.subprocesses import locked, say_nothing
+from amlb_ext.runner.setup import explain_failed_setup, look_up
 
 STAND_IN = """
 import argparse, os, subprocess, sys, time
@@ -206,10 +205,10 @@ def process(stand_in: Checkout, userdir: Path, name: str) -> subprocess.Popen[st
     code = f"""
         from pathlib import Path
         from amlb_ext.runner.checkout import Checkout
-        from amlb_ext.runner.run import run_benchmark
+        from amlb_ext.runner.run import run_benchmarks
         found = Checkout(Path({str(stand_in.root)!r}), Path({sys.executable!r}), "2.1.7")
-        outcome = run_benchmark("Fw", "fine", userdir={str(userdir)!r}, folds=[0],
-                                outdir={str(userdir.parent / name)!r}, amlb=found)
+        outcome, = run_benchmarks("Fw", ["fine"], userdir={str(userdir)!r}, folds=[0],
+                                  outdir={str(userdir.parent / name)!r}, amlb=found)
         print(outcome.summary())
         raise SystemExit(outcome.exit_status)
     """
@@ -366,7 +365,7 @@ def test_a_missing_program_is_named_with_its_remedy(
           tried: {date: 2026-11-23, python: "3.11", error: "OSError: no Java"}
     """
     (tmp_path / "v2.1.7.yaml").write_text(textwrap.dedent(table))
-    monkeypatch.setattr(known_frameworks, "asset_path", lambda *parts: tmp_path)
+    monkeypatch.setattr(setup, "asset_path", lambda *parts: tmp_path)
     outcome = run(stand_in, userdir)
     assert (
         "Fw could not be set up: the program no-such-java is not installed "

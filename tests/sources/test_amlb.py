@@ -13,7 +13,7 @@ import yaml
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, NetworkError, SourceError
-from amlb_ext.sources import archive, download, open_specs
+from amlb_ext.sources import dataset_files, download, open_specs
 
 PAIR = {"train": "{user}/data/t_train_0.csv", "test": "{user}/data/t_test_0.csv"}
 
@@ -110,7 +110,7 @@ def test_three_folds_of_the_same_rows_are_one_table(home, options, dataset, tabl
     assert task.target_name == "class"
 
 
-@pytest.mark.parametrize("ending", archive.ENDINGS)
+@pytest.mark.parametrize("ending", dataset_files.ENDINGS)
 def test_archives(home, options, ending):
     task = load(
         home, options, dataset={"path": str(pack(home, "packed" + ending))}, folds=2
@@ -289,7 +289,7 @@ class TestArchivesThatLeave:
                     info.size = 2
                     out.addfile(info, io.BytesIO(b"a\n"))
         with pytest.raises(SourceError, match="unsafe"):
-            archive.unpack(path, tmp_path / "cache")
+            dataset_files.unpack(path, tmp_path / "cache")
         assert list((tmp_path / "cache").iterdir()) == []
         assert not (tmp_path / "out.csv").exists()
 
@@ -303,7 +303,7 @@ class TestArchivesThatLeave:
             info.type, info.linkname = kind, "/etc/passwd"
             out.addfile(info)
         with pytest.raises(SourceError, match="not an ordinary file"):
-            archive.unpack(path, tmp_path / "cache")
+            dataset_files.unpack(path, tmp_path / "cache")
 
     def test_links_in_zip(self, tmp_path):
         path = tmp_path / "bad.zip"
@@ -312,19 +312,19 @@ class TestArchivesThatLeave:
             info.external_attr = (stat.S_IFLNK | 0o777) << 16
             out.writestr(info, "/etc/passwd")
         with pytest.raises(SourceError, match="not an ordinary file"):
-            archive.unpack(path, tmp_path / "cache")
+            dataset_files.unpack(path, tmp_path / "cache")
 
     @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
     def test_damaged(self, tmp_path, name):
         (tmp_path / name).write_bytes(b"PK\x03\x04 no archive")
         with pytest.raises(SourceError, match="cannot unpack"):
-            archive.unpack(tmp_path / name, tmp_path / "cache")
+            dataset_files.unpack(tmp_path / name, tmp_path / "cache")
 
     def test_without_tables(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
             out.writestr("readme.txt", "hello")
         with pytest.raises(SourceError, match="holds no table"):
-            archive.unpack(tmp_path / "a.zip", tmp_path / "cache")
+            dataset_files.unpack(tmp_path / "a.zip", tmp_path / "cache")
 
 
 @pytest.fixture

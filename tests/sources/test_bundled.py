@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.sources import bundled, bundles, open_specs
+from amlb_ext.sources import bundles, open_specs
+from amlb_ext.sources.openml import tabarena_task_ids
 
 EXPECTED = {
     "diabetes": ("regression", 442, 10),
@@ -62,6 +62,19 @@ def test_toy_follows_its_formula():
     assert abs(rest[inside].std() - 0.1) < 0.03
 
 
-def test_unknown_name_names_the_nearest():
-    with pytest.raises(SourceError, match="did you mean 'digits'"):
-        list(bundled.BundledSource().refs("bundled/digit", SourceConfig()))
+@pytest.mark.parametrize(
+    ("spec", "nearest"),
+    [
+        ("bundled/digit", "digits"),
+        ("tabarena/annael", "anneal"),
+        ("weird/digit_few", "digits_few"),
+    ],
+)
+def test_an_unknown_name_of_a_collection_gets_the_nearest(spec, nearest):
+    with pytest.raises(SourceError, match=f"did you mean '{nearest}'"):
+        list(open_specs([spec]))
+
+
+def test_all_51_tasks_of_tabarena_have_an_id_of_their_own():
+    assert len({ref.spec for ref in open_specs(["tabarena"])}) == 51
+    assert len(set(tabarena_task_ids().values())) == 51

@@ -11,7 +11,8 @@ from foundry_container import write_container
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
 from amlb_ext.core.task import Kind
-from amlb_ext.sources import load_sources, open_specs, tabarena
+from amlb_ext.sources import load_sources, open_specs
+from amlb_ext.sources import openml as openml_source
 from amlb_ext.sources.forms import FORMS
 
 
@@ -56,7 +57,7 @@ def tabarena_sample(table, folder, request):
     # the loopback server has one task
     ids = {"small": 11, "lost": 99}
     request.getfixturevalue("monkeypatch").setattr(
-        tabarena, "tabarena_task_ids", lambda: ids
+        openml_source, "tabarena_task_ids", lambda: ids
     )
     _, options, _ = openml_sample(table, folder, request)
     return "tabarena/small", options, "tabarena/lost"

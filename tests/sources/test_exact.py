@@ -18,8 +18,7 @@ from amlb_ext.core.numbers import LONG_NUMBER
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.odd_numbers import may_hold_odd_numbers
-from amlb_ext.sources.read_table import read_table
+from amlb_ext.sources.read_table import may_hold_odd_numbers, read_table
 from amlb_ext.sources.table import join_folds
 from amlb_ext.suite.coding import Coding, write_csv
 

@@ -173,6 +173,27 @@ BAD = [
     ("a.jsonl", b"[" * 99_999, "a.jsonl: line 1 cannot be read"),
     ("a.pq", b"PAR1", r"a.pq has the ending '.pq' \(tables end in .csv, "),
     ("a.gz", b"", "a.gz has the ending '.gz'"),
+    ("empty.csv", b"", "empty"),
+    ("blank.csv", b"\n\n", "not a valid CSV"),
+    ("header.csv", b"a,b\n", "0 rows"),
+    ("short.csv", b"a,b\n1,2\n", "1 rows"),
+    ("latin.csv", "a,b\n\xe9,2\n".encode("latin-1"), "not UTF-8"),
+    ("utf16.csv", "a,b\n1,2\n".encode("utf-16"), "iconv -f utf-16 "),
+    ("page.csv", b"\n<!DOCTYPE html>\n<html><p>Sign in</p></html>", "is a web page"),
+    ("double.csv", b"a,a\n1,2\n", "more than once"),
+    ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "not a valid CSV|more fields"),
+    ("wide.csv", b"a,b\n1,2,3\n1,2,3\n", "more fields"),
+    ("quote.csv", b'a,b\n"1,2\n', "not a valid CSV"),
+    ("binary.csv", bytes(range(256)), "UTF-8|no valid"),
+    ("infinite.csv", b"a,b\n" + b"inf,1\n2,0\n" * 20, "finite"),
+    ("one.csv", b"a\n" + b"1\n" * 30, "single value|no feature"),
+    ("text.parquet", b"a,b\n1,2\n", "not a valid Parquet"),
+    ("cut.parquet", b"PAR1", "not a valid Parquet"),
+    ("latin.arff", "@relation \xe9\n@data\n".encode("latin-1"), "not UTF-8"),
+    ("value.arff", b"@relation r\n@attribute a {x,y}\n@data\nz\n", "not a valid ARFF.*line 4"),
+    ("number.arff", b"@relation r\n@attribute a numeric\n@data\nz\n", "not a valid ARFF.*line 4"),
+    ("none.arff", b"@relation r\n@data\n", "no attribute|not a valid ARFF"),
+    ("text.arff", b"hello\n", "not a valid ARFF"),
 ]  # fmt: skip
 
 
@@ -182,7 +203,8 @@ def test_a_bad_file_is_told_in_one_line(name, content, said, tmp_path):
         pytest.importorskip("openpyxl", reason="openpyxl is not installed")
     (tmp_path / name).write_bytes(content)
     with pytest.raises(HardsynthError, match=said) as caught:
-        read_table(tmp_path / name)
+        load(tmp_path / name) if table_ending(name) else read_table(tmp_path / name)
+    assert caught.value.remedy
     assert "\n" not in str(caught.value)
 
 

@@ -7,7 +7,7 @@ from scipy.stats import t
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.step_down import concentration_interval
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
@@ -34,7 +34,7 @@ class Planted:
     def answer(self, losses, **more):
         rows = {"weights": self.weights, "refits": self.refits, **more}
         return answer_questions(
-            pd.DataFrame(losses), ComparedRows(loss_f=self.loss_f, **rows)
+            pd.DataFrame(losses), ComparedUnits(loss_f=self.loss_f, **rows)
         )
 
 
@@ -91,7 +91,7 @@ def test_clusters_are_one_row_in_every_answer():
     once = planted.answer(losses)
     thrice = answer_questions(
         losses.iloc[rows],
-        ComparedRows(
+        ComparedUnits(
             loss_f=planted.loss_f[rows],
             weights=planted.weights[rows],
             refits=planted.refits.iloc[rows],

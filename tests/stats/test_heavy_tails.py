@@ -7,7 +7,7 @@ import pytest
 from amlb_ext.core.row_losses import squared_error
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
-from amlb_ext.stats.contrasts import ComparedRows
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.pairwise import compare_pairs
 
@@ -34,13 +34,13 @@ class Planted:
         again = {i: self.like_f() ** 2 for i in range(5)} if refits else None
         table = answer_questions(
             pd.DataFrame(losses),
-            ComparedRows(
+            ComparedUnits(
                 loss_f=loss_f,
                 weights=weights,
                 refits=None if again is None else pd.DataFrame(again),
+                cap=cap_from_baseline(loss_f) if cap else NO_CAP,
+                span=np.full(N, 10.0),
             ),
-            cap=cap_from_baseline(loss_f) if cap else NO_CAP,
-            span=np.full(N, 10.0),
         )
         return table.set_index(["candidate", "question"])
 
@@ -176,11 +176,11 @@ def test_light_tails_keep_their_verdicts(seed):
     losses = pd.DataFrame({k: e**2 for k, e in planted.candidates.items()})
     given = {"weights": planted.weights}
     now = answer_questions(
-        losses, ComparedRows(loss_f=loss_f, refits=refits, **given), cap=cap
+        losses, ComparedUnits(loss_f=loss_f, refits=refits, cap=cap, **given)
     )
     before = answer_questions(
         cap.apply(losses),
-        ComparedRows(loss_f=cap.apply(loss_f), refits=cap.apply(refits), **given),
+        ComparedUnits(loss_f=cap.apply(loss_f), refits=cap.apply(refits), **given),
     )
     pd.testing.assert_frame_equal(now.drop(columns="by"), before.drop(columns="by"))
     assert set(now["by"]) == {"capped"}
@@ -192,11 +192,11 @@ def test_pairs_by_the_same_rule():
     planted = Planted()
     a, b = planted.like_f(0.8), planted.like_f(1.0)
     losses, loss_f = pd.DataFrame({"a": a**2, "b": b**2}), planted.e**2
-    cap = cap_from_baseline(loss_f)
-    (pair,) = compare_pairs(losses, loss_f, cap=cap).to_dict("records")
+    units = ComparedUnits(loss_f=loss_f, cap=cap_from_baseline(loss_f))
+    (pair,) = compare_pairs(losses, units).to_dict("records")
     assert pair["verdict"] == "better"
     losses.loc[3, "a"] = 60.0**2
-    (pair,) = compare_pairs(losses, loss_f, cap=cap).to_dict("records")
+    (pair,) = compare_pairs(losses, units).to_dict("records")
     assert pair["verdict"] == "no claim"
     assert "more than b's" in pair["reason"]
     assert pair["difference"] > 0
@@ -216,8 +216,12 @@ def test_a_re_fit_that_differs_by_a_few_rows():
     )
     table = answer_questions(
         pd.DataFrame({"g": planted.candidates["g"] ** 2}),
-        ComparedRows(loss_f=loss_f, weights=np.ones(N), refits=refits),
-        cap=cap_from_baseline(loss_f),
+        ComparedUnits(
+            loss_f=loss_f,
+            weights=np.ones(N),
+            refits=refits,
+            cap=cap_from_baseline(loss_f),
+        ),
     ).set_index(["candidate", "question"])
     assert row(table)["verdict"] == "better"
     found = row(table, question=REGION)

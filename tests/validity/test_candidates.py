@@ -3,7 +3,6 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import (
     JUDGES,
@@ -14,12 +13,6 @@ from amlb_ext.validity.candidates import (
     fit_zoo,
     named_candidates,
     names_like,
-)
-from amlb_ext.validity.refits import (
-    NULL_SHARE,
-    baseline_spec,
-    refit_baseline,
-    refit_rows,
 )
 
 
@@ -146,33 +139,6 @@ def test_unknown_sizes_and_names():
         candidate_zoo(Kind.BINARY, "huge")
     with pytest.raises(ModelError, match="rigde"):
         named_candidates(["rigde"], Kind.BINARY)
-
-
-def test_refit_rows_hold_every_class_where_they_can():
-    y = np.zeros(50, dtype=int)
-    y[:2] = 1
-    rng = np.random.default_rng(0)
-    drawn = [refit_rows(y, 2, rng) for _ in range(20)]
-    assert all(len(rows) == NULL_SHARE * 50 for rows in drawn)
-    assert all(y[rows].any() for rows in drawn)
-    assert len({tuple(rows) for rows in drawn}) == 20
-
-
-def test_twins_differ_from_each_other_and_come_again():
-    Z, y, classes = table(Kind.BINARY)
-    spec = baseline_spec(
-        {"baseline": {"model": "random_forest", "params": {"n_estimators": 5}}},
-        Kind.BINARY,
-    )
-    f = EstimatorBaseline(spec, Kind.BINARY, classes, 1)
-    twins, reason = refit_baseline(f, Z, y, 3, 1, ("task", 0))
-    again, _ = refit_baseline(f, Z, y, 3, 1, ("task", 0))
-    assert (len(twins), reason) == (3, "")
-    outputs = [twin.predict(Z) for twin in twins]
-    assert not np.array_equal(outputs[0], outputs[1])
-    assert all(
-        np.array_equal(a, b.predict(Z)) for a, b in zip(outputs, again, strict=True)
-    )
 
 
 def test_many_classes_have_fewer_rounds_unless_f_has_more():

@@ -6,22 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import (
     Certificate,
-    certify_rows,
     decide_verdict,
     read_task,
 )
 from amlb_ext.validity.certificate import FORMAT
-from amlb_ext.validity.certificate_store import certify_suite, read_null
-from amlb_ext.validity.certify import CertifySettings, certify_with_null
-from amlb_ext.validity.measures import make_measure, missing_measure
-from amlb_ext.validity.realism_measures import measure_copies
-from amlb_ext.validity.refits import REFITS
+from amlb_ext.validity.certify import (
+    CertifySettings,
+    certify_suite,
+    certify_task,
+    read_null,
+)
+from amlb_ext.validity.task_measures import measure_copies
+from amlb_ext.validity.task_rows import REFITS
 
 # light trees still see the planted corner that a line does not
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -58,7 +61,7 @@ def rows(suite):
 
 @pytest.fixture(scope="module")
 def certified(rows):
-    return certify_with_null(rows, CertifySettings())
+    return certify_task(rows, CertifySettings())
 
 
 @pytest.fixture(scope="module")
@@ -97,23 +100,6 @@ def test_a_linear_candidate_is_f_itself(clean):
     assert len(clean.null["region"]["twins"]) == REFITS
 
 
-def test_the_failed_checks_are_counted_and_named():
-    measures = (
-        make_measure("good", 0.9, "", "", threshold=0.5, sense=">="),
-        make_measure("low", 0.1, "", "", threshold=0.5, sense=">="),
-        make_measure("plain", 0.1, "", ""),
-        missing_measure("absent", "too few rows", "", 0.5, ">="),
-    )
-    made = Certificate("t", "binary", "describe", "Because.", measures)
-    assert made.failed == ("low",)
-    assert made.checks == "1 of 3 checks failed; 1 could not be measured"
-    assert "  1 of 3 checks failed: low; 1 could not be measured\n" in made.text()
-    assert (
-        Certificate("t", "binary", "rank", "Yes.", measures[:1]).checks
-        == "0 of 1 checks failed"
-    )
-
-
 def test_the_main_task_says_how_well_it_orders(rows):
     taus = [{"chosen": 0.8, "whole": 0.6, "bad": 0.5}, {}]
     summaries = tuple(
@@ -147,12 +133,12 @@ def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
     )
 
     others = [m for m in clean.measures if m.name not in (size.name, ahead.name)]
-    assert decide_verdict(others)[0] == clean.verdict
+    assert decide_verdict(others, ROW)[0] == clean.verdict
 
     def nothing(part):
         return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
 
-    without = certify_rows(rows.tampered("full", nothing), candidates=("ridge",))
+    without = certify_rows(tampered(rows, "full", nothing), candidates=("ridge",))
     assert without["effective size, v"].value is None
     assert "reducible" not in without.null
 
@@ -167,7 +153,7 @@ def test_random_labels_are_caught(rows, few):
             part.features, pd.Series(target, name=part.target.name), part.provenance
         )
 
-    spoiled = certify_rows(rows.tampered("synthetic", flip), candidates=FEW)
+    spoiled = certify_rows(tampered(rows, "synthetic", flip), candidates=FEW)
     assert (
         spoiled["label support"].passed is False
         or spoiled["label agreement"].passed is False
@@ -197,7 +183,7 @@ def test_copies_are_caught(rows):
         target = chosen.pop("_y").rename(part.target.name)
         return Rows(chosen, target, part.provenance)
 
-    spoiled = certify_rows(rows.tampered("synthetic", copy), candidates=FEW)
+    spoiled = certify_rows(tampered(rows, "synthetic", copy), candidates=FEW)
     # all made rows are looked at: the synthetic ones are copies, the augmented ones are not
     made = {
         n: sum(len(parts[n]) for _, parts in rows.folds.values())
@@ -233,10 +219,10 @@ def test_copies_of_features_with_another_label_are_contradictions(rows):
     one = replace(
         rows, folds={0: (train, {"full": parts["full"], "synthetic": planted})}
     )
-    found = {m.name: m for m in measure_copies(one.count_copies())}
+    found = {m.name: m for m in measure_copies(one)}
     assert found["exact copies"].value == found["contradictions"].value == 1.0
     assert found["repeated rows"].value == 0.0
-    assert decide_verdict([found["contradictions"]])[0] == "stress-test only"
+    assert decide_verdict([found["contradictions"]], ROW)[0] == "stress-test only"
 
 
 def test_no_region_where_f_is_the_oracle(tmp_path):
@@ -284,7 +270,7 @@ def test_own_candidates(few):
 def test_predictions_as_f_have_no_null(rows):
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
     # rows that somebody altered lose the losses of the re-fits, as those of predictions lack them
-    without_refits = rows.tampered("full", lambda part: part)
+    without_refits = tampered(rows, "full", lambda part: part)
     found = certify_rows(replace(without_refits, settings=settings), candidates=FEW)
     assert "null on region" not in {m.name for m in found.measures}
     assert any("file" in note for note in found.notes)
@@ -296,7 +282,7 @@ def test_few_bad_rows_pass_nothing(rows):
     def take_three(part):
         return part.take(np.arange(len(part)) < 3)
 
-    found = certify_rows(rows.tampered("bad", take_three), candidates=FEW)
+    found = certify_rows(tampered(rows, "bad", take_three), candidates=FEW)
     assert found["synthetic: z2"].value is None
     for name in ("target check", "label support"):
         assert found[name].value is None
@@ -325,99 +311,3 @@ def test_a_damaged_certificate_says_what_to_do(clean):
     for other in (FORMAT - 1, 99):
         with pytest.raises(SuiteError, match=f"format {other}"):
             Certificate.from_json({**clean.to_json(), "format": other})
-
-
-def test_the_first_failing_rule_decides():
-    good = [
-        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in (
-            "region",
-            "target check",
-            "null on region",
-            "synthetic: order",
-            "label support",
-            "effective size",
-        )
-    ]
-    good.append(make_measure("exact copies", 0.0, "", "", threshold=0.5, sense="<="))
-    assert decide_verdict(good)[0] == "rank"
-    assert decide_verdict(good, is_searched=True)[0] == "describe"
-    low = make_measure("effective size", 12.0, "", "", threshold=50.0, sense=">=")
-    verdict, reason = decide_verdict(
-        [m for m in good if m.name != "effective size"] + [low]
-    )
-    assert (verdict, "12" in reason) == ("describe", True)
-    copies = make_measure("exact copies", 0.9, "", "", threshold=0.02, sense="<=")
-    assert decide_verdict([low, copies])[0] == "stress-test only"
-
-
-def order(part, value, low):
-    found = make_measure(
-        f"{part}: order", value, "", "", low=low, threshold=0.65, sense=">="
-    )
-    return replace(found, passed=low >= 0.65)
-
-
-def sound(*orders):
-    """Measures that allow a ranking as far as the orders do."""
-    good = [
-        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in (
-            "region",
-            "target check",
-            "null on region",
-            "label support",
-            "exact copies",
-            "effective size",
-        )
-    ]
-    return [*good, *orders]
-
-
-def test_every_made_part_counts():
-    ga, synthetic = order("ga", 0.97, 0.88), order("synthetic", 0.95, 0.8)
-    verdict, reason = decide_verdict(sound(ga, synthetic))
-    assert verdict == "rank"
-    assert reason.startswith("Models may be ranked on ga and synthetic rows")
-    reach = (
-        "ga rows reach 0.97 (lower limit 0.88, required 0.65) and "
-        "synthetic rows 0.95 (lower limit 0.8, required 0.65)."
-    )
-    assert reach in reason
-
-    # augmented rows that fail are not made up for by synthetic ones that pass
-    verdict, reason = decide_verdict(sound(order("ga", 0.8, 0.4), synthetic))
-    assert verdict == "describe"
-    assert "ga rows reach 0.8 (lower limit 0.4, required 0.65). Decide" in reason
-    assert "synthetic" not in reason
-    assert reason.endswith("read the region for where and how much.")
-    verdict, reason = decide_verdict(
-        sound(order("ga", 0.8, 0.4), order("synthetic", 0.1, -0.1))
-    )
-    both = (
-        "ga rows reach 0.8 (lower limit 0.4, required 0.65) and "
-        "synthetic rows 0.1 (lower limit -0.1, required 0.65)."
-    )
-    assert both in reason
-
-    unknown = missing_measure("ga: order", "not enough rows", "", 0.65, ">=")
-    verdict, reason = decide_verdict(sound(unknown, synthetic))
-    assert (verdict, "'ga: order' is missing (not enough" in reason) == (
-        "describe",
-        True,
-    )
-
-
-def test_a_wrong_question_is_said_before_wrong_orders():
-    wrong = make_measure("target check", 0.1, "", "", threshold=0.5, sense=">=")
-    others = [m for m in sound() if m.name != wrong.name]
-    bad = order("ga", 0.1, -0.2)
-    verdict, reason = decide_verdict([*others, wrong, bad])
-    assert (verdict, "ask another question" in reason) == ("describe", True)
-    assert "rank on none of bad, ga and synthetic" in reason
-    # rows made for the region do not stand for rows chosen by F's errors
-    labels = make_measure("population: label support", 1.0, "", "")
-    good = order("population", 1.0, 0.9)
-    assert decide_verdict([*others, wrong, good, labels])[0] == "rank"
-    assert decide_verdict([*others, wrong, good])[0] == "describe"
-    assert decide_verdict([*others, wrong, good, labels, bad])[0] == "describe"

@@ -4,7 +4,7 @@ import pytest
 from planted_suites import make_suite, region_table
 from small_models import lighten
 
-from amlb_ext.validity import certify
+from amlb_ext.validity import certify_suite
 from amlb_ext.validity.certify import CertifySettings, certify_jobs
 
 FEW = ("ridge", "knn", "sklearn.naive_bayes.GaussianNB")
@@ -21,7 +21,7 @@ def test_the_model_that_f_is_stands_among_the_candidates(tmp_path, monkeypatch):
         search={"kappa": 0.0},
         split={"folds": 1},
     )
-    (found,) = certify(out)
+    (found,) = certify_suite(out, 1)
     for where in ("full", "region"):
         boosting, F = found.candidates["boosting"][where], found.null[where]["F"]
         assert boosting == pytest.approx(F, rel=1e-6)

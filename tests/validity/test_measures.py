@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from amlb_ext.core.unit import ROW
 from amlb_ext.validity import measures, ranking_measures, realism_measures
 from amlb_ext.validity.measures import LabelOpinion, Losses, measure_labels
 from amlb_ext.validity.realism_measures import ScaledTable
@@ -35,13 +36,15 @@ def test_auc_interval_covers():
 
 def test_equal_weights_are_no_region():
     bad = np.arange(100) < 30
-    assert measures.measure_region(np.ones(100), bad, np.arange(100)).passed is False
+    assert (
+        measures.measure_region(np.ones(100), bad, np.arange(100), ROW).passed is False
+    )
 
 
 @pytest.mark.parametrize("n_good", [0, 3])
 def test_a_model_that_fails_everywhere_has_no_region(n_good):
     bad = np.arange(100) >= n_good
-    region = measures.measure_region(rng().random(100), bad, np.arange(100))
+    region = measures.measure_region(rng().random(100), bad, np.arange(100), ROW)
     assert (region.value, region.passed) == (None, False)
     assert f"{n_good} distinct real rows that are not bad" in region.text
 
@@ -54,7 +57,7 @@ def test_solvability_by_hand():
         np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400)
     )
     found = measures.measure_solvability(
-        losses, np.ones(400), ["half", "double"], rng()
+        losses, np.ones(400), ["half", "double"], rng(), ROW
     )
     assert found.value == pytest.approx(0.5)
     assert found.passed
@@ -69,26 +72,30 @@ def test_solvability_knows_no_winners_curse():
         r = rng(seed)
         F = np.ones(200)
         noise = Losses(1 + r.normal(0, 1, (200, 50)), F, np.arange(200))
-        found = measures.measure_solvability(noise, F, [str(k) for k in range(50)], r)
+        found = measures.measure_solvability(
+            noise, F, [str(k) for k in range(50)], r, ROW
+        )
         shown += found.finding == "mendable"
     assert shown <= 2  # .025 of 20 and two standard errors
 
 
 def test_effective_size_counts_real_rows_once():
     c = np.repeat(np.arange(60), 3)  # three folds
-    found = measures.measure_effective_size(np.ones(180), c)
+    found = measures.measure_effective_size(np.ones(180), c, ROW)
     assert (found.value, found.passed) == (60.0, True)
-    assert measures.measure_effective_size(np.ones(49), np.arange(49)).passed is False
+    assert (
+        measures.measure_effective_size(np.ones(49), np.arange(49), ROW).passed is False
+    )
 
 
 def test_fidelity_of_the_same_rows_is_perfect():
     r = rng()
     bad = Losses(r.random((80, 8)) + np.arange(8) / 8, r.random(80), np.arange(80))
-    z2, tau = ranking_measures.measure_fidelity(bad, bad, r, "synthetic")
+    z2, tau = ranking_measures.measure_fidelity(bad, bad, r, "synthetic", ROW)
     assert z2.value == 0.0
     assert tau.value == pytest.approx(1.0)
     reverse = Losses(bad.candidates[:, ::-1], bad.baseline, bad.clusters)
-    z2, tau = ranking_measures.measure_fidelity(reverse, bad, r, "synthetic")
+    z2, tau = ranking_measures.measure_fidelity(reverse, bad, r, "synthetic", ROW)
     assert tau.value < -0.8
     assert not z2.passed
 
@@ -102,6 +109,7 @@ def test_null_by_hand():
         "fold": np.repeat([0, 1], 20),
         "weights": np.ones(40),
         "where": "region",
+        "unit": ROW,
     }
     found = ranking_measures.measure_null((F + gap)[:, None], F, **rows)
     assert found.value == 0.0
@@ -122,10 +130,10 @@ def real_rows(seed, n=150):
 def test_real_rows_pass_as_synthetic_ones():
     made, bad = real_rows(1, 300), real_rows(2)
     for m in realism_measures.measure_realism(
-        ScaledTable(made.X, np.arange(300) + 1000, made.is_category), bad, rng()
+        ScaledTable(made.X, np.arange(300) + 1000, made.is_category), bad, rng(), ROW
     ):
         assert m.passed, m
-    closest = realism_measures.measure_closest_record(made, bad, rng())
+    closest = realism_measures.measure_closest_record(made, bad, rng(), ROW)
     assert 0.5 < closest.value < 2.0
 
 
@@ -136,7 +144,7 @@ def test_shifted_and_shuffled_rows_are_told_apart():
         X[:, 2]
     )  # every column is right, their relation is gone
     told, w1, tv, corr = realism_measures.measure_realism(
-        ScaledTable(X, made.clusters + 1000, made.is_category), bad, rng()
+        ScaledTable(X, made.clusters + 1000, made.is_category), bad, rng(), ROW
     )
     assert (told.passed, w1.passed, tv.passed, corr.passed) == (
         False,
@@ -153,16 +161,18 @@ def test_shifted_and_shuffled_rows_are_told_apart():
 
 def test_copies_and_near_copies_are_too_close():
     bad = real_rows(1)
-    closest = realism_measures.measure_closest_record(bad, bad, rng())
+    closest = realism_measures.measure_closest_record(bad, bad, rng(), ROW)
     assert (closest.value, closest.passed) == (0.0, False)
     near = ScaledTable(bad.X + np.array([0, 1e-4, 1e-4]), bad.clusters, bad.is_category)
-    assert realism_measures.measure_closest_record(near, bad, rng()).passed is False
+    assert (
+        realism_measures.measure_closest_record(near, bad, rng(), ROW).passed is False
+    )
 
 
 def test_columns_of_one_kind_only():
     bad, made = real_rows(1), real_rows(2)
     one = [ScaledTable(t.X[:, :1], t.clusters, np.array([True])) for t in (made, bad)]
-    found = {m.name: m for m in realism_measures.measure_realism(*one, rng())}
+    found = {m.name: m for m in realism_measures.measure_realism(*one, rng(), ROW)}
     assert found["Wasserstein"].passed is None
     assert found["total variation"].value is not None
     missing = bad.X.copy()
@@ -170,7 +180,7 @@ def test_columns_of_one_kind_only():
     assert all(
         m.value is not None
         for m in realism_measures.measure_realism(
-            ScaledTable(missing, bad.clusters, bad.is_category), bad, rng()
+            ScaledTable(missing, bad.clusters, bad.is_category), bad, rng(), ROW
         )
     )
 
@@ -188,9 +198,9 @@ def test_labels_that_are_wrong_are_caught():
     bad = two_class_labels(p, np.arange(100))
     others = {"all_agree": np.ones(300, dtype=bool), "recorded": 1.0, "n_classes": 2}
     honest = two_class_labels(p[parents], parents)
-    assert all(m.passed for m in measure_labels(honest, bad, **others))
+    assert all(m.passed for m in measure_labels(honest, bad, ROW, **others))
     wrong = rng(1).random(500) < 0.5
     flipped = two_class_labels(np.where(wrong, 1 - p[parents], p[parents]), parents)
-    agreement, support = measure_labels(flipped, bad, **others)
+    agreement, support = measure_labels(flipped, bad, ROW, **others)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)

@@ -4,12 +4,12 @@ import hardsynth as hs
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import make_suite
+from planted_suites import certify_rows, make_suite
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.validity import certify_rows, read_task
+from amlb_ext.validity import read_task
 
 pytestmark = pytest.mark.usefixtures("light_models")
 

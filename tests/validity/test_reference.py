@@ -6,19 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table, tampered
 
+from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
-from amlb_ext.validity import certify_rows, read_task
+from amlb_ext.validity import read_task
 from amlb_ext.validity.candidates import named_candidates
 from amlb_ext.validity.measures import Losses
 from amlb_ext.validity.ranking_measures import measure_order
 from amlb_ext.validity.reference import (
-    PartLosses,
-    ReferenceRows,
-    TrainingRows,
-    build_reference,
+    Reference,
     choose_training_rows,
+    join_training_rows,
     score_training_part,
 )
 
@@ -73,10 +72,10 @@ def test_failures_of_the_training_rows_join_those_of_the_test_rows(rows, certifi
     chosen, note = choose_training_rows(rows)
     train, parts = rows.folds[0]
     assert note == ""
-    assert chosen.bad.all()
-    assert len(chosen.position) == train.provenance["oof_bad"].sum()
-    assert len(chosen.position) > 2 * len(parts["bad"])
-    total = len(chosen.position) + len(parts["bad"])
+    assert chosen["oof_bad"].all()
+    assert len(chosen) == train.provenance["oof_bad"].sum()
+    assert len(chosen) > 2 * len(parts["bad"])
+    total = len(chosen) + len(parts["bad"])
     for part in ("ga", "synthetic"):
         order = certificate[f"{part}: order"]
         assert f"on {total} real rows on which F fails" in order.text
@@ -92,7 +91,7 @@ def test_no_training_row_joins_that_is_tested_or_not_needed(rows):
     other = {"full": Rows(again.features, again.target, about)}
     two_folds = replace(rows, folds={0: rows.folds[0], 1: (train, other)})
     chosen, _ = choose_training_rows(two_folds)
-    assert not set(chosen.source_row) & set(tested)
+    assert not set(chosen["source_row"]) & set(tested)
 
     # test folds that hold two thirds of the rows say enough
     most = train.provenance["source_row"].to_numpy()[:500]
@@ -117,7 +116,7 @@ def test_training_rows_judged_forward_in_time_do_not_join(rows, certificate):
 def test_a_file_of_predictions_has_no_order_of_made_rows(rows):
     unknown = with_training(rows, lambda about: about[["source_row"]])
     for part in ("ga", "synthetic"):
-        unknown = unknown.tampered(part, without_loss)
+        unknown = tampered(unknown, part, without_loss)
     settings = {**rows.settings, "baseline": {"model": "f.csv", "sha256": "0"}}
     found = certify_rows(replace(unknown, settings=settings), candidates=FEW)
     assert found["ga: order"].value is None
@@ -137,71 +136,65 @@ def test_candidates_have_not_seen_the_rows_they_are_asked_about(rows):
     chosen, _ = choose_training_rows(rows)
     name = "sklearn.neighbors.KNeighborsClassifier:n_neighbors=1"
     specs = named_candidates([name], rows.kind)
-    part = chosen.parts[0]
-    scored = score_training_part(rows, chosen, part, specs, (name,), None, 0)
-    assert len(scored.y) == (chosen.part == part).sum()
+    losses, y = score_training_part(rows, chosen, 0, specs, (name,), None, 0)
+    assert len(y) == (chosen["oof_part"] == 0).sum() > 0
     # a nearest neighbour that had seen them would lose nothing
-    assert scored.candidates.mean() > 0.1
+    assert losses.mean() > 0.1
 
 
-def reference_rows(losses, y=None):
-    n = len(losses)
-    return ReferenceRows(
-        losses=Losses(losses, np.zeros(n), np.arange(n)),
-        weights=np.ones(n),
-        y=np.arange(n) % 2 if y is None else y,
+def losses_of(G, first_row=0):
+    n = len(G)
+    return Losses(G, np.zeros(n), first_row + np.arange(n))
+
+
+def reference_of(G, **changes):
+    """A reference of test rows alone, all of them failures."""
+    losses = losses_of(G)
+    reference = Reference(
+        columns=np.arange(G.shape[1]),
+        failures=losses,
+        region=losses,
+        region_weights=np.ones(len(G)),
+        tested_failures=len(G),
+        tested_rows=len(G),
     )
+    return replace(reference, **changes)
 
 
-def training_rows(n):
-    return TrainingRows(
-        fold=0,
-        position=np.arange(n),
-        part=np.arange(n) % 2,
-        loss=np.zeros(n),
-        bad=np.ones(n, dtype=bool),
-        weight=np.ones(n),
-        source_row=1000 + np.arange(n),
-        are_all=False,
-    )
-
-
-def build(test, chosen=None, scored=(), names="abcde"):
-    return build_reference(
-        test,
-        test,
-        chosen=chosen,
-        scored=scored,
-        names=list(names),
-        asked=np.arange(len(names)),
-        n_classes=2,
-        note="",
-    )
+def training_rows(n, bad=True):
+    about = {"oof_loss": 0.0, "oof_bad": bad, "oof_weight": 1.0}
+    return pd.DataFrame({**about, "source_row": 1000 + np.arange(n)})
 
 
 def test_a_candidate_that_fails_on_a_part_leaves_all_parts():
-    test = reference_rows(np.ones((20, 5)))
-    whole = PartLosses(candidates=np.ones((5, 5)), y=np.arange(5) % 2)
-    broken = replace(whole, candidates=np.tile([1.0, np.nan, 1.0, 1.0, 1.0], (5, 1)))
-    found = build(test, training_rows(10), [whole, broken])
+    reference = reference_of(np.ones((20, 5)))
+    broken = np.ones((10, 5))
+    broken[5:, 1] = np.nan
+    found = join_training_rows(reference, training_rows(10), broken, "abcde")
     assert found.columns.tolist() == [0, 2, 3, 4]
-    assert found.failures.losses.candidates.shape == (30, 4)
-    assert found.region.losses.candidates.shape == (20, 4)
+    assert found.failures.candidates.shape == (30, 4)
+    assert found.region.candidates.shape == (20, 4)
     assert found.note.startswith("b could not be fitted without each part")
 
+    # rows that are not bad join the region alone
+    bad = np.arange(10) < 3
+    found = join_training_rows(reference, training_rows(10, bad), broken, "abcde")
+    assert (len(found.failures), len(found.region)) == (23, 30)
+    assert len(found.region_weights) == 30
+
     # too few are left to make a ranking: then all of them judge by the test rows alone
-    few = replace(whole, candidates=np.tile([1.0, np.nan, np.nan, 1.0, 1.0], (5, 1)))
-    found = build(test, training_rows(10), [whole, few])
+    broken[:, 2] = np.nan
+    found = join_training_rows(reference, training_rows(10), broken, "abcde")
     assert found.columns.tolist() == [0, 1, 2, 3, 4]
-    assert len(found.failures.losses) == 20
+    assert len(found.failures) == 20
     assert "only 3 candidates" in found.note
 
 
 def test_few_failures_or_failures_of_one_class_are_no_reference():
-    assert build(reference_rows(np.ones((20, 5)))).why_no_failures() == ""
-    few = build(reference_rows(np.ones((9, 5)))).why_no_failures()
+    assert reference_of(np.ones((20, 5))).why_no_failures(ROW) == ""
+    few = reference_of(np.ones((9, 5))).why_no_failures(ROW)
     assert few.startswith("not enough rows: 9 distinct real rows on which F fails")
-    alike = build(reference_rows(np.ones((20, 5)), np.zeros(20))).why_no_failures()
+    alike = reference_of(np.ones((20, 5)), are_one_class=True).why_no_failures(ROW)
     assert alike.startswith("all 20 failures are of one class")
 
 
@@ -214,13 +207,11 @@ def planted(n, seed, mean=TRUTH):
     return mean + np.random.default_rng(seed).normal(0, 0.3, (n, len(mean)))
 
 
-def order_of(made, weights=None, **how):
-    reference = reference_rows(planted(300, 0))
-    if weights is not None:
-        reference = replace(reference, weights=weights)
-    losses = Losses(made, np.zeros(len(made)), np.zeros(len(made)))
+def order_of(made, **how):
+    real = losses_of(planted(300, 0))
+    rng = np.random.default_rng(0)
     how = {"as_many": 100, **how}
-    return measure_order(losses, reference, "ga", np.random.default_rng(0), **how)
+    return measure_order(losses_of(made), real, "ga", rng, ROW, **how)
 
 
 def test_made_rows_pass_with_the_order_of_the_reference_alone():
@@ -238,16 +229,18 @@ def test_made_rows_pass_with_the_order_of_the_reference_alone():
 
 
 def test_rows_made_for_the_region_are_held_to_weighted_rows(suite, tmp_path):
-    reference = reference_rows(
-        np.concatenate([planted(300, 2), planted(300, 3, TRUTH[::-1])])
-    )
-    made = Losses(planted(500, 4), np.zeros(500), np.zeros(500))
+    both = np.concatenate([planted(300, 2), planted(300, 3, TRUTH[::-1])])
+    made = losses_of(planted(500, 4))
     passed = []
     for heavy in ([1.0, 0.01], [0.01, 1.0]):
-        weighted = replace(reference, weights=np.repeat(heavy, 300))
-        rng = np.random.default_rng(0)
         order = measure_order(
-            made, weighted, "population", rng, as_many=100, are_failures=False
+            made,
+            losses_of(both),
+            "population",
+            np.random.default_rng(0),
+            ROW,
+            as_many=100,
+            weights=np.repeat(heavy, 300),
         )
         passed.append(order.passed)
     assert passed == [True, False]
@@ -265,7 +258,7 @@ def test_rows_made_for_the_region_are_held_to_weighted_rows(suite, tmp_path):
     _, parts = rows.folds[0]
     assert len(parts["population"]) == is_synthetic.sum() > 0
     chosen, _ = choose_training_rows(rows)
-    assert not chosen.bad.all()
+    assert not chosen["oof_bad"].all()
     assert rows.count_copies().made > sum(len(parts[p]) for p in ("ga", "synthetic"))
     found = certify_rows(rows, candidates=FEW)
     assert "900 real rows weighted by P(bad | x)" in found["population: order"].text

@@ -6,10 +6,11 @@ import pytest
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.validity.ranking_measures import measure_null
-from amlb_ext.validity.refits import refit_baseline, refit_rows
+from amlb_ext.validity.task_rows import NULL_SHARE, refit_baseline, refit_rows
 
 
 def fitted(kind, rng, model="ridge", params=None):
@@ -37,6 +38,7 @@ def null_of(twins, loss_f, folds=1, weights=None, came_fitted=False):
         fold=rows % folds,
         weights=np.ones(len(rows)) if weights is None else weights,
         where="region",
+        unit=ROW,
         came_fitted=came_fitted,
     )
 
@@ -69,6 +71,27 @@ def test_small_wins_above_rounding_still_count():
     gain = 1e-6 * (1 + np.random.default_rng(1).random((120, 3)))
     found = null_of(F[:, None] - gain, F, folds=6)
     assert found.passed is False
+
+
+def test_twins_differ_from_each_other_and_come_again():
+    forest = {"model": "random_forest", "params": {"n_estimators": 5}}
+    F, Z, y, Z_test, *_ = fitted(Kind.BINARY, np.random.default_rng(0), **forest)
+    twins, reason = refit_baseline(F, Z, y, 3, 1, ("task", 0))
+    again, _ = refit_baseline(F, Z, y, 3, 1, ("task", 0))
+    assert (len(twins), reason) == (3, "")
+    outputs = [twin.predict(Z_test) for twin in twins]
+    assert not np.array_equal(outputs[0], outputs[1])
+    for output, twin in zip(outputs, again, strict=True):
+        assert np.array_equal(output, twin.predict(Z_test))
+
+
+def test_refit_rows_hold_every_class_where_they_can():
+    y = np.zeros(50, dtype=int)
+    y[:2] = 1
+    rng = np.random.default_rng(0)
+    drawn = [refit_rows(y, 2, rng) for _ in range(20)]
+    assert all(len(rows) == NULL_SHARE * 50 for rows in drawn)
+    assert all(y[rows].any() for rows in drawn)
 
 
 @pytest.mark.parametrize("classes", [0, 2])

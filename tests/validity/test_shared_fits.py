@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted_suites import make_suite, region_table
+from planted_suites import certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import build_config
@@ -11,7 +11,7 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.hardening.split import PARTS, split_task
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.validity import certify_rows, read_task
+from amlb_ext.validity import read_task
 
 SETTINGS = {
     "baseline": {"model": "random_forest", "params": {"n_estimators": 10}},
@@ -79,7 +79,7 @@ def test_a_certificate_fits_f_only_where_the_files_do_not_say(rows, fits):
 
     # rows that were changed are judged anew
     again = certify_rows(
-        rows.tampered("full", lambda part: part), candidates=("ridge",)
+        tampered(rows, "full", lambda part: part), candidates=("ridge",)
     )
     assert len(fits) == 2 * (1 + PARTS)
     # F's stored loss is what F, fitted on the training file, loses on the test file

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.unit import ROW
 from amlb_ext.stats.best_saving import best_saving
-from amlb_ext.validity import Certificate, decide_verdict, measures
+from amlb_ext.validity import measures
 from amlb_ext.validity.certificate import nothing_to_mend
-from amlb_ext.validity.measures import Losses, make_measure
+from amlb_ext.validity.measures import Losses
 from benchmarks.claims.planted_saving import Planted
 
 NAMES = [f"model {number}" for number in range(12)]
@@ -16,7 +17,7 @@ NAMES = [f"model {number}" for number in range(12)]
 def taken(planted, rows, seed=0):
     G, F, w = planted.draw(rows, seed)
     return measures.measure_solvability(
-        Losses(G, F, np.arange(rows)), w, NAMES, np.random.default_rng(seed)
+        Losses(G, F, np.arange(rows)), w, NAMES, np.random.default_rng(seed), ROW
     )
 
 
@@ -66,7 +67,7 @@ def test_nothing_to_mend_needs_a_match_of_f_where_candidates_saw_fewer_rows():
     def finding(**how):
         rng = np.random.default_rng(0)
         return measures.measure_solvability(
-            Losses(G, F, np.arange(800)), w, NAMES, rng, **how
+            Losses(G, F, np.arange(800)), w, NAMES, rng, ROW, **how
         )
 
     assert finding(capped=NAMES[:5]).finding == "nothing to mend"
@@ -85,7 +86,7 @@ def test_the_text_says_where_the_best_saw_fewer_rows_than_f():
     G, F, w = Planted("one of twelve", "multiclass").draw(800, 0)
     losses = Losses(G, F, np.arange(800))
     rng = np.random.default_rng(0)
-    found = measures.measure_solvability(losses, w, NAMES, rng, capped=["model 3"])
+    found = measures.measure_solvability(losses, w, NAMES, rng, ROW, capped=["model 3"])
     assert found.finding == "mendable"
     assert "model 3, which saw fewer training rows than F;" in found.text
 
@@ -94,7 +95,11 @@ def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
     rng = np.random.default_rng(0)
     F = 0.5 + rng.random(400)
     found = measures.measure_solvability(
-        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)), F, ["a", "b"], rng
+        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)),
+        F,
+        ["a", "b"],
+        rng,
+        ROW,
     )
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
     assert found.finding == "nothing to mend"
@@ -106,7 +111,7 @@ def test_a_candidate_that_is_f_saves_nothing():
     F = 0.5 + rng.random(400)
     G = np.column_stack([F * (1 + 1e-14 * rng.random(400)), F])
     found = measures.measure_solvability(
-        Losses(G, F, np.arange(400)), F, ["a", "b"], rng
+        Losses(G, F, np.arange(400)), F, ["a", "b"], rng, ROW
     )
     assert (found.low, found.high, found.finding) == (0.0, 0.0, "nothing to mend")
 
@@ -122,38 +127,6 @@ def test_an_f_without_errors_has_nothing_to_save():
         zero + 1,
         NAMES[:2],
         np.random.default_rng(0),
+        ROW,
     )
     assert (found.value, found.finding) == (None, "not shown")
-
-
-def good_measures():
-    good = [
-        make_measure(name, 1.0, "", "", threshold=0.5, sense=">=")
-        for name in (
-            "region",
-            "target check",
-            "null on region",
-            "synthetic: order",
-            "label support",
-            "effective size",
-        )
-    ]
-    return [*good, make_measure("exact copies", 0.0, "", "", threshold=0.5, sense="<=")]
-
-
-def test_the_verdict_rests_on_what_is_shown():
-    mendable = taken(Planted("much", "multiclass"), 800)
-    nothing = taken(Planted("twins", "multiclass"), 800)
-    unknown = taken(Planted("nothing", "multiclass"), 80)
-    assert decide_verdict([*good_measures(), mendable])[0] == "rank"
-    assert decide_verdict([*good_measures(), unknown])[0] == "rank"
-    verdict, reason = decide_verdict([*good_measures(), nothing])
-    assert (verdict, "no region of failure to mend" in reason) == ("describe", True)
-    certificate = Certificate(
-        "t", "binary", "rank", "Yes.", (*good_measures(), unknown)
-    )
-    assert certificate.failed == ()
-    line = next(
-        x for x in certificate.text().splitlines() if x.startswith("  solvability")
-    )
-    assert line.endswith("not shown")

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from planted_suites import certify_rows
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
@@ -14,7 +15,7 @@ from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.validity import Certificate, certify_rows, certify_suite, read_task
+from amlb_ext.validity import Certificate, certify_suite, read_task
 from amlb_ext.validity.unlabelled import (
     assign_unlabelled_files,
     expected_contrast,

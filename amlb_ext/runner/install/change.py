@@ -18,13 +18,14 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.runner.install.config_edit import read_config, set_entries
 from amlb_ext.runner.install.copies import SuiteContent, make_copies
-from amlb_ext.runner.install.names import check_names, list_overridden_constraints
 from amlb_ext.runner.install.userdir import (
     Home,
     Installed,
     base_text,
+    check_names,
     check_writable,
     is_intact,
+    list_overridden_constraints,
     read_config_text,
     read_installed,
     remove_suite,

@@ -32,7 +32,7 @@ from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
-from amlb_ext.validity.refits import refit_baseline
+from amlb_ext.validity.task_rows import refit_baseline
 from benchmarks.studies.fidelity.protocol import Protocol
 
 #: Added to P(bad | x) of the reference ``region``: a forest's 0 does not rule a failure out.

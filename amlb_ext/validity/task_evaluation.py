@@ -1,0 +1,622 @@
+"""Fits what a certificate needs on each fold's training file, and pools the losses over folds.
+
+What is read are the suite's own files, as AMLB would give them to a candidate. The losses of F and
+of its re-fits stand in the files' provenance; where they do not, F is fitted again here.
+
+Notation
+--------
+m candidates, R twins of F; all losses are Brier or squared error on the scaled target, see
+:mod:`amlb_ext.core.row_losses`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.core.unit import ROW
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.models.registry import ModelSpec
+from amlb_ext.stats.bounded_loss import cap_from_baseline
+from amlb_ext.stats.heavy_tails import contrast_plainly
+from amlb_ext.suite import Rows
+from amlb_ext.suite.copy_counts import MADE_PARTS
+from amlb_ext.validity.candidates import (
+    ALL_ROWS,
+    JUDGES,
+    MIN_CANDIDATES,
+    QUICK_ROWS,
+    STANDARD_ROUNDS,
+    WHOLE,
+    Size,
+    candidate_zoo,
+    candidates_beside,
+    fit_zoo,
+    names_like,
+)
+from amlb_ext.validity.evaluation import Evaluation, ScoredUnits
+from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
+from amlb_ext.validity.reference import (
+    BAD,
+    PART,
+    Reference,
+    choose_training_rows,
+    join_training_rows,
+    score_training_part,
+)
+from amlb_ext.validity.task_rows import (
+    PARTS,
+    REFIT_PREFIX,
+    TaskRows,
+    baseline_spec,
+    refit_baseline,
+)
+from amlb_ext.validity.unlabelled import (
+    FoldView,
+    Unlabelled,
+    expected_contrast,
+    view_fold,
+)
+
+
+def evaluate_task(
+    rows: TaskRows,
+    *,
+    size: Size,
+    refits: int,
+    seed: int,
+    candidates: Mapping[str, ModelSpec] | None = None,
+    far: Unlabelled | None = None,
+    workers: int = 1,
+) -> tuple[Evaluation, list[FoldView]]:
+    """Fit candidates, F and its twins on every fold and score all parts.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    size : {'quick', 'full'}
+    refits : int
+        R.
+    seed : int
+    candidates : mapping of str to ModelSpec, optional
+        In place of the zoo.
+    far : Unlabelled, optional
+        Real rows without labels.
+    workers : int
+        Processes, a fold each; they change nothing but time.
+
+    Returns
+    -------
+    evaluation : Evaluation
+    views : list of FoldView
+        Unlabelled rows as each fold's models see them; empty without any.
+    """
+    f_spec = baseline_spec(rows.settings, rows.kind)
+    most_rows = max((len(train) for train, _ in rows.folds.values()), default=0)
+    zoo = candidates_beside(
+        f_spec,
+        rows.kind,
+        size,
+        train_rows=most_rows,
+        n_classes=len(rows.labels),
+    )
+    specs = dict(candidates or zoo)
+    # a user's own candidates see all rows that F saw, whatever that costs
+    whole = frozenset(specs if candidates else WHOLE)
+    has_stored_refits = rows.holds_refits(refits)
+    if f_spec is None:
+        # the suite does not hold the file: no more re-fits than those that came with it
+        refits = rows.count_refits(refits)
+        has_stored_refits = refits > 0
+    request = _FoldRequest(
+        specs=specs,
+        size=size,
+        refits=refits,
+        seed=seed,
+        has_stored_refits=has_stored_refits,
+        far=far,
+        whole=whole,
+    )
+    # fewer candidates make no ranking, so nothing is held to the reference
+    chosen, chosen_note = None, ""
+    if len(specs) >= MIN_CANDIDATES:
+        chosen, chosen_note = choose_training_rows(rows)
+    # jobs end in any order, and an order that changed with it would change the pooled losses
+    jobs = _plan_jobs(rows, chosen, request)
+    by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
+    results = [by_job[number] for number in range(len(jobs))]
+    scores: list[_FoldScores] = results[: len(rows.folds)]
+
+    dropped: dict[str, str] = {}
+    notes = []
+    no_twins = ""
+    if f_spec is None:
+        notes.append(file_refits_note(rows, refits))
+        no_twins = notes[0]
+    notes += _boosting_notes(rows, {} if candidates else zoo)
+    for fold_scores in scores:
+        dropped.update(fold_scores.dropped)
+        if fold_scores.refit_problem:
+            no_twins = no_twins or fold_scores.refit_problem
+            notes.append(fold_scores.refit_problem)
+    # a candidate that fails on one fold has no pooled losses, so it leaves all of them
+    names = [name for name in specs if name not in dropped]
+    columns = [list(specs).index(name) for name in names]
+    stacked = _stack_parts(scores)
+    pooled = _pool_parts(rows, stacked, columns)
+    reference = _reference_of_tests(rows, stacked, pooled, names)
+    if len(names) >= MIN_CANDIDATES:
+        reference = replace(reference, note=chosen_note)
+        if chosen is not None:
+            reference = _add_training_rows(
+                reference,
+                chosen,
+                results[len(rows.folds) :],
+                request=request,
+                names=names,
+                y_of_tests=stacked["bad"].y if "bad" in stacked else np.empty(0),
+            )
+    if reference.note:
+        notes.append(reference.note)
+    fewer_rows: list[str] = []
+    if size == "quick" and most_rows > QUICK_ROWS:
+        fewer_rows = [name for name in specs if name not in whole]
+    evaluation = Evaluation(
+        name=rows.name,
+        unit=ROW,
+        names=names,
+        parts=pooled,
+        tested_bad=pooled["bad"].losses if "bad" in pooled else None,
+        from_failures=MADE_PARTS[::-1],
+        reference=reference,
+        n_classes=len(rows.labels),
+        dropped=dropped,
+        notes=tuple(notes),
+        no_twins=no_twins,
+        came_fitted=f_spec is None,
+        capped=tuple(fewer_rows),
+        has_match=any(name in names for name in names_like(f_spec)),
+    )
+    views = [view for fold_scores in scores for view in fold_scores.views]
+    return evaluation, views
+
+
+def _boosting_notes(rows: TaskRows, zoo: Mapping[str, ModelSpec]) -> list[str]:
+    """Return what is to be said of the zoo's boosting; nothing of a user's own candidates."""
+    if not zoo:
+        return []
+    n_classes = len(rows.labels)
+    if "boosting" not in zoo:
+        return [
+            f"boosting is no candidate: of {n_classes} classes it is worse than a forest"
+        ]
+    rounds = zoo["boosting"].params["max_iter"]
+    if rounds >= STANDARD_ROUNDS:
+        return []
+    return [
+        f"boosting has {rounds} rounds, not {STANDARD_ROUNDS}: each is a tree for each of "
+        f"{n_classes} classes"
+    ]
+
+
+def _plan_jobs(
+    rows: TaskRows, chosen: pd.DataFrame | None, request: _FoldRequest
+) -> list[tuple[Any, ...]]:
+    """Return the jobs of an evaluation: one a fold, and one a part of the training rows asked."""
+    jobs: list[tuple[Any, ...]] = []
+    folds = sorted(rows.folds)  # the order in which losses of folds are pooled
+    for fold in folds:
+        # a job carries the rows of its own fold alone
+        rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
+        jobs.append((score_fold, rows_of_fold, fold, request))
+    if chosen is None:
+        return jobs
+    # beside the folds, so that no process waits for the last of them
+    first_fold = replace(rows, folds={folds[0]: rows.folds[folds[0]]})
+    specs = {name: request.specs[name] for name in _asked_candidates(request.specs)}
+    for part in chosen[PART].unique():
+        jobs.append(
+            (
+                score_training_part,
+                first_fold,
+                chosen,
+                int(part),
+                specs,
+                request.whole,
+                request.most_rows,
+                request.seed,
+            )
+        )
+    return jobs
+
+
+def _run_job(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a job of :func:`evaluate_task`, which has two kinds of them."""
+    return function(*arguments)
+
+
+def _asked_candidates(names: Iterable[str]) -> list[str]:
+    """Return the candidates that made rows are to order."""
+    # a match of F is there for what can be mended: fitted on all rows, it costs as much as F
+    return [name for name in names if not name.endswith(ALL_ROWS)]
+
+
+def _reference_of_tests(
+    rows: TaskRows,
+    stacked: Mapping[str, _PartScores],
+    pooled: Mapping[str, ScoredUnits],
+    names: Sequence[str],
+) -> Reference:
+    """Return what made rows are held to, of the test folds alone."""
+    asked = np.array([names.index(name) for name in _asked_candidates(names)], int)
+    full = pooled["full"]
+    region = full.losses.with_candidates(asked)
+    failures = region.take(np.zeros(0, dtype=int))
+    are_one_class = bool(rows.labels)
+    if "bad" in pooled:
+        failures = pooled["bad"].losses.with_candidates(asked)
+        are_one_class = are_one_class and len(np.unique(stacked["bad"].y)) < 2
+    return Reference(
+        columns=asked,
+        failures=failures,
+        are_one_class=are_one_class,
+        region=region,
+        region_weights=full.weight,
+        tested_failures=failures.n_real_rows,
+        tested_rows=region.n_real_rows,
+    )
+
+
+def _add_training_rows(
+    reference: Reference,
+    chosen: pd.DataFrame,
+    scored: Sequence[tuple[np.ndarray, np.ndarray]],
+    *,
+    request: _FoldRequest,
+    names: Sequence[str],
+    y_of_tests: np.ndarray,
+) -> Reference:
+    """Return a reference of test rows with the training rows that were scored, part by part."""
+    losses = np.concatenate([losses_of_part for losses_of_part, _ in scored])
+    y = np.concatenate([y_of_part for _, y_of_part in scored])
+    # a candidate that failed on some fold was asked about training rows all the same
+    all_asked = _asked_candidates(request.specs)
+    asked = _asked_candidates(names)
+    columns = [all_asked.index(name) for name in asked]
+    joined = join_training_rows(reference, chosen, losses[:, columns], asked)
+    if len(joined.failures) == len(reference.failures):
+        return joined
+    bad = chosen[BAD].to_numpy(dtype=bool)
+    n_seen = len(np.unique(np.r_[y_of_tests, y[bad]]))
+    return replace(joined, are_one_class=reference.are_one_class and n_seen < 2)
+
+
+def cap_errors(rows: TaskRows, evaluation: Evaluation) -> tuple[Evaluation, list[str]]:
+    """Return the evaluation with the squared errors of a regression capped, and notes that say how.
+
+    The cap comes from F's errors on all untouched test rows and holds for every model and part:
+    a made row's loss is set against a real one's. Classes have bounded losses and no cap.
+    """
+    if rows.labels:
+        return evaluation, []
+    full = evaluation.parts["full"].losses
+    cap = cap_from_baseline(full.baseline, full.clusters)
+
+    def apply(losses: Losses) -> Losses:
+        candidates = cap.apply(losses.candidates)
+        return Losses(candidates, cap.apply(losses.baseline), losses.clusters)
+
+    parts = {}
+    for part, scored in evaluation.parts.items():
+        parts[part] = replace(
+            scored, losses=apply(scored.losses), twins=cap.apply(scored.twins)
+        )
+    bad = evaluation.tested_bad
+    spans = []
+    for train, _ in rows.folds.values():
+        spans.append(TargetEncoder(rows.kind, rows.labels, train.target).span)
+    text = cap.sentence(np.array(spans))
+    notes = [f"in the measures {text}; mean losses are not capped"] if text else []
+    f = contrast_plainly(full.baseline, full.baseline, cap=cap).f
+    if f.is_tail:
+        holders = f.holders("F's")
+        notes.append(
+            f"{holders}, and the measures say little of these: compare models by another loss, too"
+        )
+    tested_bad = None if bad is None else apply(bad)
+    return replace(evaluation, parts=parts, tested_bad=tested_bad), notes
+
+
+def file_refits_note(rows: TaskRows, refits: int) -> str:
+    """Return what the re-fits of an F that came as a file are, or why there are none.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    refits : int
+        Those that the suite holds.
+    """
+    facts = [summary.get("refits", {}) for summary in rows.summaries]
+    if not refits:
+        problems = [fact["problem"] for fact in facts if fact.get("problem")]
+        why = f" ({problems[0]})" if problems else ""
+        return f"F is a file and cannot be fitted again{why}: there is no null control"
+    sizes = [fact["rows"] for fact in facts if fact.get("rows")]
+    low, high = min(sizes, default=0), max(sizes, default=0)
+    size = f"{low}" if low == high else f"{low} to {high}"
+    return (
+        f"F is a file, fitted elsewhere; its {refits} re-fits are clones of it, each fitted on "
+        f"{size} training rows of this table, so the null control includes the difference "
+        "between F's training rows and these"
+    )
+
+
+def describe_capped(rows: TaskRows, evaluation: Evaluation) -> list[str]:
+    """Return a note on the candidates that saw fewer training rows than F; none without such."""
+    if not evaluation.capped:
+        return []
+    most_rows = max(len(train) for train, _ in rows.folds.values())
+    return [
+        f"{', '.join(evaluation.capped)} saw at most {QUICK_ROWS} training rows, the other "
+        f"candidates as many as F (up to {most_rows}); 'hardsynth certify DIR --size full' gives "
+        "all rows to all"
+    ]
+
+
+def _stack_parts(scores: Sequence[_FoldScores]) -> dict[str, _PartScores]:
+    """Return the rows of each part, fold after fold."""
+    stacked = {}
+    for part in PARTS:
+        # a fold whose F makes no error has no bad rows, and nothing made from them
+        of_folds = [each.parts[part] for each in scores if part in each.parts]
+        if not of_folds:
+            continue
+        columns = {}
+        for column in fields(_PartScores):
+            blocks = [getattr(scored, column.name) for scored in of_folds]
+            columns[column.name] = np.concatenate(blocks)
+        stacked[part] = _PartScores(**columns)
+    return stacked
+
+
+def _pool_parts(
+    rows: TaskRows, stacked: Mapping[str, _PartScores], columns: Sequence[int]
+) -> dict[str, ScoredUnits]:
+    """Return each part with the losses of some candidates, and what the judges say of labels."""
+    # one scale for all parts: how far the judges are off on all real rows
+    rmse = 0.0
+    if not rows.labels:
+        full = stacked["full"]
+        rmse = float(np.sqrt(((full.oracle - full.y) ** 2).mean()))
+    pooled = {}
+    for part, scores in stacked.items():
+        support, agrees = judge_labels(
+            scores.oracle, scores.y, rmse=rmse, n_classes=len(rows.labels)
+        )
+        clusters = scores.clusters
+        pooled[part] = ScoredUnits(
+            losses=Losses(scores.candidate_losses[:, columns], scores.loss_f, clusters),
+            labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
+            twins=scores.twins,
+            fold=scores.fold,
+            weight=scores.weight,
+            bad=scores.bad,
+            reducible=scores.reducible,
+            recorded=scores.recorded,
+        )
+    return pooled
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FoldRequest:
+    """Settings that all folds of an evaluation share.
+
+    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
+    candidates that see all training rows.
+    """
+
+    specs: Mapping[str, ModelSpec]
+    size: Size
+    refits: int
+    seed: int
+    has_stored_refits: bool
+    far: Unlabelled | None
+    whole: frozenset[str]
+
+    @property
+    def most_rows(self) -> int | None:
+        """Training rows that the other candidates see at most."""
+        return QUICK_ROWS if self.size == "quick" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PartScores:
+    """One part in one fold, row for row; see the module's notation and :class:`ScoredUnits`.
+
+    ``oracle`` is the mean prediction of the judges, T.
+    """
+
+    candidate_losses: np.ndarray
+    loss_f: np.ndarray
+    twins: np.ndarray
+    oracle: np.ndarray
+    y: np.ndarray
+    clusters: np.ndarray
+    fold: np.ndarray
+    weight: np.ndarray
+    reducible: np.ndarray
+    bad: np.ndarray
+    recorded: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FoldScores:
+    """The scores of one fold, by part of the task."""
+
+    parts: dict[str, _PartScores]
+    dropped: dict[str, str] = field(default_factory=dict)
+    refit_problem: str = ""
+    views: tuple[FoldView, ...] = ()
+
+
+def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
+    """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
+    _, parts = rows.folds[fold]
+    models = _FoldModels(rows, fold, request)
+    views = []
+    far = request.far
+    # in this order: asking for the baseline fits F
+    if far is not None and not far.support.refused and models.baseline is not None:
+        views.append(
+            view_fold(
+                rows,
+                fold,
+                parts["full"],
+                far,
+                encoder=models.encoder,
+                y=models.y,
+                baseline=models.baseline,
+                expected_contrasts=models.expected_contrasts,
+            )
+        )
+    scored = {}
+    for part, test in parts.items():
+        # a fold may have no row of a part, and models refuse to predict none
+        if len(test):
+            scored[part] = models.score(test)
+    return _FoldScores(
+        parts=scored,
+        dropped=models.dropped,
+        refit_problem=models.refit_problem,
+        views=tuple(views),
+    )
+
+
+class _FoldModels:
+    """The models of one fold: candidates, judges, F and its twins."""
+
+    def __init__(self, rows: TaskRows, fold: int, request: _FoldRequest) -> None:
+        self.rows = rows
+        self.fold = fold
+        self.request = request
+        train, _ = rows.folds[fold]
+        self.encoder = Encoder(rows.columns).fit(train.features)
+        self.target = TargetEncoder(rows.kind, rows.labels, train.target)
+        self.Z = self.encoder.transform(train.features)
+        self.y = self.target.transform(train.target)
+        self._fit_candidates_and_judges()
+        self.twins: list[EstimatorBaseline] = []
+        self.refit_problem = ""
+        unfitted = self._unfitted_baseline()
+        if unfitted is not None and not request.has_stored_refits:
+            self.twins, self.refit_problem = refit_baseline(
+                unfitted,
+                self.Z,
+                self.y,
+                refits=request.refits,
+                seed=request.seed,
+                key=(rows.name, fold),
+            )
+
+    def _fit_candidates_and_judges(self) -> None:
+        """Fit the candidates, and those judges that are not candidates as they stand."""
+        rows, request = self.rows, self.request
+        # the limits on labels were set with these judges, so they do not follow F's rounds
+        zoo = candidate_zoo(rows.kind, request.size, n_classes=len(rows.labels))
+        judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
+        extra = {}
+        for name, spec in judges.items():
+            if request.specs.get(name) != spec:
+                extra[f"judge:{name}"] = spec
+        self.models, self.dropped = fit_zoo(
+            extra | dict(request.specs),
+            kind=rows.kind,
+            n_classes=self.target.n_classes,
+            n_categorical=self.encoder.n_categorical_,
+            Z=self.Z,
+            y=self.y,
+            seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
+            most=request.most_rows,
+            whole=request.whole,
+        )
+        self.judge_names: list[str] = []
+        for name in judges:
+            judge = f"judge:{name}" if f"judge:{name}" in self.models else name
+            if judge in self.models:
+                self.judge_names.append(judge)
+
+    def _unfitted_baseline(self) -> EstimatorBaseline | None:
+        """Return F before its fit; None where it is a file."""
+        spec = baseline_spec(self.rows.settings, self.rows.kind)
+        if spec is None:
+            return None
+        return EstimatorBaseline(
+            spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
+        )
+
+    @cached_property
+    def baseline(self) -> EstimatorBaseline | None:
+        """F, fitted again at the first use; None where it is a file."""
+        unfitted = self._unfitted_baseline()
+        if unfitted is None:
+            return None
+        # the seed of the generation: the same F comes again
+        rows = self.rows
+        seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
+        return unfitted.fit(self.Z, self.y, seed)
+
+    def expected_contrasts(self, Z: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what the judges expect each model to lose beyond F, given the features."""
+        assert self.baseline is not None  # read_unlabelled refuses an F that is a file
+        f = self.baseline.predict(Z)
+        t = np.mean([self.models[name].predict(Z) for name in self.judge_names], axis=0)
+        contrasts = {}
+        for name, model in self.models.items():
+            contrasts[name] = expected_contrast(model.predict(Z), f, t)
+        return contrasts
+
+    def score(self, test: Rows) -> _PartScores:
+        """Return losses and provenance of one part, row for row."""
+        request, about = self.request, test.provenance
+        Z = self.encoder.transform(test.features)
+        y = self.target.transform(test.target)
+        predicted = {name: model.predict(Z) for name, model in self.models.items()}
+        # a candidate that failed here keeps its column, or columns of folds would not match
+        candidate_losses = np.full((len(y), len(request.specs)), np.nan)
+        for column, name in enumerate(request.specs):
+            if name in predicted:
+                candidate_losses[:, column] = row_losses.row_loss(y, predicted[name])
+        loss_f = about["loss"].to_numpy(dtype=float)
+        # a twin that could not be fitted keeps its column, too
+        twins = np.full((len(y), request.refits), np.nan)
+        if request.has_stored_refits:
+            names = [f"{REFIT_PREFIX}{number}" for number in range(request.refits)]
+            twins = about[names].to_numpy(dtype=float)
+        elif self.baseline is not None:
+            # F and its twins must be of one kind: fitted here
+            loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
+            for column, twin in enumerate(self.twins):
+                twins[:, column] = row_losses.row_loss(y, twin.predict(Z))
+        return _PartScores(
+            candidate_losses=candidate_losses,
+            loss_f=loss_f,
+            twins=twins,
+            # a judge may be a candidate too: no model is asked twice
+            oracle=np.mean([predicted[name] for name in self.judge_names], axis=0),
+            y=y,
+            clusters=about["parent_row"].to_numpy(),
+            fold=np.full(len(y), self.fold),
+            weight=about["weight"].to_numpy(dtype=float),
+            reducible=about["reducible"].to_numpy(dtype=float),
+            bad=(about["origin"] == "bad").to_numpy(),
+            recorded=about["label_agrees"].to_numpy(dtype=bool),
+        )
