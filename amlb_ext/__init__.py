@@ -13,6 +13,7 @@ Compare fitted models on a table that none of them was fitted on::
 :func:`compare`            which of several models is better than F, overall and where F fails
 :func:`failures`           on which rows, and in which slices of the features, F fails
 :func:`compare_forecasts`  which of several forecasters is better than F, on many series
+:func:`compare_losses`     the same of any table of losses per row, such as an evaluation's log
 :func:`harden`             a hard benchmark of a table for AutoML systems (AMLB), as a suite
 :func:`estimate_error`     the true error of a model, from few labelled rows
 :func:`check_gate`         whether a comparison meets a need, for tests and pipelines
@@ -29,7 +30,13 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.core.version import __version__
 
 if TYPE_CHECKING:
-    from amlb_ext.comparison import FailureReport, ModelComparison, compare, failures
+    from amlb_ext.comparison import (
+        FailureReport,
+        ModelComparison,
+        compare,
+        compare_losses,
+        failures,
+    )
     from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
@@ -44,6 +51,7 @@ __all__ = [
     "check_gate",
     "compare",
     "compare_forecasts",
+    "compare_losses",
     "estimate_error",
     "failures",
     "harden",
@@ -58,6 +66,7 @@ _PLACES = {
     "Suite": ("amlb_ext.report.notebook", "Suite"),
     "check_gate": ("amlb_ext.gate.checks", "check_gate"),
     "compare": ("amlb_ext.comparison", "compare"),
+    "compare_losses": ("amlb_ext.comparison", "compare_losses"),
     "compare_forecasts": ("amlb_ext.forecasting", "compare_forecasts"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),
     "failures": ("amlb_ext.comparison", "failures"),

@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "agg"
 
 import amlb_ext  # noqa: E402
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE  # noqa: E402
 
 project = "hardsynth"
 smartquotes = False  # they turn --flag into –flag
@@ -46,7 +47,15 @@ exclude_patterns = [
     "auto_tutorials/sg_execution_times.rst",
     "sg_execution_times.rst",
 ]
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_enable_extensions = [
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "substitution",
+]
+# numbers that pages take from the program
+myst_substitutions = {"smallest_effective_size": f"{SMALLEST_EFFECTIVE_SIZE:.0f}"}
 myst_heading_anchors = 4
 # a page of the repository that is no page of the site, such as a protocol of a study
 myst_links_external_new_tab = False

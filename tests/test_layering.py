@@ -26,6 +26,7 @@ FLOORS = {
     "estimate": 6,
     "pipeline": 7,
     "report": 7,
+    "swap": 7,
     "comparison": 8,
     "difficulty": 8,
     "tabarena": 8,
@@ -46,6 +47,7 @@ HEAVY = {
     "skops": {"models/skops_files"},
     "matplotlib": {
         "report/ranks",
+        "swap/plot",
         "report/still",
         "estimate/plot",
         "comparison/page",

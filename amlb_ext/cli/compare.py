@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: What declares how models are compared on a table, and what of it is no flag.
 COMPARISON = {"how": "amlb_ext.comparison.files.compare_files"}
-NO_FLAGS = ("candidates", "level", "config")
+NO_FLAGS = ("candidates", "level", "config", "segments")
 
 
 @command(
@@ -31,7 +31,17 @@ NO_FLAGS = ("candidates", "level", "config")
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
         "what is compared": ("table", "target", "baseline", "candidate"),
-        "how": ("train", "rule", "alpha", "kind", "--drop", "--as"),
+        "how": (
+            "train",
+            "loss",
+            "segment",
+            "cv",
+            "rule",
+            "alpha",
+            "kind",
+            "--drop",
+            "--as",
+        ),
         "files and output": ("html", "trust_pickle", "seed", "quiet", "json"),
     },
 )
@@ -43,7 +53,7 @@ def compare(
     candidate: list[str],
     html: Path | None = None,
     rows: Path | None = None,
-    loss: Literal["mase", "sql"] = "mase",
+    segment: Sequence[str] = (),
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
@@ -52,7 +62,8 @@ def compare(
     """Compare your models: which is better than F, overall and where F fails.
 
     Compare fitted models on a table that none of them was fitted on. Each is better than F, worse,
-    or undecided: over all rows, and where F fails.
+    or undecided: over all rows, and where F fails. Before you replace F: who is harmed, who gains,
+    how your segments change, and which mixture would do better.
 
     Parameters
     ----------
@@ -71,8 +82,8 @@ def compare(
         also write the answer as a page
     rows : FILE
         also write, for each row or window, whether F fails on it and each model's loss (.csv)
-    loss : {'mase', 'sql'}
-        loss of forecasts that is compared
+    segment : COLUMN|CONDITION
+        a group of rows that matters to you, e.g. region or "age < 25"; repeat the flag for several
 
     Examples
     --------
@@ -81,7 +92,8 @@ boosting=boosting.skops --train old.csv --html answer.html
     """
     files = read_candidates(candidate)
     if takes_series([table], options, settings):
-        flags = {**options, "target": target, "baseline": baseline, "loss": loss}
+        flags = {**options, "target": target, "baseline": baseline}
+        flags["segments"] = list(segment)
         result = compare_series(table, files, flags, settings)
     else:
         if target is None:
@@ -93,6 +105,7 @@ boosting=boosting.skops --train old.csv --html answer.html
             files,
             settings=settings,
             quiet=quiet or json,
+            segments=list(segment),
             **comparison_options(options),
         )
     from amlb_ext.core.files import write_file
@@ -148,7 +161,17 @@ def comparison_options(options: dict[str, Any]) -> dict[str, Any]:
     ConfigError
         A rule that there is not.
     """
-    names = ("train", "rule", "alpha", "kind", "refits", "seed", "trust_pickle")
+    names = (
+        "train",
+        "rule",
+        "alpha",
+        "kind",
+        "refits",
+        "seed",
+        "trust_pickle",
+        "loss",
+        "cv",
+    )
     chosen = {name: options[name] for name in names}
     # all that can be said without the table comes first
     build_config({"hardness": {"rule": chosen["rule"], "alpha": chosen["alpha"]}})

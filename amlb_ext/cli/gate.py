@@ -20,7 +20,7 @@ from amlb_ext.cli.compare import (
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
-from amlb_ext.cli.values import named_files
+from amlb_ext.cli.values import named_files, read_share
 from amlb_ext.core.checked_call import Level
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
@@ -30,19 +30,38 @@ from amlb_ext.core.paths import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from amlb_ext.gate.checks import GateResult
+
+#: Variable of the environment with the key that records are signed with.
+KEY = "HARDSYNTH_GATE_KEY"
 
 
 @command(
     group="daily",
     of={"the need": "amlb_ext.gate.checks.check_gate", **COMPARISON},
-    without=("answer", "table", "candidates", "tasks", "data", "config"),
+    without=(
+        "answer",
+        "table",
+        "candidates",
+        "tasks",
+        "data",
+        "config",
+        "segments",
+        "max_flips",
+    ),
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
-        "what is needed": ("need", "where", "margin", "candidate"),
-        "on a table": ("suite", "target", "baseline", "train"),
+        "what is needed": (
+            "need",
+            "where",
+            "margin",
+            "no_harm",
+            "max_flips",
+            "candidate",
+        ),
+        "on a table": ("suite", "target", "baseline", "train", "loss", "segment", "cv"),
         "on a suite": ("results", "predictions", "task"),
-        "output": ("junit", "annotate", "quiet", "json"),
+        "output": ("junit", "record", "check", "annotate", "quiet", "json"),
     },
 )
 def gate(
@@ -56,6 +75,10 @@ def gate(
     results: Sequence[str] = (),
     predictions: Sequence[str] = (),
     task: Sequence[str] = (),
+    segment: Sequence[str] = (),
+    max_flips: str | None = None,
+    record: Path | None = None,
+    check: bool = False,
     junit: Path | None = None,
     annotate: bool = False,
     jobs: Jobs = 0,
@@ -72,7 +95,7 @@ def gate(
 
     Parameters
     ----------
-    suite : SUITE|TABLE
+    suite : SUITE|TABLE|RECORD
         a suite's folder, or a file of labelled rows that no model has seen
     target : NAME
         for a table: column to predict
@@ -88,6 +111,18 @@ def gate(
         for a suite: predictions for its test rows, as in 'hardsynth report'
     task : NAME
         for a suite: a task on which the candidate must pass (default: all); repeat the flag
+    segment : COLUMN|CONDITION
+        for a table: a group of rows that must not get worse, either, where --need is not-worse;
+        repeat the flag for several
+    max_flips : SHARE
+        also needed, for a table: at most so many rows, e.g. 2%, are shown to be right under F and
+        wrong under the candidate
+    record : FILE
+        for a table: write a sealed record of models, table, settings and outcome; signed with the
+        key in HARDSYNTH_GATE_KEY, if that is set
+    check : bool
+        repeat the gate of a record, which is named in place of the table: the files must be the
+        same, and so must every outcome and figure
     junit : FILE
         also write the checks as a JUnit XML file
     annotate : bool
@@ -104,29 +139,31 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         "need": options.pop("need"),
         "where": options.pop("where"),
         "margin": margin,
+        "no_harm": options.pop("no_harm"),
+        "max_flips": None
+        if max_flips is None
+        else read_share(max_flips, "--max-flips"),
     }
     commands: tuple[str, ...] = ()
-    if suite.is_dir():
-        check_suite_folder(suite)
-        files = {
-            name: Path(file)
-            for name, file in named_files(predictions, "--predictions").items()
-        }
-        for path in files.values():
-            check_predictions_file(path)
-        from amlb_ext.gate.suites import check_suite
-
-        checked, commands = check_suite(
+    differing: list[str] = []
+    if check:
+        checked, differing = _repeat(suite)
+    elif suite.is_dir():
+        if record is not None:
+            raise ConfigError(
+                "--record is of a table, and this is a suite", "leave --record out"
+            )
+        checked, commands = _gate_of_suite(
             suite,
+            need=need,
             baseline=baseline,
             candidates=candidate,
             tasks=task,
             results=results,
-            predictions=files,
+            predictions=predictions,
             workers=jobs,
             level=level,
             quiet=quiet or json,
-            **need,
         )
     else:
         for flag, given in {
@@ -149,19 +186,21 @@ boosting=boosting.skops --need not-worse --junit gate.xml
                     f"a table needs --{flag}",
                     "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",
                 )
-        from amlb_ext.gate.checks import check_gate
-
-        answer = compare_rows(
-            suite,
-            str(target),
-            str(baseline),
-            read_candidates(candidate),
-            settings=settings,
-            level=level,
-            quiet=quiet or json,
-            **comparison_options(options),
-        )
-        checked = check_gate(answer, data=suite.name, **need)
+        how: dict[str, Any] = {
+            "target": target,
+            "baseline": baseline,
+            "candidates": read_candidates(candidate),
+            "need": need,
+            "settings": settings,
+            "how": {
+                **comparison_options(options),
+                "level": level,
+                "segments": list(segment),
+            },
+        }
+        checked = _gate_of_table(suite, quiet=quiet or json, **how)
+        if record is not None:
+            _write_record(record, suite, checked, how)
     from amlb_ext.core.files import write_text
     from amlb_ext.core.json_values import to_json_values
     from amlb_ext.gate.checks import EXIT_STATUS, github_annotations, junit_xml
@@ -175,7 +214,85 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         print(checked.text(), end="")
         for line in commands:
             print(f"results are missing: {line}")
+        for line in differing:
+            print(f"not as recorded: {line}")
+        if check and not differing:
+            print("as recorded: files, outcomes and figures are the same")
     if annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         print_commands(github_annotations(checked), sys.stderr if json else sys.stdout)
-    return EXIT_STATUS[checked.outcome]
+    return 1 if differing else EXIT_STATUS[checked.outcome]
+
+
+def _gate_of_suite(
+    suite: Path, *, need: dict[str, Any], predictions: Sequence[str], **how: Any
+) -> tuple[GateResult, tuple[str, ...]]:
+    """Hold results on a suite against the need; return also the commands that complete them."""
+    check_suite_folder(suite)
+    files = {
+        name: Path(file)
+        for name, file in named_files(predictions, "--predictions").items()
+    }
+    for path in files.values():
+        check_predictions_file(path)
+    if need.pop("no_harm") or need.pop("max_flips") is not None:
+        raise ConfigError(
+            "--no-harm and --max-flips are judged on a table, and this is a suite",
+            "leave them out, or give a table",
+        )
+    from amlb_ext.gate.suites import check_suite
+
+    need = {name: need[name] for name in ("need", "where", "margin")}
+    return check_suite(suite, predictions=files, **need, **how)
+
+
+def _gate_of_table(
+    table: Path,
+    *,
+    target: str,
+    baseline: str,
+    candidates: dict[str, str],
+    need: dict[str, Any],
+    settings: dict[str, Any],
+    how: dict[str, Any],
+    quiet: bool,
+) -> GateResult:
+    """Compare models on a table, and hold them against the need."""
+    from amlb_ext.gate.checks import check_gate
+
+    answer = compare_rows(
+        table, target, baseline, candidates, settings=settings, quiet=quiet, **how
+    )
+    return check_gate(answer, data=table.name, **need)
+
+
+def _write_record(
+    path: Path, table: Path, checked: GateResult, how: dict[str, Any]
+) -> None:
+    """Write what was compared and what came out."""
+    from amlb_ext.core.json_values import to_json_values
+    from amlb_ext.gate.record import write_record
+
+    files = {"table": str(table), "F": how["baseline"], **how["candidates"]}
+    if how["how"]["train"] is not None:
+        files["train"] = str(how["how"]["train"])
+    write_record(
+        path,
+        checked,
+        files=files,
+        settings={"table": str(table), **to_json_values(how)},
+        key=os.environ.get(KEY, "").encode(),
+    )
+
+
+def _repeat(path: Path) -> tuple[GateResult, list[str]]:
+    """Repeat the gate of a record; return also what comes out otherwise."""
+    from amlb_ext.gate.record import differences, read_record
+
+    content = read_record(path, os.environ.get(KEY, "").encode())
+    stored = dict(content["settings"])
+    how = dict(stored.pop("how"))
+    if how["train"] is not None:
+        how["train"] = Path(how["train"])
+    checked = _gate_of_table(Path(stored.pop("table")), **stored, how=how, quiet=True)
+    return checked, differences(content, checked)

@@ -171,7 +171,7 @@ def compare_series(
     from amlb_ext.forecasting import compare_forecasts
     from amlb_ext.forecasting.given_series import one_task, read_forecaster
 
-    for flag in ("train", "kind"):
+    for flag in ("train", "kind", "cv"):
         if flags[flag] is not None:
             raise ConfigError(f"--{flag} has no effect on series", "leave it out")
     _check_settings(settings)
@@ -188,7 +188,8 @@ def compare_series(
         **vars(roles),
         rule="mase" if flags["rule"] == "auto" else flags["rule"],
         alpha=flags["alpha"],
-        loss=flags["loss"],
+        loss=flags["loss"] or "mase",
+        segments=flags["segments"],
         origins=flags["origins"] or task.origins or 1,
         learning=flags["learning_origins"],
         step=flags["step"] or task.step,

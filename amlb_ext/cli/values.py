@@ -204,3 +204,28 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
             )
         files[name] = file
     return files
+
+
+def read_share(word: str, flag: str) -> float:
+    """Return a share that is written as ``0.02`` or as ``2%``.
+
+    Raises
+    ------
+    ConfigError
+        It is no number between 0 and 1.
+
+    Examples
+    --------
+    >>> read_share("2%", "--max-flips"), read_share(".02", "--max-flips")
+    (0.02, 0.02)
+    """
+    number = word.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if word.strip().endswith("%") else 1)
+    except ValueError:
+        share = float("nan")
+    if not 0 < share < 1:
+        raise ConfigError(
+            f"{flag} {word}", f"give a share, e.g. {flag} 2% or {flag} 0.02"
+        )
+    return share

@@ -6,6 +6,7 @@ test row. The questions, the weights and the intervals are those of a suite's re
 
 from amlb_ext.comparison.compare import compare
 from amlb_ext.comparison.failures import FailureReport, failures
+from amlb_ext.comparison.losses_alone import compare_losses
 from amlb_ext.comparison.result import ModelComparison
 
-__all__ = ["FailureReport", "ModelComparison", "compare", "failures"]
+__all__ = ["FailureReport", "ModelComparison", "compare", "compare_losses", "failures"]

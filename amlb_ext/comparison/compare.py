@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +13,8 @@ import pandas as pd
 
 from amlb_ext.comparison import models
 from amlb_ext.comparison.failures import compare_on_slices
+from amlb_ext.comparison.models import predict_rows
+from amlb_ext.comparison.out_of_fold import Folds, predict_out_of_fold, read_folds
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
     CountOrNone,
@@ -22,15 +26,19 @@ from amlb_ext.core.checked_call import (
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_number
 from amlb_ext.core.errors import ConfigError, ModelError
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import OLDEST
 from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import refuse_seen_rows
 from amlb_ext.models.columns import Align, check_align, columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
 from amlb_ext.stats.claims import REGION
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import answer
 from amlb_ext.units.labelled import (
     LabelledRows,
@@ -62,6 +70,9 @@ def compare(
     refits: CountOrNone = 5,
     level: Level = 0.95,
     seed: Seed = 0,
+    loss: Any = None,
+    segments: Any = None,
+    cv: Any = None,
     groups: Any = None,
     time: Any = None,
     train_groups: Any = None,
@@ -104,6 +115,16 @@ def compare(
         Coverage of the intervals.
     seed : int
         Same input and seed, same numbers.
+    loss : str, callable, cost matrix or scorer, optional
+        What is compared: a name of :data:`amlb_ext.core.losses.LOSSES` or ``pinball:.9``, a cost by
+        true and decided label, a function ``(y, prediction)`` of all rows, or a scorer of
+        scikit-learn that is a mean over rows. By default the Brier loss or the squared error.
+    segments : optional
+        Groups of rows that matter to you: columns, conditions, masks; see
+        :func:`amlb_ext.swap.segments.read_segments`.
+    cv : int, splitter, folds, or fold of each row, optional
+        Compare recipes by cross-validation: F and the candidates are cloned and fitted on the same
+        folds, and X, y are all rows. See :func:`amlb_ext.comparison.out_of_fold.read_folds`.
     groups, time : str or array-like of shape (n,), optional
         Rows of one group belong together; times order the rows. A column of ``X``, or values.
         Where F fails is then learnt from other groups, or from earlier rows; re-fits leave out
@@ -118,7 +139,8 @@ def compare(
     Returns
     -------
     ModelComparison
-        ``table``, ``slices``, ``plot()``, ``to_html()``.
+        ``table``, ``harm``, ``segments``, ``flips``, ``remedy``, ``slices``, ``plot()``,
+        ``to_html()``.
 
     Raises
     ------
@@ -152,7 +174,7 @@ def compare(
     ['better']
     """
     check_align(align)
-    _check_settings(candidates, null=null, refits=refits, train=train)
+    _check_settings(candidates, null=null, refits=refits, train=train, cv=cv)
     orders: list[RowOrder | None] = [None, None]
     columns: set[str] = set()
     if groups is not None or time is not None:
@@ -181,6 +203,9 @@ def compare(
         refits=refits,
         level=level,
         seed=seed,
+        loss=loss,
+        segments=segments,
+        cv=cv,
         order=orders[0],
         train_order=orders[1],
         align=align,
@@ -214,6 +239,9 @@ def compare_labelled(
     refits: int,
     level: float,
     seed: int,
+    loss: Any = None,
+    segments: Any = None,
+    cv: Any = None,
     order: RowOrder | None,
     train_order: RowOrder | None,
     align: Align = "auto",
@@ -232,7 +260,7 @@ def compare_labelled(
     about : mapping of str to str, optional
         What F and the table are called, by ``F`` and ``table``.
     """
-    _check_settings(candidates, null=null, refits=refits, train=train)
+    _check_settings(candidates, null=null, refits=refits, train=train, cv=cv)
     baseline = ModelAdapter(F, "F", align=align)
     others = [ModelAdapter(m, str(name), align=align) for name, m in candidates.items()]
     rows = read_labelled_rows(
@@ -252,47 +280,90 @@ def compare_labelled(
             target=repr(rows.task.target_name),
             is_classification=rows.is_classification,
         )
+    named = read_segments(segments, rows.table.frame)
     old = None
     if train is not None:
         old = models.read_training_rows(train, align=align)
         refuse_seen_rows(rows.table, old[0])
-    f = models.predict_rows(baseline, rows)
-    answers = {model.name: models.predict_rows(model, rows) for model in others}
-    loss_name, row_loss = models.choose_loss(rows, [f, *answers.values()])
-    loss_f = row_loss(f)
-    losses = pd.DataFrame({name: row_loss(said) for name, said in answers.items()})
-    judged = judge_rows(rows, f, loss_f, config, seed=seed, level=level)
+    all_rows = rows
+    folds = None if cv is None else read_folds(cv, rows, seed)
+    if folds is None:
+        answers = {
+            model.name: [predict_rows(model, rows)] for model in (baseline, *others)
+        }
+    else:
+        answers = {
+            model.name: predict_out_of_fold(model, rows, folds, seed)
+            for model in (baseline, *others)
+        }
+        tested = np.flatnonzero(folds.tested)
+        answers = {
+            name: [said.take(tested) for said in each] for name, each in answers.items()
+        }
+        rows = rows.take(tested)
+    first = {name: each[0] for name, each in answers.items()}
+    chosen = models.choose_loss(rows, first, loss)
+    sides = {name: _side(rows, chosen, each) for name, each in answers.items()}
+    f, side_f = first["F"], sides.pop("F")
+    losses = pd.DataFrame({name: side.losses for name, side in sides.items()})
+    judged = judge_rows(
+        rows, f, side_f.losses, config, loss=chosen, seed=seed, level=level
+    )
     notes = [*rows.notes, *f.notes]
-    for said in answers.values():
-        notes += said.notes
+    for model in others:
+        notes += first[model.name].notes
     notes += _class_order_notes(rows, baseline, others)
     if rows.task.order is not None:
         notes += _order_notes(rows.task.order)
-    refit_losses, null_note = _refit_losses(
-        baseline,
-        rows,
-        row_loss,
+    again = _Again(
+        F=baseline,
+        rows=rows,
+        all_rows=all_rows,
+        loss=chosen,
         train=old,
         null=null,
         refits=refits,
         seed=seed,
         train_order=train_order,
+        folds=folds,
     )
+    refit_losses, null_note = again.null_control()
     notes.append(null_note)
     judged = judged.with_refits(refit_losses)
+    if folds is not None:
+        judged = replace(
+            judged, compared=replace(judged.compared, widening=folds.widening)
+        )
+        notes.append(folds.text)
     contrasts = answer(judged, losses)
     notes += _mean_of_refits(contrasts, judged.verb)
+    swap = judge_swaps(
+        SwapRows(
+            judged=judged,
+            table=rows.task.features,
+            f=side_f,
+            refits=tuple(again.bootstrap()),
+            loss=chosen,
+        ),
+        sides,
+        segments=[segment.take(rows.task.row_ids) for segment in named],
+        seed=seed,
+    ).with_models({"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given)
     given = rows.table.frame.iloc[rows.task.row_ids]
     by_row = losses.set_axis(given.index).assign(
-        is_bad=judged.is_bad, weight=judged.compared.weights, F=loss_f
+        is_bad=judged.is_bad, weight=judged.compared.weights, F=side_f.losses
     )
-    hardest = np.argsort(-loss_f, kind="stable")[:MOST_WORST]
+    hardest = np.argsort(-side_f.losses, kind="stable")[:MOST_WORST]
     worst, target = given.iloc[hardest], str(rows.task.target_name)
+    slices = pd.DataFrame()
+    if not chosen.is_of_pairs:
+        slices = compare_on_slices(rows, judged, losses, seed=seed)
     return ModelComparison.of(
         judged,
         contrasts,
-        loss_name=loss_name,
-        slices=compare_on_slices(rows, judged, losses, seed=seed),
+        loss_name=chosen.text(str(rows.task.target_name)),
+        slices=slices,
+        swap=swap,
         seed=seed,
         notes=tuple(dict.fromkeys(notes)),
         about={
@@ -303,9 +374,19 @@ def compare_labelled(
         },
         rows=by_row[["is_bad", "weight", "F", *losses.columns]],
         worst=worst.assign(
-            **{target: rows.y_given[hardest], "loss of F": loss_f[hardest]}
+            **{
+                target: rows.y_given[hardest],
+                "loss of F": side_f.losses[hardest],
+            }
         ),
     )
+
+
+def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:
+    """Return what a model loses on each row, the mean of repetitions, and what it predicts."""
+    predicted = [models.as_predicted(rows, said) for said in answers]
+    losses = np.mean([loss(each) for each in predicted], axis=0)
+    return Side(losses=losses, predicted=predicted[0])
 
 
 def _class_order_notes(
@@ -333,6 +414,7 @@ def _check_settings(
     null: str,
     refits: int,
     train: tuple[Any, Any] | None,
+    cv: Any,
 ) -> None:
     check_candidates(candidates, '{"boosting": model}')
     if null not in ("auto", "train", "rows", "none"):
@@ -343,55 +425,132 @@ def _check_settings(
         raise ConfigError("train is no pair", "give train=(X0, y0)")
     if refits < 2:
         raise ConfigError(f"{refits} re-fits", "give 2 or more, or null='none'")
+    if cv is not None and train is not None:
+        raise ConfigError(
+            "cv and train at once",
+            "with cv, X and y are all rows and models are fitted on its folds: leave train out",
+        )
 
 
-def _refit_losses(
-    F: ModelAdapter,
-    rows: LabelledRows,
-    row_loss: models.RowLoss,
-    *,
-    train: tuple[GivenTable, np.ndarray] | None,
-    null: str,
-    refits: int,
-    seed: int,
-    train_order: RowOrder | None,
-) -> tuple[pd.DataFrame | None, str]:
-    """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
-    if null == "none":
-        return None, f"F was not fitted again: {_NO_CONTROL}"
-    if not F.can_fit_again:
-        return None, f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}"
-    has_time = rows.task.order is not None and rows.task.order.time is not None
-    try:
-        if train is not None and null != "rows":
+@dataclass(kw_only=True)
+class _Again:
+    """F fitted again: the null control where F fails, and the null of harm."""
+
+    F: ModelAdapter
+    rows: LabelledRows
+    all_rows: LabelledRows
+    loss: Loss
+    train: tuple[GivenTable, np.ndarray] | None
+    null: str
+    refits: int
+    seed: int
+    train_order: RowOrder | None
+    folds: Folds | None
+
+    def bootstrap(self) -> list[Side]:
+        """Return F's recipe on bootstrap samples; none where its training rows are not known."""
+        if self.null == "none" or not self.F.can_fit_again:
+            return []
+        if self.folds is None and (self.train is None or self.null == "rows"):
+            return []
+        try:
+            if self.folds is not None:
+                return self._out_of_fold
+            assert self.train is not None
+            answers = models.refit_on_bootstrap_samples(
+                self.F,
+                self.train,
+                self.rows,
+                refits=self.refits,
+                seed=self.seed,
+                order=self.train_order,
+            )
+        except ModelError:
+            # the null control has said why
+            return []
+        return [_side(self.rows, self.loss, [said]) for said in answers]
+
+    @cached_property
+    def _out_of_fold(self) -> list[Side]:
+        """F's recipe on bootstrap samples of the rows of each fold, predicted out of fold."""
+        assert self.folds is not None
+        sides = []
+        for number in range(self.refits):
+            answers = predict_out_of_fold(
+                self.F,
+                self.all_rows,
+                self.folds,
+                self.seed + number + 1,
+                is_bootstrapped=True,
+            )
+            tested = np.flatnonzero(self.folds.tested)
+            answers = [said.take(tested) for said in answers]
+            sides.append(_side(self.rows, self.loss, answers))
+        return sides
+
+    def null_control(self) -> tuple[pd.DataFrame | None, str]:
+        """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
+        if self.null == "none":
+            return None, f"F was not fitted again: {_NO_CONTROL}"
+        if not self.F.can_fit_again:
+            return (
+                None,
+                f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}",
+            )
+        try:
+            if self.folds is not None:
+                losses = {
+                    number: side.losses for number, side in enumerate(self._out_of_fold)
+                }
+                return pd.DataFrame(losses), (
+                    f"null control: F's recipe was fitted again {self.refits} times on bootstrap "
+                    "samples of the rows of each fold"
+                )
+            answers, note = self._fit()
+        except ModelError as error:
+            # what F cannot do again is no reason to say nothing of the candidates
+            if self.null in ("train", "rows"):
+                raise
+            return None, f"{error.message}: {_NO_CONTROL}"
+        if not answers:
+            return None, note
+        sides = [_side(self.rows, self.loss, [said]) for said in answers]
+        return pd.DataFrame(dict(enumerate(side.losses for side in sides))), note
+
+    def _fit(self) -> tuple[list[Answers], str]:
+        """Return what F's re-fits answer, and where they were fitted; or none, and why."""
+        order = self.rows.task.order
+        if self.train is not None and self.null != "rows":
             answers = models.refit_on_training_rows(
-                F, train, rows, refits=refits, seed=seed, order=train_order
+                self.F,
+                self.train,
+                self.rows,
+                refits=self.refits,
+                seed=self.seed,
+                order=self.train_order,
             )
             what = "80 % of its training rows"
-            if train_order is not None and train_order.splits:
-                by_time = train_order.time is not None
+            if self.train_order is not None and self.train_order.splits:
+                by_time = self.train_order.time is not None
                 what = "all but one block of time" if by_time else "80 % of its groups"
-            note = f"null control: F was fitted again {len(answers)} times on {what}"
-        elif has_time:
-            return None, (
+            return (
+                answers,
+                f"null control: F was fitted again {len(answers)} times on {what}",
+            )
+        if order is not None and order.time is not None:
+            return [], (
                 "F's training rows are not given, and it cannot be fitted again on rows that come "
                 f"later: {_NO_CONTROL}; give train=(X0, y0)"
             )
-        else:
-            answers = models.refit_across_rows(F, rows, refits=refits, seed=seed)
-            note = (
-                f"null control: for lack of F's training rows, F was fitted again {refits} times "
-                "on halves of X, each row predicted by the half that it is not in, so it includes "
-                "the difference between F's training rows and these; give train=(X0, y0) for a "
-                "better control"
-            )
-    except ModelError as error:
-        # what F cannot do again is no reason to say nothing of the candidates
-        if null in ("train", "rows"):
-            raise
-        return None, f"{error.message}: {_NO_CONTROL}"
-    by_refit = {number: row_loss(said) for number, said in enumerate(answers)}
-    return pd.DataFrame(by_refit), note
+        answers = models.refit_across_rows(
+            self.F, self.rows, refits=self.refits, seed=self.seed
+        )
+        return answers, (
+            f"null control: for lack of F's training rows, F was fitted again {self.refits} times "
+            "on halves of X, each row predicted by the half that it is not in, so it includes the "
+            "difference between F's training rows and these; give train=(X0, y0) for a better "
+            "control"
+        )
 
 
 def _order_notes(order: RowOrder) -> list[str]:

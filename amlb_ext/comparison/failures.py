@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.models import choose_loss, predict_rows
+from amlb_ext.comparison.models import as_predicted, choose_loss, predict_rows
 from amlb_ext.core.checked_call import Seed, checked_call
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
@@ -96,6 +96,7 @@ def failures(
     rule: str = "auto",
     alpha: float | None = None,
     seed: Seed = 0,
+    loss: Any = None,
     groups: Any = None,
     time: Any = None,
     align: Align = "auto",
@@ -109,7 +110,7 @@ def failures(
     X : DataFrame or array of shape (n, d)
         Rows that F was not fitted on.
     y : array-like of shape (n,)
-    kind, rule, alpha, groups, time, align : optional
+    kind, rule, alpha, loss, groups, time, align : optional
         As of :func:`amlb_ext.comparison.compare.compare`.
     seed : int
 
@@ -145,12 +146,13 @@ def failures(
         is_classification=rows.is_classification,
     )
     answers = predict_rows(model, rows)
-    _, row_loss = choose_loss(rows, [answers])
+    chosen = choose_loss(rows, {"F": answers}, loss)
     judged = judge_rows(
         rows,
         answers,
-        row_loss(answers),
+        chosen(as_predicted(rows, answers)),
         hardness_config(rule, alpha),
+        loss=chosen,
         seed=seed,
         with_jackknife=False,
     )

@@ -17,7 +17,7 @@ from amlb_ext.comparison.compare import compare_labelled
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
-from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
 from amlb_ext.core.row_order import (
     OrderedTable,
     RowOrder,
@@ -38,6 +38,7 @@ from amlb_ext.sources.reading import (
     describe_reading,
     reading_text,
 )
+from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.rows import hardness_config
 
@@ -56,6 +57,9 @@ def compare_files(
     refits: Annotated[int, Field(ge=2)] = 5,
     level: Level = 0.95,
     seed: Seed = 0,
+    loss: str | None = None,
+    segments: Any = None,
+    cv: Annotated[int, Field(ge=2)] | None = None,
     trust_pickle: bool = False,
     config: GenerateConfig | None = None,
     quiet: bool = True,
@@ -88,6 +92,16 @@ def compare_files(
         Confidence level of the intervals.
     seed : int
         Random seed.
+    loss : str, optional
+        What is compared: brier, log_loss, zero_one, balanced or auc; squared, absolute, squared_log
+        or pinball:.9; a scorer of scikit-learn; or a file of costs (.csv), a row for each true
+        label and a column for each decision. For series mase or sql (default: brier or squared;
+        zero_one where labels alone are given; mase).
+    segments : sequence of str, optional
+        Groups of rows that matter to you: a column, or a condition such as "age < 25".
+    cv : int, optional
+        Compare recipes by cross-validation with so many folds: the models are cloned and fitted
+        again, and the table holds all rows.
     trust_pickle : bool
         Load pickles, which run any code that is in them: only files that you made.
     config : GenerateConfig, optional
@@ -117,6 +131,8 @@ def compare_files(
         )
         for name, file in files.items()
     }
+    known = pd.concat([labelled.features, labelled.left_out], axis=1)
+    named = read_segments(segments, known)
     needed: set[str] = set()
     for model in models.values():
         needed.update(columns_of_model(model)[0] or ())
@@ -142,6 +158,9 @@ def compare_files(
         refits=refits,
         level=level,
         seed=seed,
+        loss=read_costs(loss) if loss is not None else None,
+        segments=named,
+        cv=cv,
         order=order,
         train_order=old_order,
         declared=labelled.declared,
@@ -150,6 +169,27 @@ def compare_files(
             "table": f"{table.name}, {len(labelled.target)} rows",
         },
     )
+
+
+def read_costs(loss: str) -> str | pd.DataFrame:
+    """Return the name of a loss as it is, and the costs of a file as a table by label.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read.
+    """
+    if not loss.endswith(".csv"):
+        return loss
+    try:
+        costs = pd.read_csv(loss, index_col=0)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"cannot read the costs of {loss}: {error}",
+            "give a .csv file with true labels in its first column and decisions in its head",
+        ) from None
+    costs.index = costs.index.map(str)
+    return costs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from amlb_ext.core import row_losses
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.losses import Loss, Predicted, read_loss
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.hardening.split import blocks_left_out
@@ -18,9 +18,6 @@ from amlb_ext.models.checks import check_answers
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.units.labelled import LabelledRows
-
-#: From what a model answers to the loss of each row, ``(n,)``.
-RowLoss = Callable[[Answers], np.ndarray]
 
 
 def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
@@ -45,26 +42,57 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
     return Answers(f=scaled, raw=answers.raw, notes=answers.notes)
 
 
-def choose_loss(rows: LabelledRows, answers: Sequence[Answers]) -> tuple[str, RowLoss]:
-    """Return the loss that all models can be compared by, its name and its values.
+def as_predicted(rows: LabelledRows, answers: Answers) -> Predicted:
+    """Return answers as losses take them: numbers in the target's own unit."""
+    if rows.is_classification:
+        return Predicted(
+            y=rows.y,
+            f=answers.f,
+            decided=answers.decided,
+            labels=rows.labels.names,
+            given=rows.y_given,
+            only_labels=answers.only_labels,
+        )
+    own = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
+    f = answers.f * rows.scale.span + rows.scale.low
+    return Predicted(y=own, f=f, given=own)
 
-    The Brier loss of probabilities; where a model names labels alone, what each model decides.
+
+def choose_loss(
+    rows: LabelledRows, answers: Mapping[str, Answers], given: Any = None
+) -> Loss:
+    """Return the loss that all models are compared by.
+
+    By default the Brier loss of probabilities; where a model names labels alone, what each model
+    decides; and the squared error of numbers.
 
     Parameters
     ----------
     rows : LabelledRows
-    answers : sequence of Answers
+    answers : mapping of str to Answers
         Of F and of all candidates.
+    given : optional
+        See :func:`amlb_ext.core.losses.read_loss`.
+
+    Raises
+    ------
+    ConfigError
+        The loss does not fit the target, or needs probabilities that a model does not give.
     """
-    if not rows.is_classification:
-        name = f"squared error of {rows.task.target_name}, scaled to [0, 1]"
-        return name, lambda said: row_losses.row_loss(rows.y, said.f)
-    if any(said.only_labels for said in answers):
-        return (
-            "share of wrong decisions",
-            lambda said: (said.decided != rows.y).astype(float),
+    name_labels = [name for name, said in answers.items() if said.only_labels]
+    if given is None:
+        given = "squared"
+        if rows.is_classification:
+            given = "zero_one" if name_labels else "brier"
+    loss = read_loss(
+        given, labels=rows.labels.names, is_classification=rows.is_classification
+    )
+    if loss.basis == "probabilities" and name_labels:
+        raise ConfigError(
+            f"the loss {loss.name} needs probabilities, and {name_labels[0]} names labels alone",
+            "compare by loss zero_one or a cost matrix, or give a model with predict_proba",
         )
-    return "Brier loss", lambda said: row_losses.brier_loss(rows.y, said.f)
+    return loss
 
 
 def read_training_rows(
@@ -125,6 +153,45 @@ def refit_on_training_rows(
     table, y = train
     answers = []
     for number, part in enumerate(_parts_of_training(len(y), refits, seed, order)):
+        twin = model.fit_again(table.take(part), y[part], seed + number)
+        answers.append(predict_rows(twin, rows))
+    return answers
+
+
+def refit_on_bootstrap_samples(
+    model: ModelAdapter,
+    train: tuple[GivenTable, np.ndarray],
+    rows: LabelledRows,
+    *,
+    refits: int,
+    seed: int,
+    order: RowOrder | None = None,
+) -> list[Answers]:
+    """Return answers of F fitted again on bootstrap samples of its training rows.
+
+    They show what training again does by itself (:mod:`amlb_ext.swap.harm`); of rows with groups,
+    groups are drawn.
+
+    Parameters
+    ----------
+    model : ModelAdapter
+    train : tuple of (GivenTable, ndarray)
+    rows : LabelledRows
+    refits : int
+    seed : int
+    order : RowOrder, optional
+        Groups of the training rows.
+    """
+    table, y = train
+    unit = np.arange(len(y))
+    if order is not None and order.group is not None:
+        unit = np.unique(order.group, return_inverse=True)[1].reshape(-1)
+    answers = []
+    for number in range(refits):
+        rng = np.random.default_rng(derive_seed(seed, "compare", "bootstrap", number))
+        drawn = rng.integers(0, unit.max() + 1, unit.max() + 1)
+        times = np.bincount(drawn, minlength=unit.max() + 1)[unit]
+        part = np.repeat(np.arange(len(y)), times)
         twin = model.fit_again(table.take(part), y[part], seed + number)
         answers.append(predict_rows(twin, rows))
     return answers

@@ -25,6 +25,8 @@ from amlb_ext.core.display import (
     is_known,
 )
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
+from amlb_ext.swap.answer import Swap
+from amlb_ext.swap.plot import draw_curve, draw_segments
 
 #: Columns that the page has room for.
 MOST_COLUMNS = 12
@@ -60,6 +62,20 @@ def _worst_table(result: ModelComparison) -> str:
     return table.replace("<thead>", f"{caption}</caption><thead>", 1)
 
 
+def _curve_svg(swap: Swap) -> Markup:
+    """Return the picture of a swap's rate curve."""
+    figure = Figure((6.0, 3.2), layout="constrained")
+    draw_curve(swap, figure.subplots())
+    return Markup(_figure_as_svg(figure, salt=f"curve {swap.name}"))
+
+
+def _forest_svg(result: ModelComparison) -> Markup:
+    """Return the picture of the user's segments."""
+    figure = Figure((7.0, 1.2 + 0.3 * len(result.segments)), layout="constrained")
+    draw_segments(result.segments, result.base, figure.subplots())
+    return Markup(_figure_as_svg(figure, salt="segments"))
+
+
 def render_summary(result: ModelComparison) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
     return (
@@ -88,6 +104,8 @@ def _environment() -> Environment:
         p_value=format_p_value,
         percent=format_percent,
     )
+    environment.globals["curve"] = _curve_svg
+    environment.globals["forest"] = _forest_svg
     environment.globals.update(
         OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
     )

@@ -8,10 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from scipy.stats import norm
 
-from amlb_ext.core.display import format_number, format_percent, is_known, text_table
-from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.display import (
+    escape_latex,
+    format_number,
+    format_p_value,
+    format_percent,
+    is_known,
+    text_table,
+)
+from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.files import write_text
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.stats.claims import (
     CONCENTRATED,
@@ -20,12 +29,17 @@ from amlb_ext.stats.claims import (
     REGION,
     verdict_text,
 )
+from amlb_ext.swap.answer import Swap, SwapAnswer
+from amlb_ext.swap.remedy import Remedy
+from amlb_ext.swap.segments import rows_for
 from amlb_ext.units.judged import Judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: More rows than this are no number that anybody will label.
+MOST_ROWS = 1e7
 #: Units that a terminal names among those on which F is worst.
 _WORST_NAMED = 3
 
@@ -88,6 +102,9 @@ class ModelComparison:
     draw_worst : callable, optional
         Draws the windows on which F is worst, from their number and the figure to draw on; see
         :meth:`plot_worst`.
+    swap : SwapAnswer
+        Who is harmed and who gains where a model replaces F; see ``harm``, ``segments``,
+        ``flips`` and ``remedy``.
     """
 
     contrasts: pd.DataFrame
@@ -109,6 +126,7 @@ class ModelComparison:
     worst: pd.DataFrame = field(default_factory=pd.DataFrame)
     scores: pd.DataFrame = field(default_factory=pd.DataFrame)
     draw_worst: Callable[..., Any] | None = None
+    swap: SwapAnswer = field(default_factory=SwapAnswer)
 
     @classmethod
     def of(
@@ -140,6 +158,126 @@ class ModelComparison:
             unit=judged.unit,
             **more,
         )
+
+    @property
+    def harm(self) -> dict[str, Swap]:
+        """What replacing F by each model does to the units where it is foreseen to do most."""
+        return self.swap.swaps
+
+    @property
+    def remedy(self) -> dict[str, Remedy]:
+        """What to do instead of replacing F outright, by model; ``.model`` is an estimator."""
+        return {
+            name: swap.remedy
+            for name, swap in self.harm.items()
+            if swap.remedy is not None
+        }
+
+    @property
+    def segments(self) -> pd.DataFrame:
+        """The user's segments; see :func:`amlb_ext.swap.segments.judge_segments`."""
+        return self.swap.segments
+
+    @property
+    def flips(self) -> pd.DataFrame:
+        """Decisions that change; see :func:`amlb_ext.swap.flips.count_flips`."""
+        return self.swap.flips
+
+    def rows_of(self, segment: str) -> pd.DataFrame:
+        """Return the units of a segment, a row each, with the losses of all models.
+
+        Raises
+        ------
+        ConfigError
+            No segment is called so.
+        """
+        if segment not in self.swap.masks:
+            raise ConfigError(
+                f"no segment is called {segment!r}",
+                suggest_nearest(segment, self.swap.masks),
+            )
+        return self.rows[self.swap.masks[segment]]
+
+    @property
+    def rows_needed(self) -> pd.DataFrame:
+        """How many units would decide each question that is open, were its estimate true.
+
+        ``model``, ``question`` (all units, a segment, or harm) and ``rows`` of the whole table;
+        infinite where no number of them would.
+        """
+        records = []
+        for model in self.models:
+            overall = self.row(model, OVERALL)
+            if overall["verdict"] == "undecided":
+                records.append(
+                    {
+                        "model": model,
+                        "question": f"all {self.unit.many}",
+                        "rows": self._rows_for(overall),
+                    }
+                )
+        for row in self.segments.to_dict("records"):
+            if is_known(row["rows_needed"]):
+                whole = row["rows_needed"] / row["share"]
+                records.append(
+                    {"model": row["model"], "question": row["segment"], "rows": whole}
+                )
+        for name, swap in self.harm.items():
+            if swap.verdict in ("not shown", "ordinary") and swap.harm.judged.value > 0:
+                records.append(
+                    {"model": name, "question": "harm", "rows": swap.rows_needed}
+                )
+        table = pd.DataFrame(records, columns=["model", "question", "rows"])
+        return table.astype({"rows": float}).round()
+
+    def _rows_for(self, row: Mapping[str, Any]) -> float:
+        """Return how many units would decide a difference."""
+        if not (is_known(row["low"]) and is_known(row["high"])):
+            return float("nan")
+        tail = 1 - self.level
+        half = (row["high"] - row["low"]) / 2
+        se = half / float(norm.ppf(1 - tail / 2))
+        return rows_for(row["difference"], se, int(row["rows"]), tail)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each model: verdicts, changes with intervals, harm and remedy."""
+        table = self.table
+        for name, swap in self.harm.items():
+            worst = swap.harm.judged
+            table.loc[name, "harm"] = swap.verdict
+            table.loc[name, "worst_fifth_change"] = swap.share(worst.value)
+            low, high = worst.interval()
+            table.loc[name, "worst_fifth_low"] = swap.share(low)
+            table.loc[name, "worst_fifth_high"] = swap.share(high)
+            table.loc[name, "bound"] = swap.share(swap.bound)
+            if swap.remedy is not None:
+                table.loc[name, "remedy"] = swap.remedy.formula(name)
+                change = swap.share(swap.remedy.change.value)
+                table.loc[name, "remedy_change"] = change
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole answer as JSON values, without what is known of each unit."""
+        values: dict[str, Any] = to_json_values(self.summary())
+        return values
+
+    def to_latex(self) -> str:
+        """Return the table of models as LaTeX, for a paper; it needs the package booktabs."""
+        rows = []
+        for model in self.models:
+            overall = self.row(model, OVERALL)
+            cells = [model, change_text(overall), self.verdict(overall)]
+            if model in self.harm:
+                cells.append(self.harm[model].verdict)
+            rows.append([escape_latex(str(cell)) for cell in cells])
+        header = ["model", "change of F's loss", "verdict"]
+        header += ["harm"] if self.harm else []
+        lines = [r"\begin{tabular}{" + "l" * len(header) + "}", r"\toprule"]
+        lines.append(" & ".join(header) + r" \\")
+        lines.append(r"\midrule")
+        lines += [" & ".join(cells) + r" \\" for cells in rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        return "\n".join(lines) + "\n"
 
     @property
     def windows(self) -> pd.DataFrame:
@@ -251,6 +389,7 @@ class ModelComparison:
         lines = [
             *self.headline(),
             self.advice,
+            *self.swap_lines(),
             "",
             text_table(headers, rows),
             "",
@@ -265,6 +404,70 @@ class ModelComparison:
         if len(self.scores):
             lines += ["", *self._score_lines()]
         return "\n".join(lines) + "\n"
+
+    def swap_lines(self) -> list[str]:
+        """Return what is said of the swap: harm, segments, flips, rows needed."""
+        lines = []
+        for name, swap in self.harm.items():
+            lines += ["", f"{name} instead of F:"]
+            lines += [f"  {sentence}" for sentence in swap.sentences()]
+        if self.harm:
+            lines.append(f"  (percent of F's mean loss over all {self.unit.many})")
+        if len(self.segments):
+            lines += ["", *self._segment_lines()]
+        if len(self.flips):
+            lines += ["", *self._flip_lines()]
+        needed = self.rows_needed
+        if len(needed):
+            said = []
+            for row in needed.to_dict("records"):
+                count = "no number of " + self.unit.many
+                if row["rows"] < MOST_ROWS:
+                    count = f"{format_number(row['rows'])} {self.unit.many}"
+                said.append(f"{row['model']}, {row['question']}: {count}")
+            lines += ["", "would decide, were the estimates true: " + "; ".join(said)]
+        return lines
+
+    def _segment_lines(self) -> list[str]:
+        """Return the table of segments."""
+        rows = []
+        base = self.base
+        for row in self.segments.to_dict("records"):
+            change = _signed_percent(row["difference"] / base)
+            if is_known(row["low"]):
+                low = _signed_percent(row["low"] / base).removesuffix(" %")
+                high = _signed_percent(row["high"] / base).removesuffix(" %")
+                change = f"{change} ({low} to {high})"
+            verdict = row["verdict"]
+            if verdict == "too few rows":
+                needed = format_number(row["rows_needed"])
+                verdict = f"too few {self.unit.many}: {needed} are needed"
+            cells = [row["segment"], row["model"], row["rows"], row["loss_f"]]
+            rows.append([*cells, row["loss"], change, verdict])
+        interval = f"{self.level:.0%} simultaneous interval"
+        headers = ["segment", "model", self.unit.many, "loss of F", "loss"]
+        headers += [f"change, of F's mean loss ({interval})", "verdict"]
+        return [text_table(headers, rows)]
+
+    @property
+    def base(self) -> float:
+        """F's mean loss over all units, of which changes are shares."""
+        overall = self.contrasts[self.contrasts["question"] == OVERALL]
+        return float(overall["loss_f"].iloc[0]) or float("nan")
+
+    def _flip_lines(self) -> list[str]:
+        """Return the table of decisions that change."""
+        rows = []
+        for row in self.flips.to_dict("records"):
+            n = row["rows"]
+            again = format_percent(row["refits"]) if is_known(row["refits"]) else "–"
+            negative = f"{row['negative']} ({format_percent(row['negative'] / n)})"
+            positive = f"{row['positive']} ({format_percent(row['positive'] / n)})"
+            cells = [row["model"], row["segment"], n, negative, positive]
+            rows.append([*cells, format_p_value(row["p"]), again])
+        headers = ["model", "where", self.unit.many, "right, then wrong"]
+        headers += ["wrong, then right", "p (McNemar)", "F fitted again"]
+        return [text_table(headers, rows)]
 
     def _score_lines(self) -> list[str]:
         rows = []
@@ -285,7 +488,7 @@ class ModelComparison:
 
     def summary(self) -> dict[str, Any]:
         """Return the answer for JSON, without what is known of each unit."""
-        left_out = ("rows", "draw_worst", "unit", "scores")
+        left_out = ("rows", "draw_worst", "unit", "scores", "swap")
         known = {
             own.name: getattr(self, own.name)
             for own in fields(self)
@@ -298,6 +501,10 @@ class ModelComparison:
             "unit": self.unit.many,
             self.unit.many: self.n_rows,
             "bad": self.n_bad,
+            "harm": {name: swap.to_dict() for name, swap in self.harm.items()},
+            "segments": self.segments,
+            "flips": self.flips,
+            "rows_needed": self.rows_needed,
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -315,6 +522,25 @@ class ModelComparison:
         from amlb_ext.comparison.page import draw_comparison
 
         return draw_comparison(self, ax)
+
+    def plot_segments(self, ax: Axes | None = None) -> Axes:
+        """Draw the change of loss in each segment with its interval, a forest plot."""
+        from amlb_ext.swap.plot import draw_segments
+
+        return draw_segments(self.segments, self.base, ax)
+
+    def plot_curve(self, model: str, ax: Axes | None = None) -> Axes:
+        """Draw a model's change of loss over the units where it is foreseen worst, few to all."""
+        from amlb_ext.swap.plot import draw_curve
+
+        return draw_curve(self.harm[model], ax)
+
+    def plot_ranks(self, model: str, ax: Axes | None = None) -> Axes:
+        """Draw a model's change of loss by the rank of what was foreseen."""
+        from amlb_ext.swap.plot import draw_ranks
+
+        d = (self.rows[model] - self.rows["F"]).to_numpy()
+        return draw_ranks(self.harm[model], d, ax)
 
     def plot_worst(self, count: int = 6) -> Figure:
         """Draw F's worst windows: the past, what came, and what F and the models forecast.

@@ -294,6 +294,20 @@ def _write_out(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
+def escape_latex(text: str) -> str:
+    """Return foreign text as LaTeX shows it.
+
+    Examples
+    --------
+    >>> escape_latex("a_1 & 5 %")
+    'a\\\\_1 \\\\& 5 \\\\%'
+    """
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}"}
+    special |= {"^": r"\textasciicircum{}", "−": "$-$"}
+    special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    return "".join(special.get(sign, sign) for sign in text)
+
+
 def shorten_text(text: object, width: int = 32) -> str:
     """Return foreign text on one line, without control characters, cut with an ellipsis.
 

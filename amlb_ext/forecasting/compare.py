@@ -39,6 +39,8 @@ from amlb_ext.forecasting.pictures import draw_worst_windows
 from amlb_ext.forecasting.rolling import Loss, RolledForecasts, roll_forecaster
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.diebold_mariano import fewest_origins
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
 
 #: Windows on which F is worst that an answer holds.
@@ -73,6 +75,7 @@ def compare_forecasts(
     cutoff: str | None = None,
     first_cutoff: str | None = None,
     twins: CountOrNone = 4,
+    segments: Any = None,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> ModelComparison:
@@ -123,6 +126,9 @@ def compare_forecasts(
     twins : int
         How many null twins F is given: the same method without its oldest seasons, or learnt from
         halves of the series. 0 for none; then nothing is called better where F fails.
+    segments : optional
+        Groups of windows that matter to you: conditions on ``series``, ``cutoff`` or a feature of
+        the past, or masks; see :func:`amlb_ext.swap.segments.read_segments`.
     level : float
         Coverage of the intervals.
     seed : int
@@ -197,7 +203,13 @@ def compare_forecasts(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
         )
     return answer_comparison(
-        failing, rolled, twin_forecasts, loss=loss, level=level, seed=seed
+        failing,
+        rolled,
+        twin_forecasts,
+        loss=loss,
+        segments=segments,
+        level=level,
+        seed=seed,
     )
 
 
@@ -264,6 +276,7 @@ def answer_comparison(
     twins: list[RolledForecasts],
     *,
     loss: Loss = "mase",
+    segments: Any = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> ModelComparison:
@@ -286,8 +299,22 @@ def answer_comparison(
         {name: _known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
     )
     judged = judge_windows(failing, twins, loss=loss, level=level)
-    everyone = {"F": failing.forecasts, **rolled}
+    known = failing.known_beforehand()
     windows = failing.table()
+    swap = judge_swaps(
+        SwapRows(
+            judged=judged,
+            table=known,
+            f=Side(losses=judged.compared.loss_f),
+            refits=tuple(
+                Side(losses=_known_loss(twin, "a twin of F", loss)) for twin in twins
+            ),
+        ),
+        {name: Side(losses=losses[name].to_numpy()) for name in losses},
+        segments=read_segments(segments, pd.concat([windows, known], axis=1)),
+        seed=seed,
+    )
+    everyone = {"F": failing.forecasts, **rolled}
     for name, forecasts in everyone.items():
         windows[f"mase_{name}"] = forecasts.mase
         if forecasts.sql is not None:
@@ -296,6 +323,7 @@ def answer_comparison(
         judged,
         answer(judged, losses),
         loss_name=LOSSES[loss],
+        swap=swap,
         seed=seed,
         notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,

@@ -23,7 +23,7 @@ from amlb_ext.forecasting.hardness import (
 from amlb_ext.forecasting.losses import weighted_quantile_loss
 from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.forecasting.panel import LeftOut, Panel
-from amlb_ext.forecasting.past_features import past_features
+from amlb_ext.forecasting.past_features import FEATURES, past_features
 from amlb_ext.forecasting.rolling import (
     Loss,
     RolledForecasts,
@@ -125,6 +125,14 @@ class FailingWindows:
     def future(self) -> np.ndarray:
         """The H values behind each cutoff, ``(n, H)``."""
         return np.concatenate([windows.future for windows in self.tests])
+
+    def known_beforehand(self) -> pd.DataFrame:
+        """Return the features of each window's past, ``(n, d)``."""
+        parts = []
+        for windows in self.tests:
+            pasts = [self.panel.past(item, windows.cutoff) for item in windows.items]
+            parts.append(past_features(pasts, self.panel.season, windows.scale))
+        return pd.DataFrame(np.concatenate(parts), columns=list(FEATURES))
 
     def table(self) -> pd.DataFrame:
         """Return one row for each window: series, cutoff, scale, hardness, bad, weight."""

@@ -22,17 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
+from scipy.stats import binomtest
 
 from amlb_ext.comparison.result import ModelComparison, change_text, rmse_text
 from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
     format_count,
+    format_number,
     format_percent,
     html_view,
     is_known,
@@ -81,6 +84,8 @@ class GateCheck:
         Of the comparison.
     sentence : str
         What was found, and what was needed.
+    needed : str
+        What was needed, in words.
     """
 
     data: str
@@ -93,6 +98,7 @@ class GateCheck:
     rmse_f: float
     verdict: str
     sentence: str
+    needed: str
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -183,6 +189,8 @@ def check_gate(
     margin: float = MARGIN,
     candidates: Names = (),
     tasks: Names = (),
+    no_harm: bool = False,
+    max_flips: Annotated[float, Field(gt=0, lt=1)] | None = None,
     level: Level | None = None,
     data: str = "",
 ) -> GateResult:
@@ -204,6 +212,11 @@ def check_gate(
         Those that must meet the need; all that are compared when empty.
     tasks : collection of str
         Of a suite; all when empty.
+    no_harm : bool
+        Also needed: no harm is shown beyond what F fitted again does (:mod:`amlb_ext.swap.harm`).
+    max_flips : float, optional
+        Also needed: the share of rows that F decides rightly and the candidate wrongly is shown to
+        be no more than this.
     level : float, optional
         For the words; that of the comparison.
     data : str
@@ -258,6 +271,15 @@ def check_gate(
             found = rows[is_own].to_dict("records")
             row = {str(key): value for key, value in found[0].items()} if found else {}
             checks.append(_check(result, task, name, row))
+    if isinstance(answer, ModelComparison):
+        for name in chosen:
+            checks += _segment_checks(result, answer, name, data or "the table")
+        checks += _swap_checks(answer, chosen, no_harm=no_harm, max_flips=max_flips)
+    elif no_harm or max_flips is not None:
+        raise ConfigError(
+            "harm and flips are judged on a table, not on a suite's contrasts",
+            "give the result of hs.compare, or hardsynth gate TABLE",
+        )
     return replace(result, checks=tuple(checks))
 
 
@@ -327,6 +349,7 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
         rmse_f=float(row.get("rmse_f", np.nan)),
         verdict=str(row.get("verdict", "")),
         sentence=f"{name} on {data}: {finding}{rmse}; needed: {gate.need_text}",
+        needed=gate.need_text,
     )
 
 
@@ -360,6 +383,94 @@ def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
     return outcome, f"{change}, upper limit {limit}"
 
 
+def _segment_checks(
+    gate: GateResult, answer: ModelComparison, name: str, data: str
+) -> list[GateCheck]:
+    """Hold each of the user's segments against a need of "not worse"."""
+    if gate.need != "not-worse" or gate.where != "overall":
+        return []
+    checks = []
+    own = answer.segments
+    for row in own[own["model"] == name].to_dict("records"):
+        verdict = {"not shown": "undecided", "too few rows": "no claim"}
+        record = {
+            **row,
+            "verdict": verdict.get(row["verdict"], row["verdict"]),
+            "relative": row["difference"] / row["loss_f"] if row["loss_f"] else np.nan,
+            "reason": f"too few rows, {format_number(row['rows_needed'])} are needed",
+        }
+        checks.append(_check(gate, f"{data}, {row['segment']}", name, record))
+    return checks
+
+
+def _swap_checks(
+    answer: ModelComparison,
+    names: Collection[str],
+    *,
+    no_harm: bool,
+    max_flips: float | None,
+) -> list[GateCheck]:
+    """Hold harm and flips against what is allowed."""
+    checks = []
+    for name in names:
+        if no_harm:
+            checks.append(_harm_check(answer, name))
+        if max_flips is not None:
+            checks.append(_flip_check(answer, name, max_flips))
+    return checks
+
+
+def _harm_check(answer: ModelComparison, name: str) -> GateCheck:
+    if name not in answer.harm:
+        return _bare_check(
+            name, "no claim", "too few rows to look for harm", "a swap without harm"
+        )
+    swap = answer.harm[name]
+    outcomes: dict[str, Outcome] = {"harms": "not met", "no verdict": "no claim"}
+    finding = " ".join(swap.sentences()[:2])
+    return _bare_check(
+        name, outcomes.get(swap.verdict, "met"), finding, "a swap without harm"
+    )
+
+
+def _flip_check(answer: ModelComparison, name: str, most: float) -> GateCheck:
+    """Hold the share of negative flips, with its one-sided limit, against the most allowed."""
+    needed = (
+        f"at most {format_percent(most)} of the rows right under F and wrong under it"
+    )
+    if not len(answer.flips):
+        return _bare_check(name, "no claim", "it decides no classes", needed)
+    own = answer.flips[answer.flips["model"] == name].iloc[0]
+    n_flips, n = int(own["negative"]), int(own["rows"])
+    upper = binomtest(n_flips, n).proportion_ci(2 * answer.level - 1).high
+    finding = (
+        f"{n_flips} of {n} rows ({format_percent(n_flips / n)}) are right under F and wrong under "
+        f"it, at most {format_percent(upper)} ({answer.level:.0%} limit)"
+    )
+    outcome: Outcome = "met" if upper <= most else "no claim"
+    if n_flips / n > most:
+        outcome = "not met"
+    return _bare_check(name, outcome, finding, needed)
+
+
+def _bare_check(name: str, outcome: Outcome, finding: str, needed: str) -> GateCheck:
+    """Return a check that is of no change of loss."""
+    unknown = float("nan")
+    return GateCheck(
+        data="the table",
+        candidate=name,
+        outcome=outcome,
+        change=unknown,
+        low=unknown,
+        high=unknown,
+        rmse=unknown,
+        rmse_f=unknown,
+        verdict="",
+        sentence=f"{name}: {finding}; needed: {needed}",
+        needed=needed,
+    )
+
+
 def _plain_change(row: Mapping[str, Any]) -> float:
     """Return the change of F's squared error, none of it capped; NaN where it is not known."""
     rmse, rmse_f = row.get("rmse", np.nan), row.get("rmse_f", np.nan)
@@ -387,7 +498,7 @@ def junit_xml(gate: GateResult) -> str:
             suite,
             "testcase",
             classname=escape_controls(check.data),
-            name=escape_controls(f"{check.candidate} is {gate.need_text}"),
+            name=escape_controls(f"{check.candidate} is {check.needed}"),
         )
         if check.outcome == "met":
             ElementTree.SubElement(case, "system-out").text = sentence

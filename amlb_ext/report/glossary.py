@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amlb_ext.core.unit import Unit
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +120,8 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         ),
         "effective": (
             f"Effective {many}",
-            f"How many {many} of equal weight the weighted {many} are worth. Below 50 nothing is "
-            "claimed where F fails.",
+            f"How many {many} of equal weight the weighted {many} are worth. Below "
+            f"{SMALLEST_EFFECTIVE_SIZE:.0f} nothing is claimed where F fails.",
         ),
         "elsewhere": (
             "Elsewhere",

@@ -66,6 +66,24 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.y)
 
+    def take(self, chosen: np.ndarray) -> LabelledRows:
+        """Return some of the labelled rows, by position; the table stays whole."""
+        order = self.task.order
+        task = dataclasses.replace(
+            self.task,
+            features=self.task.features.iloc[chosen].reset_index(drop=True),
+            target=self.task.target.iloc[chosen].reset_index(drop=True),
+            row_ids=self.task.row_ids[chosen],
+            order=None if order is None else order.take(chosen),
+        )
+        return dataclasses.replace(
+            self,
+            task=task,
+            Z=self.Z[chosen],
+            y=self.y[chosen],
+            y_given=self.y_given[chosen],
+        )
+
     @property
     def is_classification(self) -> bool:
         """Whether the target is a class."""

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.hardness import BadRule, settle_rule
@@ -36,6 +37,7 @@ from amlb_ext.units.region import (
 CHANCE = 0.05
 #: Parts of the rows with groups or times that a region is calibrated on.
 CALIBRATING_PARTS = 3
+_OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
 _NO_REGION = RegionWeights(reason=no_region_text(ROW))
 
 
@@ -56,6 +58,7 @@ def judge_rows(
     loss_f: np.ndarray,
     config: HardnessConfig,
     *,
+    loss: Loss,
     seed: int = 0,
     level: float = 0.95,
     with_jackknife: bool = True,
@@ -68,9 +71,11 @@ def judge_rows(
     answers : Answers
         Of F, scaled.
     loss_f : ndarray of shape (n,)
-        Of F, as they are. Squared errors are compared with a cap.
+        Of F, as they are.
     config : HardnessConfig
         The rule that calls a row bad.
+    loss : Loss
+        Squared errors are compared with a cap; of pairs of rows nothing is said where F fails.
     seed : int
     level : float
         Coverage of intervals.
@@ -93,7 +98,9 @@ def judge_rows(
     else:
         region = weigh_rows(rows, is_bad, seed=seed, with_jackknife=with_jackknife)
     order = rows.task.order
-    has_classes = rows.is_classification
+    if loss.is_of_pairs:
+        region = RegionWeights(reason=_OF_PAIRS)
+    is_squared = loss.name == "squared"
     return Judged(
         compared=ComparedUnits(
             loss_f=loss_f,
@@ -101,8 +108,9 @@ def judge_rows(
             reweighted=region.reweighted,
             clusters=None if order is None else order.clusters,
             level=level,
-            cap=NO_CAP if has_classes else cap_from_baseline(loss_f),
-            span=None if has_classes else np.full(len(rows), rows.scale.span),
+            cap=cap_from_baseline(loss_f) if is_squared else NO_CAP,
+            # errors are in the target's own unit already
+            span=np.ones(len(rows)) if is_squared else None,
             unit=ROW,
         ),
         is_bad=is_bad,

@@ -20,6 +20,8 @@ from benchmarks.studies.fidelity import study as fidelity
 from benchmarks.studies.files import write_stand_ins
 from benchmarks.studies.osyn import tables as osyn_tables
 from benchmarks.studies.paper import certificates, tables
+from benchmarks.studies.swap import cross_validation as swap_cv
+from benchmarks.studies.swap import study as swap
 from benchmarks.studies.swarms import tables as swarm_tables
 
 _MODULES = (
@@ -30,6 +32,8 @@ _MODULES = (
     fidelity,
     coverage,
     sampling,
+    swap,
+    swap_cv,
 )
 STUDIES: dict[str, Study] = {
     study.name: study for module in _MODULES for study in module.STUDIES

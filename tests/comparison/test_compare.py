@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import amlb_ext as hs
-from amlb_ext.comparison.models import choose_loss, predict_rows
+from amlb_ext.comparison.models import as_predicted, choose_loss, predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.models.adapter import ModelAdapter
@@ -128,16 +128,15 @@ def test_a_regression_gives_intervals_that_hold_the_truth():
     result = hs.compare(
         F, {"forest": forest}, X[400:], y[400:], train=(X[:400], y[:400])
     )
-    loss = "squared error of target, scaled to [0, 1]"
+    loss = "squared error of target, in the square of its unit"
     assert result.loss_name == loss
     row = result.row("forest", "overall")
     f, g = F.predict(X[400:]), forest.predict(X[400:])
-    span = np.ptp(y[400:])
     # F errs on 10 of the 500 rows (2 %) by as much as the cap, and nothing counts for more
     errors_f, errors_g = np.abs(f - y[400:]), np.abs(g - y[400:])
     largest = np.sort(errors_f)[-10]
-    squares_f = np.minimum(errors_f, largest) ** 2 / span**2
-    exact = (np.minimum(errors_g, largest) ** 2 / span**2 - squares_f).mean()
+    squares_f = np.minimum(errors_f, largest) ** 2
+    exact = (np.minimum(errors_g, largest) ** 2 - squares_f).mean()
     assert row["difference"] == pytest.approx(exact)
     assert row["loss_f"] == pytest.approx(squares_f.mean())
     assert row["low"] < exact < row["high"]
@@ -219,14 +218,17 @@ def test_what_the_weights_owe_to_each_part_is_known(answered):
     model = ModelAdapter(F, "F")
     rows = read_labelled_rows(X, y, models=[model])
     f = predict_rows(model, rows)
-    loss_f = choose_loss(rows, [f])[1](f)
+    loss = choose_loss(rows, {"F": f})
+    loss_f = loss(as_predicted(rows, f))
     config = HardnessConfig(rule="wrong")
-    found = judge_rows(rows, f, loss_f, config).compared
+    found = judge_rows(rows, f, loss_f, config, loss=loss).compared
     assert found.reweighted.shape == (5, len(rows))
     is_own = found.reweighted == found.weights
     assert 0.15 < is_own.mean() < 0.3  # a fifth, but for rows that do not change
     assert np.all(is_own.any(axis=0))
-    alone = judge_rows(rows, f, loss_f, config, with_jackknife=False).compared
+    alone = judge_rows(
+        rows, f, loss_f, config, loss=loss, with_jackknife=False
+    ).compared
     assert alone.reweighted is None
     np.testing.assert_array_equal(alone.weights, found.weights)
 

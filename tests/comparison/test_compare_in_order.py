@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.comparison import compare
-from amlb_ext.comparison.models import choose_loss, predict_rows
+from amlb_ext.comparison.models import as_predicted, choose_loss, predict_rows
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.models.adapter import ModelAdapter
@@ -55,8 +55,9 @@ def test_rows_of_a_group_are_worth_fewer_rows(data):
 
 
 def weigh(rows, f, config):
-    loss_f = choose_loss(rows, [f])[1](f)
-    judged = judge_rows(rows, f, loss_f, config, with_jackknife=False)
+    loss = choose_loss(rows, {"F": f})
+    loss_f = loss(as_predicted(rows, f))
+    judged = judge_rows(rows, f, loss_f, config, loss=loss, with_jackknife=False)
     return judged.compared.weights
 
 

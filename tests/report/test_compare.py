@@ -9,7 +9,7 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
-from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, ComparedUnits
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
@@ -282,7 +282,8 @@ def test_weights_worth_few_rows_are_left_out():
     found = planted.compare()
     # 20 equal weights: 20^2 / 20 = 20 < 50
     expected = (
-        "he region weights are worth only 20 rows, below 50: all rows count alike"
+        "he region weights are worth only 20 rows, below "
+        f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike"
     )
     assert expected in found.weighting
     assert not found.is_weighted

@@ -9,6 +9,7 @@ from exhaustive import count_of
 
 from amlb_ext.stats.claims import COLUMNS, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
+    SMALLEST_EFFECTIVE_SIZE,
     ComparedUnits,
     choose_weighting,
     compare_candidate,
@@ -135,7 +136,9 @@ class TestWeights:
             None,
             49,
         )
-        assert "worth only 49 rows, below 50" in found.reason
+        assert (
+            f"worth only 49 rows, below {SMALLEST_EFFECTIVE_SIZE:.0f}" in found.reason
+        )
 
     def test_large_enough_is_kept(self):
         given = np.r_[np.ones(50), np.zeros(500)]

@@ -1,0 +1,248 @@
+"""Models that are compared by cross-validation: cloned and fitted on the same folds.
+
+Each row is predicted by models that were fitted on other rows. What is claimed is of the *recipes*
+on tables of this size, so an interval must count that another table would have given other fits,
+and that the fits of two folds share most of their rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison.models import predict_rows
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.hardening.split import CvSplits, cross_folds
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Answers
+from amlb_ext.units.labelled import LabelledRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """The divisions of the rows, one for each repetition.
+
+    Attributes
+    ----------
+    repeats : tuple of CvSplits
+        In each, no row is tested twice.
+    tested : ndarray of shape (n,), bool
+        Rows that every repetition tests.
+    """
+
+    repeats: tuple[CvSplits, ...]
+    tested: np.ndarray
+
+    @property
+    def widening(self) -> float:
+        r"""By how much the variance of a mean over rows grows.
+
+        The variance of a mean of K folds whose training rows overlap is
+        :math:`(1/K + n_{test} / n_{train}) S^2` rather than :math:`S^2 / K` (Nadeau & Bengio 2003,
+        Machine Learning 52, 239-281), so that over rows it grows by
+        :math:`1 + K n_{test} / n_{train}`.
+        """
+        ratios = [
+            len(splits) * np.mean([len(test) / len(train) for train, test in splits])
+            for splits in self.repeats
+        ]
+        return float(1 + np.mean(ratios))
+
+    @property
+    def text(self) -> str:
+        """What is claimed, and how intervals count the folds."""
+        n_folds = len(self.repeats[0])
+        times = f", {len(self.repeats)} times" if len(self.repeats) > 1 else ""
+        return (
+            f"cross-validation with {n_folds} folds{times}: a verdict is of the recipes, fitted on "
+            f"tables of this size; variances are {self.widening:.2f} times those of rows, since "
+            "the fits of two folds share most of their rows"
+        )
+
+
+def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
+    """Return the folds that a user means.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test)
+        A number of folds, which keep groups together and times in order; a splitter of
+        scikit-learn; positions, as its ``split`` returns them; or the fold of each row. Several
+        divisions one after the other are repetitions.
+    rows : LabelledRows
+    seed : int
+
+    Raises
+    ------
+    ConfigError, DataError
+        Folds that overlap, or that hold a group on both sides.
+    """
+    n, order = len(rows), rows.task.order
+    if isinstance(cv, bool) or (isinstance(cv, int) and not 2 <= cv <= n):
+        raise ConfigError(f"cv is {cv}", f"give a number of folds from 2 to {n}")
+    if isinstance(cv, int):
+        codes = rows.y.astype(int) if rows.is_classification else np.zeros(n, dtype=int)
+        n_classes = len(rows.labels) if rows.is_classification else 0
+        part_seed = derive_int_seed(seed, "compare", "folds")
+        splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
+    elif isinstance(cv, str):
+        raise ConfigError(f"cv is {cv!r}", "give a number of folds or a splitter")
+    elif _are_fold_numbers(cv) and len(cv) == len(rows.table):
+        number = np.asarray(cv)[rows.task.row_ids]
+        splits = [
+            (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
+            for fold in np.unique(number)
+        ]
+    elif hasattr(cv, "split"):
+        groups = None if order is None else order.group
+        with warnings.catch_warnings():
+            # a splitter without groups says that it ignores them; what comes of it is checked
+            warnings.simplefilter("ignore", UserWarning)
+            splits = list(cv.split(rows.Z, rows.y, groups))
+    else:
+        try:
+            splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        except (TypeError, ValueError):
+            raise ConfigError(
+                f"cv is a {type(cv).__name__}",
+                "give a number of folds, a splitter of scikit-learn, or (train, test) positions",
+            ) from None
+    if not splits:
+        raise ConfigError("cv gives no folds", "give cv=5")
+    for number, (train, test) in enumerate(splits, start=1):
+        _check_fold(number, train, test, rows)
+    repeats = _divide_into_repeats(splits, n)
+    tested = np.ones(n, dtype=bool)
+    for repeat in repeats:
+        is_tested = np.zeros(n, dtype=bool)
+        is_tested[np.concatenate([test for _, test in repeat])] = True
+        tested &= is_tested
+    if not tested.any():
+        raise DataError(
+            "no row is tested in every repetition of cv",
+            "give the folds of one division",
+        )
+    return Folds(repeats=repeats, tested=tested)
+
+
+def _are_fold_numbers(cv: Any) -> bool:
+    """Whether a fold is given for each row, rather than positions."""
+    if isinstance(cv, list | tuple):
+        return all(np.isscalar(each) for each in cv) and len(cv) > 0
+    return (
+        isinstance(cv, np.ndarray | pd.Series) and cv.ndim == 1 and cv.dtype != object
+    )
+
+
+def _check_fold(
+    number: int, train: np.ndarray, test: np.ndarray, rows: LabelledRows
+) -> None:
+    n = len(rows)
+    for what, part in (("train", train), ("test", test)):
+        if not len(part) or part.min() < 0 or part.max() >= n:
+            raise DataError(
+                f"the {what} rows of fold {number} are none, or no positions from 0 to {n - 1}",
+                "give positions as scikit-learn's splitters return them",
+            )
+    shared = np.intersect1d(train, test)
+    if len(shared):
+        raise DataError(
+            f"fold {number} tests {len(shared)} rows that its models are fitted on, row "
+            f"{shared[0]} the first",
+            "give train and test rows that do not overlap",
+        )
+    order = rows.task.order
+    if order is not None and order.group is not None:
+        both = np.intersect1d(order.group[train], order.group[test])
+        if len(both):
+            raise DataError(
+                f"fold {number} has {len(both)} groups of {order.group_name!r} on both sides",
+                "give a number of folds, or GroupKFold",
+            )
+
+
+def _divide_into_repeats(splits: CvSplits, n: int) -> tuple[CvSplits, ...]:
+    """Return the folds by repetition: a new one begins where a row is tested again."""
+    repeats: list[list[tuple[np.ndarray, np.ndarray]]] = [[]]
+    seen = np.zeros(n, dtype=bool)
+    for train, test in splits:
+        if seen[test].any():
+            repeats.append([])
+            seen[:] = False
+        seen[test] = True
+        repeats[-1].append((train, test))
+    return tuple(repeats)
+
+
+def predict_out_of_fold(
+    model: ModelAdapter,
+    rows: LabelledRows,
+    folds: Folds,
+    seed: int,
+    *,
+    is_bootstrapped: bool = False,
+) -> list[Answers]:
+    """Return what clones of a model answer to rows that they were not fitted on.
+
+    Parameters
+    ----------
+    model : ModelAdapter
+    rows : LabelledRows of n rows
+    folds : Folds
+    seed : int
+    is_bootstrapped : bool
+        Whether each clone is fitted on a bootstrap sample of its fold's rows.
+
+    Returns
+    -------
+    list of Answers
+        One for each repetition, of n rows; those that are not tested are NaN.
+
+    Raises
+    ------
+    ModelError
+        The model cannot be cloned or fitted.
+    """
+    if model.is_predictions:
+        # they were made out of fold already
+        return [predict_rows(model, rows)]
+    answers = []
+    for number, splits in enumerate(folds.repeats):
+        parts = []
+        for fold, (train, test) in enumerate(splits):
+            fitted = train
+            if is_bootstrapped:
+                rng = np.random.default_rng(
+                    derive_int_seed(seed, "compare", "bootstrap", number, fold)
+                )
+                fitted = rng.choice(train, len(train))
+            clone = model.fit_again(
+                rows.table.take(rows.task.row_ids[fitted]), rows.y_given[fitted], seed
+            )
+            parts.append((test, predict_rows(clone, rows)))
+        answers.append(_join_parts(parts, len(rows)))
+    return answers
+
+
+def _join_parts(parts: Sequence[tuple[np.ndarray, Answers]], n: int) -> Answers:
+    """Return the answers of several models, each of its own rows."""
+    first = parts[0][1]
+    f = np.full((n, *first.f.shape[1:]), np.nan)
+    decided = None if first.decided is None else np.full(n, -1)
+    for test, said in parts:
+        f[test] = said.f[test]
+        if decided is not None and said.decided is not None:
+            decided[test] = said.decided[test]
+    notes = dict.fromkeys(note for _, said in parts for note in said.notes)
+    return Answers(
+        f=f,
+        decided=decided,
+        only_labels=any(said.only_labels for _, said in parts),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,549 @@
+"""The losses that models can be compared by: one table, and a user's own.
+
+A loss is a number for each row, smaller is better, and its mean over rows is what is compared. A
+score that is no mean over rows (F1, say) cannot be compared row by row and is refused. The area
+under the ROC curve is the one exception: it is a mean over pairs of rows, see
+:class:`amlb_ext.swap.contrast.AucContrast`.
+
+Notation
+--------
+y : (n,) targets in their own unit, or class codes 0..C-1
+f : (n,) predictions in that unit, or (n, C) probabilities in the order of the labels
+c : (n,) classes that a model decides for
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core import row_losses
+from amlb_ext.core.auc import misranked
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+
+#: A probability below this counts as this: the logarithm of 0 is no number.
+SMALLEST_PROBABILITY = 1e-15
+#: What a loss is computed from.
+Basis = Literal["probabilities", "decisions", "numbers", "anything"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """What one model says of some rows, and what is true.
+
+    Attributes
+    ----------
+    y, f : ndarray
+        See the module's notation.
+    decided : ndarray of shape (n,) or None
+        Class codes; None for a regression.
+    labels : tuple
+        Labels of the classes; empty for a regression.
+    given : ndarray of shape (n,)
+        Targets as the user gave them.
+    only_labels : bool
+        Whether the model names labels and gives no probabilities.
+    """
+
+    y: np.ndarray
+    f: np.ndarray
+    decided: np.ndarray | None = None
+    labels: Sequence[Any] = ()
+    given: np.ndarray | None = None
+    only_labels: bool = False
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the target is a class."""
+        return self.decided is not None
+
+
+#: From what a model says to a loss for each row.
+RowFunction = Callable[[Predicted], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """A loss of single rows.
+
+    Attributes
+    ----------
+    name : str
+        What a user types: ``pinball:0.9``.
+    title : str
+        What a reader sees: ``pinball loss at .9``.
+    formula : str
+    unit : {'', 'target', 'target squared', 'cost', 'nats'}
+        What a mean loss is measured in; empty for a share or a loss without unit.
+    basis : {'probabilities', 'decisions', 'numbers', 'anything'}
+    is_bounded : bool
+        Whether no row can lose more than a known amount. Where it can, the largest errors are
+        watched (:mod:`amlb_ext.stats.heavy_tails`).
+    of_rows : callable
+    is_of_pairs : bool
+        Whether it is a mean over pairs of rows: the area under the ROC curve.
+    """
+
+    name: str
+    title: str
+    formula: str
+    unit: str = ""
+    basis: Basis
+    is_bounded: bool
+    of_rows: RowFunction = field(repr=False)
+    is_of_pairs: bool = False
+
+    def text(self, target: str) -> str:
+        """Return what is compared, with its unit."""
+        units = {
+            "": "",
+            "target": f" of {target}, in its own unit",
+            "target squared": f" of {target}, in the square of its unit",
+            "cost": ", in the unit of your costs",
+            "nats": ", in nats",
+        }
+        return f"{self.title}{units[self.unit]}"
+
+    def __call__(self, predicted: Predicted) -> np.ndarray:
+        """Return the loss of each row, ``(n,)``.
+
+        Raises
+        ------
+        DataError
+            A loss that is missing, not finite or negative, or of another shape.
+        """
+        n = len(predicted.y)
+        losses = np.asarray(self.of_rows(predicted))
+        if losses.shape != (n,):
+            raise DataError(
+                f"the loss {self.name} returns an array of shape {losses.shape} for {n} rows",
+                f"return one number for each row, shape ({n},)",
+            )
+        try:
+            losses = losses.astype(float)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"the loss {self.name} returns values of type {losses.dtype}",
+                "return one number for each row",
+            ) from None
+        # the square of an absurd prediction may be infinite; a cap makes it count as large
+        is_known = (
+            np.isfinite(losses) if self.basis == "anything" else ~np.isnan(losses)
+        )
+        broken = int((~is_known).sum())
+        if broken:
+            raise DataError(
+                f"the loss {self.name} is NaN or infinite on {broken} of {n} rows",
+                "return a finite number for each row",
+            )
+        return losses
+
+
+def _brier(rows: Predicted) -> np.ndarray:
+    return row_losses.brier_loss(rows.y, rows.f)
+
+
+def _log_loss(rows: Predicted) -> np.ndarray:
+    p = row_losses.true_probability(rows.y, rows.f)
+    return np.asarray(-np.log(np.clip(p, SMALLEST_PROBABILITY, 1.0)))
+
+
+def _zero_one(rows: Predicted) -> np.ndarray:
+    return np.asarray(rows.decided != rows.y, dtype=float)
+
+
+def _balanced(rows: Predicted) -> np.ndarray:
+    codes, counts = np.unique(rows.y.astype(int), return_counts=True)
+    weight = np.zeros(codes.max() + 1)
+    weight[codes] = len(rows.y) / (len(codes) * counts)
+    return _zero_one(rows) * weight[rows.y.astype(int)]
+
+
+def _squared(rows: Predicted) -> np.ndarray:
+    return row_losses.squared_error(rows.y, rows.f)
+
+
+def _absolute(rows: Predicted) -> np.ndarray:
+    return row_losses.absolute_error(rows.y, rows.f)
+
+
+def _squared_log(rows: Predicted) -> np.ndarray:
+    for what, values in (("target", rows.y), ("prediction", rows.f)):
+        if (values <= -1).any():
+            raise DataError(
+                f"squared_log needs numbers above -1, and a {what} is {values.min():g}",
+                "compare by loss 'squared' or 'absolute'",
+            )
+    return row_losses.squared_error(np.log1p(rows.y), np.log1p(rows.f))
+
+
+def _misranked(rows: Predicted) -> np.ndarray:
+    is_positive = rows.y == 1
+    if is_positive.all() or not is_positive.any():
+        raise DataError(
+            "all rows are of one class, so no pair is left for the AUC",
+            "give rows of both classes, or compare by log_loss",
+        )
+    return misranked(is_positive, rows.f[:, 1])
+
+
+#: Every loss that has a name but no parameter.
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss(
+            name="brier",
+            title="Brier loss",
+            formula="sum over classes of (f_c - 1[y = c])^2, from 0 to 2",
+            basis="probabilities",
+            is_bounded=True,
+            of_rows=_brier,
+        ),
+        Loss(
+            name="log_loss",
+            title="log loss",
+            formula="-log f_y",
+            unit="nats",
+            basis="probabilities",
+            is_bounded=False,
+            of_rows=_log_loss,
+        ),
+        Loss(
+            name="zero_one",
+            title="share of wrong decisions",
+            formula="1[c != y]",
+            basis="decisions",
+            is_bounded=True,
+            of_rows=_zero_one,
+        ),
+        Loss(
+            name="balanced",
+            title="balanced error",
+            formula="1[c != y] n / (C n_y): each class counts alike",
+            basis="decisions",
+            is_bounded=True,
+            of_rows=_balanced,
+        ),
+        Loss(
+            name="auc",
+            title="1 - AUC",
+            formula="share of pairs of classes that f_1 orders wrongly",
+            basis="probabilities",
+            is_bounded=True,
+            of_rows=_misranked,
+            is_of_pairs=True,
+        ),
+        Loss(
+            name="squared",
+            title="squared error",
+            formula="(f - y)^2",
+            unit="target squared",
+            basis="numbers",
+            is_bounded=False,
+            of_rows=_squared,
+        ),
+        Loss(
+            name="absolute",
+            title="absolute error",
+            formula="|f - y|",
+            unit="target",
+            basis="numbers",
+            is_bounded=False,
+            of_rows=_absolute,
+        ),
+        Loss(
+            name="squared_log",
+            title="squared logarithmic error",
+            formula="(log(1 + f) - log(1 + y))^2",
+            basis="numbers",
+            is_bounded=False,
+            of_rows=_squared_log,
+        ),
+    )
+}
+
+#: scikit-learn's scorers and the loss whose mean orders models as they do.
+SCORERS = {
+    "accuracy": "zero_one",
+    "balanced_accuracy": "balanced",
+    "neg_brier_score": "brier",
+    "neg_log_loss": "log_loss",
+    "neg_max_error": None,
+    "neg_mean_absolute_error": "absolute",
+    "neg_mean_squared_error": "squared",
+    "neg_mean_squared_log_error": "squared_log",
+    "neg_root_mean_squared_error": "squared",
+    "neg_root_mean_squared_log_error": "squared_log",
+    "r2": "squared",
+    "explained_variance": None,
+    "roc_auc": "auc",
+}
+#: The same by the function that a scorer calls.
+_SCORED_BY = {
+    "accuracy_score": "zero_one",
+    "balanced_accuracy_score": "balanced",
+    "brier_score_loss": "brier",
+    "log_loss": "log_loss",
+    "mean_absolute_error": "absolute",
+    "mean_squared_error": "squared",
+    "mean_squared_log_error": "squared_log",
+    "r2_score": "squared",
+    "roc_auc_score": "auc",
+    "root_mean_squared_error": "squared",
+    "root_mean_squared_log_error": "squared_log",
+    "zero_one_loss": "zero_one",
+}
+
+
+def read_loss(
+    given: Any, *, labels: Sequence[Any] = (), is_classification: bool
+) -> Loss:
+    """Return the loss that a user means.
+
+    Parameters
+    ----------
+    given : str, callable, scorer, mapping, DataFrame or array
+        A name of :data:`LOSSES` or ``pinball:Q``; a scorer of scikit-learn or its name, where it
+        is a mean over rows; a function ``(y, prediction) -> loss`` of all rows at once, see
+        :func:`_own_loss`; or a cost matrix, see :func:`_cost_loss`.
+    labels : sequence
+        Labels of the classes, for a cost matrix.
+    is_classification : bool
+
+    Raises
+    ------
+    ConfigError
+        No such loss, or one that does not fit the target; the remedy says what does.
+
+    Examples
+    --------
+    >>> read_loss("pinball:.9", is_classification=False).title
+    'pinball loss at 0.9'
+    >>> read_loss("neg_log_loss", is_classification=True).name
+    'log_loss'
+    """
+    if isinstance(given, Loss):
+        loss = given
+    elif isinstance(given, str):
+        loss = _named_loss(given)
+    elif hasattr(given, "_score_func"):
+        loss = _scorer_loss(given)
+    elif callable(given):
+        loss = _own_loss(given)
+    elif isinstance(given, Mapping | pd.DataFrame | np.ndarray | list):
+        loss = _cost_loss(given, labels)
+    else:
+        raise ConfigError(
+            f"the loss is a {type(given).__name__}",
+            f"give a name ({', '.join(LOSSES)}, pinball:.9), a cost matrix or a function",
+        )
+    _check_fits(loss, len(labels), is_classification)
+    return loss
+
+
+def _check_fits(loss: Loss, n_classes: int, is_classification: bool) -> None:
+    """Refuse a loss of classes for numbers, and one of numbers for classes."""
+    if loss.basis == "anything":
+        return
+    is_of_classes = loss.basis != "numbers"
+    if is_of_classes != is_classification:
+        fitting = [
+            name
+            for name, other in LOSSES.items()
+            if (other.basis != "numbers") == is_classification
+        ]
+        what = "classes" if is_classification else "numbers"
+        raise ConfigError(
+            f"the loss {loss.name} does not fit a target of {what}",
+            f"give {', '.join(fitting)}",
+        )
+    if loss.is_of_pairs and n_classes and n_classes != 2:
+        raise ConfigError(
+            f"the loss auc is of two classes, and the target has {n_classes}",
+            "give log_loss or brier",
+        )
+
+
+def _named_loss(name: str) -> Loss:
+    if name in LOSSES:
+        return LOSSES[name]
+    matched = re.fullmatch(r"pinball:(\d*\.?\d+)", name)
+    if matched:
+        return _pinball(float(matched.group(1)))
+    if name in SCORERS:
+        mapped = SCORERS[name]
+        if mapped is not None:
+            return LOSSES[mapped]
+    if _is_scorer_name(name):
+        raise ConfigError(
+            f"the scorer {name} is no mean of losses of rows, so rows cannot be compared by it",
+            f"give a loss of rows: {', '.join(LOSSES)}",
+        )
+    nearest = suggest_nearest(name, [*LOSSES, *SCORERS])
+    raise ConfigError(f"no loss is called {name!r}", nearest)
+
+
+def _is_scorer_name(name: str) -> bool:
+    if name in SCORERS:
+        return True
+    from sklearn.metrics import get_scorer_names
+
+    return name in get_scorer_names()
+
+
+def _pinball(q: float) -> Loss:
+    if not 0 < q < 1:
+        raise ConfigError(f"pinball:{q:g} is no quantile", "give pinball:.9, say")
+
+    def of_rows(rows: Predicted) -> np.ndarray:
+        gap = rows.y - rows.f
+        return np.asarray(np.maximum(q * gap, (q - 1) * gap))
+
+    return Loss(
+        name=f"pinball:{q:g}",
+        title=f"pinball loss at {q:g}",
+        formula="max(q (y - f), (q - 1) (y - f))",
+        unit="target",
+        basis="numbers",
+        is_bounded=False,
+        of_rows=of_rows,
+    )
+
+
+def _scorer_loss(scorer: Any) -> Loss:
+    """Return the loss of a scorer that ``make_scorer`` or ``get_scorer`` returned."""
+    function = getattr(scorer, "_score_func", None)
+    name = getattr(function, "__name__", "")
+    kwargs = dict(getattr(scorer, "_kwargs", {}))
+    if name == "mean_pinball_loss":
+        return _pinball(float(kwargs.get("alpha", 0.5)))
+    if name in _SCORED_BY and not kwargs:
+        return LOSSES[_SCORED_BY[name]]
+    with_what = f" with {', '.join(kwargs)}" if kwargs else ""
+    raise ConfigError(
+        f"the scorer of {name or function!r}{with_what} is not known as a mean of losses of rows",
+        "give a function (y, prediction) that returns a loss for each row",
+    )
+
+
+def _own_loss(function: Callable[..., Any]) -> Loss:
+    """Return a user's own loss.
+
+    The function is given the targets of all rows as the user gave them, and the predictions:
+    numbers, or probabilities of shape ``(n, C)``, columns in the order of the sorted labels.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def of_rows(rows: Predicted) -> np.ndarray:
+        given = rows.y if rows.given is None else rows.given
+        try:
+            return np.asarray(function(given, rows.f))
+        except Exception as error:
+            shape = rows.f.shape
+            raise DataError(
+                f"the loss {name} raises {type(error).__name__}: {error}",
+                f"it is given the targets, shape ({len(given)},), and the predictions, shape "
+                f"{shape}" + (", probabilities" if len(shape) > 1 else ""),
+            ) from error
+
+    return Loss(
+        name=name,
+        title=f"your loss {name}",
+        formula="as the function returns it",
+        basis="anything",
+        is_bounded=False,
+        of_rows=of_rows,
+    )
+
+
+def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
+    """Return the cost of what a model decides.
+
+    Parameters
+    ----------
+    given : mapping of mapping, DataFrame, or array of shape (C, C)
+        Cost by true label, then by the label that is decided for; what is not named costs 0 where
+        both are alike. Of an array, rows and columns are in the order of the sorted labels.
+    labels : sequence
+    """
+    if not labels:
+        raise ConfigError(
+            "a cost matrix is for classes, and the target is a number",
+            "give absolute, squared, pinball:.9 or a function",
+        )
+    costs = _read_costs(given, labels)
+    if not np.isfinite(costs).all():
+        raise ConfigError(
+            "a cost is missing or not finite", "give a number for each pair of labels"
+        )
+    if (costs < 0).any():
+        raise ConfigError(
+            f"a cost is negative: {costs.min():g}",
+            "add the same amount to all costs of a true label: it changes no comparison",
+        )
+    if not costs.any():
+        raise ConfigError("all costs are 0", "give a cost above 0 for some decision")
+
+    def of_rows(rows: Predicted) -> np.ndarray:
+        assert rows.decided is not None
+        decided = rows.decided.astype(int)
+        if (decided < 0).any():
+            raise DataError(
+                "a model decides for a class that no cost is known of",
+                f"the labels are {', '.join(map(str, labels))}",
+            )
+        return np.asarray(costs[rows.y.astype(int), decided])
+
+    return Loss(
+        name="cost",
+        title="cost of decisions",
+        formula="the cost matrix at (y, c)",
+        unit="cost",
+        basis="decisions",
+        is_bounded=True,
+        of_rows=of_rows,
+    )
+
+
+def _read_costs(given: Any, labels: Sequence[Any]) -> np.ndarray:
+    """Return costs of shape ``(C, C)``, NaN where one is not given."""
+    n = len(labels)
+    if not isinstance(given, Mapping | pd.DataFrame):
+        try:
+            costs = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ConfigError(
+                "the cost matrix holds what is no number",
+                "give one number for each pair",
+            ) from None
+        if costs.shape != (n, n):
+            raise ConfigError(
+                f"the cost matrix has shape {costs.shape}, and the target {n} classes",
+                f"give shape ({n}, {n}), in the order {', '.join(map(str, labels))}",
+            )
+        return costs
+    if isinstance(given, pd.DataFrame):
+        given = {true: dict(row) for true, row in given.T.items()}
+    codes = {str(label): code for code, label in enumerate(labels)}
+    costs = np.full((n, n), np.nan)
+    np.fill_diagonal(costs, 0.0)
+    for true, row in given.items():
+        if not isinstance(row, Mapping):
+            raise ConfigError(
+                f"the costs of {true!r} are a {type(row).__name__}",
+                'give {"yes": {"no": 10}, "no": {"yes": 1}}: by true, then by decided label',
+            )
+        for decided, cost in row.items():
+            unknown = [each for each in (true, decided) if str(each) not in codes]
+            if unknown:
+                raise ConfigError(
+                    f"the cost matrix names {unknown[0]!r}, which is no class of the target",
+                    f"the classes are {', '.join(codes)}",
+                )
+            costs[codes[str(true)], codes[str(decided)]] = cost
+    return costs

@@ -1,0 +1,203 @@
+"""The change of loss from F to G over a group of rows, with the influence of each row.
+
+Notation
+--------
+d : (n,) loss of G minus loss of F
+w : (n,) 1 for the rows of a group, 0 for others
+psi : (n,) influence of each row on a group's change; the variance is the sum of its squares, by
+    cluster where rows come in groups
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from amlb_ext.core.auc import misranked_by
+
+#: Fewer rows or clusters that change tell nothing of their own spread.
+FEWEST_CHANGED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """How much the mean loss of a group changes where G replaces F.
+
+    Attributes
+    ----------
+    value : float
+        In the unit of the loss; below 0 the loss falls.
+    se : float
+        Standard error; infinite where the group is too small to tell.
+    df : float
+        Degrees of freedom of its t distribution.
+    share : float
+        Of all rows, that the group holds.
+    """
+
+    value: float
+    se: float
+    df: float
+    share: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the two-sided interval; infinite limits where nothing is known."""
+        half = float(student.ppf(0.5 + level / 2, self.df)) * self.se
+        return self.value - half, self.value + half
+
+    def upper(self, level: float = 0.95) -> float:
+        """Return the one-sided upper limit."""
+        return self.value + float(student.ppf(level, self.df)) * self.se
+
+    def p_worse(self) -> float:
+        """Return the one-sided p-value of "the loss does not rise"."""
+        if self.se == 0:
+            return 0.0 if self.value > 0 else 1.0
+        return float(student.sf(self.value / self.se, self.df))
+
+
+class Contrast(ABC):
+    """The losses of F and of G on the same rows.
+
+    Attributes
+    ----------
+    d : ndarray of shape (n,)
+        What is learnt: each row's own change.
+    clusters : ndarray of shape (n,), int, or None
+        Codes ``0..K-1`` of rows that belong together.
+    is_of_rows : bool
+        Whether a group's change is the mean of its rows' own d.
+    """
+
+    is_of_rows = True
+
+    #: By how much variances grow where the rows were predicted out of fold.
+    widening = 1.0
+
+    def __init__(self, d: np.ndarray, clusters: np.ndarray | None) -> None:
+        self.d = d
+        self.clusters = clusters
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    @abstractmethod
+    def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the change of a group, and the influence of each row on it.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n,)
+            0 or 1.
+        """
+
+    def change(self, weights: np.ndarray) -> Change:
+        """Return the change of a group of rows."""
+        value, influence = self.mean(weights)
+        se, df = standard_error(influence, self.clusters)
+        se *= float(np.sqrt(self.widening))
+        return Change(value=value, se=se, df=df, share=float(weights.mean()))
+
+
+class RowContrast(Contrast):
+    """Losses of single rows."""
+
+    def __init__(
+        self,
+        loss_f: np.ndarray,
+        loss_g: np.ndarray,
+        clusters: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(np.asarray(loss_g - loss_f, dtype=float), clusters)
+
+    def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean d of a group; see :meth:`Contrast.mean`."""
+        total = weights.sum()
+        if not total:
+            return 0.0, np.zeros(len(self))
+        mean = float((weights * self.d).sum() / total)
+        return mean, weights * (self.d - mean) / total
+
+
+class AucContrast(Contrast):
+    """1 - AUC: the share of pairs of two classes that a model orders wrongly.
+
+    A group's change is the chance that one of its rows is misranked with the rows of the other
+    class in the whole table; each class of the group counts half, as in the AUC itself.
+    """
+
+    def __init__(
+        self,
+        is_positive: np.ndarray,
+        scores_f: np.ndarray,
+        scores_g: np.ndarray,
+        clusters: np.ndarray | None = None,
+    ) -> None:
+        self.sides = (np.flatnonzero(is_positive), np.flatnonzero(~is_positive))
+        # the larger score belongs to a positive row, so negatives are ranked upside down
+        self.scores_f, self.scores_g = (
+            np.where(is_positive, scores, -scores) for scores in (scores_f, scores_g)
+        )
+        d = np.empty(len(is_positive))
+        for own, other in (self.sides, self.sides[::-1]):
+            d[own] = self._misranked_more(
+                own, other, np.full(len(other), 1 / len(other))
+            )
+        super().__init__(d, clusters)
+
+    def _misranked_more(
+        self, rows: np.ndarray, others: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Return how much more weight of the others G misranks each row with than F does."""
+        by_g, by_f = (
+            misranked_by(scores[rows], -scores[others], weights)
+            for scores in (self.scores_g, self.scores_f)
+        )
+        return by_g - by_f
+
+    def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean over classes of a group; see :meth:`Contrast.mean`."""
+        influence = np.zeros(len(self))
+        present = [
+            (own, other)
+            for own, other in (self.sides, self.sides[::-1])
+            if weights[own].sum()
+        ]
+        change = 0.0
+        for own, other in present:
+            share = weights[own] / weights[own].sum()
+            mean = float(share @ self.d[own])
+            change += mean / len(present)
+            influence[own] += share * (self.d[own] - mean) / len(present)
+            # a row of the other class counts by the pairs that it makes with the group
+            pairs = self._misranked_more(other, own, share) - mean
+            influence[other] += pairs / len(other) / len(present)
+        return change, influence
+
+
+def standard_error(
+    influence: np.ndarray, clusters: np.ndarray | None
+) -> tuple[float, float]:
+    """Return the standard error of a change, and its degrees of freedom.
+
+    0 where nothing changes at all; infinite where fewer than ten rows or clusters change, which
+    tell nothing of how much others would.
+
+    Examples
+    --------
+    >>> standard_error(np.zeros(50), None)
+    (0.0, 1.0)
+    >>> standard_error(np.array([0.1, -0.1]), None)
+    (inf, 1.0)
+    """
+    parts = influence if clusters is None else np.bincount(clusters, influence)
+    n_changed = int(np.count_nonzero(parts))
+    if n_changed == 0:
+        return 0.0, 1.0
+    if n_changed < FEWEST_CHANGED:
+        return float("inf"), 1.0
+    variance = (parts**2).sum() * n_changed / (n_changed - 1)
+    return float(np.sqrt(variance)), n_changed - 1.0

@@ -1,0 +1,306 @@
+"""What to do instead of replacing F by G outright: a mixture of both.
+
+Notation
+--------
+p_F, p_G : what the models predict, numbers or probabilities
+w : weight of G, on the grid 0, .1, ..., 1: the prediction is w p_G + (1 - w) p_F
+bad : rows in which G is foreseen to lose (:mod:`amlb_ext.swap.foresee`)
+
+Of four mixtures each is judged cross-fitted, with the weights of the other folds: ``keep F`` or
+``take G`` (the better of the two), a ``blend`` with one w, a ``route`` (F where bad, else G), and
+``two weights``, one where bad and one elsewhere, which contains the other three. Two weights are
+proposed only where they save more than the blend by over one standard error: on 500 rows both tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Labels
+from amlb_ext.models.given_table import GivenTable
+from amlb_ext.swap.contrast import Change, standard_error
+from amlb_ext.swap.foresee import (
+    Foresight,
+    TableCoder,
+    foreseen_change,
+    mean_of_passes,
+    predictions_as_columns,
+)
+
+#: Weights of G that are tried.
+WEIGHTS = np.linspace(0, 1, 11)
+KINDS = ("better of the two", "blend", "route", "two weights")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """What is proposed, and what it is worth.
+
+    Attributes
+    ----------
+    kind : {'keep F', 'take G', 'blend', 'route', 'two weights'}
+    weight_bad, weight : float
+        Of G where G is foreseen to lose, and elsewhere; alike but for a route and two weights.
+    change : Change
+        Of F's mean loss under the proposal, cross-fitted.
+    worst : Change
+        The same in the fifth of rows where G is foreseen to lose most.
+    changes : DataFrame
+        For each of :data:`KINDS` its ``change`` and ``se``.
+    model : BaseEstimator or None
+        The mixture as a fitted scikit-learn estimator; None where F or G are predictions alone.
+    """
+
+    kind: str
+    weight_bad: float
+    weight: float
+    change: Change
+    worst: Change
+    changes: pd.DataFrame = field(repr=False)
+    model: Any = None
+
+    def formula(self, name: str) -> str:
+        """Return the proposal in words.
+
+        Parameters
+        ----------
+        name : str
+            Of G.
+        """
+        if self.kind in ("keep F", "take G"):
+            return "keep F" if self.kind == "keep F" else f"take {name}"
+        if self.weight_bad == self.weight:
+            return _mixture(self.weight, name)
+        return (
+            f"{_mixture(self.weight_bad, name)} where {name} is foreseen to lose, "
+            f"{_mixture(self.weight, name)} elsewhere"
+        )
+
+
+def _mixture(weight: float, name: str) -> str:
+    if weight in (0.0, 1.0):
+        return name if weight else "F"
+    return f"{weight:.1f} {name} + {1 - weight:.1f} F"
+
+
+#: From the weight of G to the loss of each row of the mixture, ``(n,)``.
+MixtureLoss = Callable[[float], np.ndarray]
+
+
+def find_remedy(
+    loss_of: MixtureLoss,
+    passes: Sequence[Foresight],
+    clusters: np.ndarray | None,
+) -> Remedy:
+    """Return the mixture that the evidence chooses.
+
+    Parameters
+    ----------
+    loss_of : callable
+    passes : sequence of Foresight
+        Of G.
+    clusters : ndarray of shape (n,), int, optional
+    """
+    losses = np.column_stack([loss_of(float(weight)) for weight in WEIGHTS])
+    gains: dict[str, list[np.ndarray]] = {kind: [] for kind in KINDS}
+    for foresight in passes:
+        for kind, gain in _gains_of_pass(losses, foresight).items():
+            gains[kind].append(gain)
+    changes = {
+        kind: mean_of_passes([_change(gain, clusters) for gain in each])
+        for kind, each in gains.items()
+    }
+    chosen = "blend"
+    more = [
+        two - one for two, one in zip(gains["two weights"], gains["blend"], strict=True)
+    ]
+    saved_more = mean_of_passes([_change(each, clusters) for each in more])
+    if saved_more.value + saved_more.se < 0:
+        chosen = "two weights"
+    score = np.mean([foresight.score for foresight in passes], axis=0)
+    bad = score >= 0
+    weight_bad = weight = _best_weight(losses)
+    if chosen == "two weights" and bad.any() and not bad.all():
+        weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
+    if changes[chosen].value >= 0:
+        # what does not save on other rows is no proposal
+        chosen, weight_bad, weight = "better of the two", 0.0, 0.0
+    worst = []
+    for foresight, gain in zip(passes, gains[chosen], strict=True):
+        worst.append(_change(gain, clusters, foresight.rank <= 0.2))
+    return Remedy(
+        kind=_kind_of(weight_bad, weight),
+        weight_bad=weight_bad,
+        weight=weight,
+        change=changes[chosen],
+        worst=mean_of_passes(worst),
+        changes=pd.DataFrame(
+            [
+                {"remedy": kind, "change": change.value, "se": change.se}
+                for kind, change in changes.items()
+            ]
+        ),
+    )
+
+
+def _kind_of(weight_bad: float, weight: float) -> str:
+    if weight_bad == weight:
+        return {0.0: "keep F", 1.0: "take G"}.get(weight, "blend")
+    return "route" if (weight_bad, weight) == (0.0, 1.0) else "two weights"
+
+
+def _best_weight(losses: np.ndarray) -> float:
+    return float(WEIGHTS[np.argmin(losses.mean(axis=0))])
+
+
+def _gains_of_pass(losses: np.ndarray, foresight: Foresight) -> dict[str, np.ndarray]:
+    """Return the change of each row's loss from F under each mixture, ``(n,)``."""
+    loss_f, loss_g = losses[:, 0], losses[:, -1]
+    bad = foresight.score >= 0
+    chosen = {kind: loss_f.copy() for kind in KINDS}
+    chosen["route"] = np.where(bad, loss_f, loss_g)
+    for fold in np.unique(foresight.fold):
+        learnt, held = foresight.fold != fold, foresight.fold == fold
+        best = int(np.argmin(losses[learnt].mean(axis=0)))
+        chosen["blend"][held] = losses[held, best]
+        takes_g = loss_g[learnt].mean() < loss_f[learnt].mean()
+        chosen["better of the two"][held] = (loss_g if takes_g else loss_f)[held]
+        for side in (bad, ~bad):
+            if (learnt & side).any():
+                best = int(np.argmin(losses[learnt & side].mean(axis=0)))
+                chosen["two weights"][held & side] = losses[held & side, best]
+    return {kind: loss - loss_f for kind, loss in chosen.items()}
+
+
+def _change(
+    gain: np.ndarray, clusters: np.ndarray | None, inside: np.ndarray | None = None
+) -> Change:
+    """Return the mean of a gain over some rows."""
+    weights = np.ones(len(gain)) if inside is None else inside.astype(float)
+    total = weights.sum()
+    mean = float((weights * gain).sum() / total)
+    se, df = standard_error(weights * (gain - mean) / total, clusters)
+    return Change(value=mean, se=se, df=df, share=float(weights.mean()))
+
+
+def mix_models(
+    F: Any,
+    G: Any,
+    remedy: Remedy,
+    table: pd.DataFrame,
+    passes: Sequence[Foresight],
+    labels: Labels,
+    targets: np.ndarray,
+) -> MixedClassifier | MixedRegressor:
+    """Return a remedy as a fitted estimator.
+
+    Parameters
+    ----------
+    F, G : estimator
+        Fitted.
+    remedy : Remedy
+    table : DataFrame of n rows
+        What G's loss was foreseen from.
+    passes : sequence of Foresight
+        Of G.
+    labels : Labels
+        Empty for a regression.
+    targets : ndarray of shape (n,)
+        As the user gave them: classes are returned alike.
+    """
+    kind = MixedClassifier if len(labels) else MixedRegressor
+    mixture = kind(F, G, weight=remedy.weight, weight_bad=remedy.weight_bad)
+    mixture.learn(table, passes, labels)
+    if isinstance(mixture, MixedClassifier):
+        mixture.classes_ = _own_classes(labels, targets)
+    return mixture
+
+
+def _own_classes(labels: Labels, targets: np.ndarray) -> np.ndarray:
+    """Return the classes in the order of the labels, as the user writes them."""
+    by_code = dict(zip(labels.codes(targets).tolist(), targets, strict=True))
+    return np.array([by_code.get(code, name) for code, name in enumerate(labels.names)])
+
+
+class _Mixture(BaseEstimator):
+    """A mixture of two fitted models, by one weight or by two.
+
+    Parameters
+    ----------
+    F, G : estimator
+        Fitted.
+    weight, weight_bad : float
+        Of G; ``weight_bad`` in rows where G is foreseen to lose.
+    """
+
+    def __init__(self, F: Any, G: Any, weight: float, weight_bad: float) -> None:
+        self.F = F
+        self.G = G
+        self.weight = weight
+        self.weight_bad = weight_bad
+
+    def learn(
+        self, table: pd.DataFrame, passes: Sequence[Foresight], labels: Labels
+    ) -> _Mixture:
+        """Keep what foresees where G loses.
+
+        Parameters
+        ----------
+        table : DataFrame of n rows
+            Labelled rows that neither model has seen, with the columns that were foreseen from.
+        passes : sequence of Foresight
+        labels : Labels
+            Empty for a regression.
+        """
+        self.labels_ = labels
+        self.n_features_in_ = table.shape[1]
+        self.feature_names_in_ = np.array([str(name) for name in table.columns])
+        self.coder_ = TableCoder().fit(table)
+        self.passes_ = list(passes) if self.weight_bad != self.weight else []
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coder_")
+
+    def _mix(self, X: Any) -> np.ndarray:
+        """Return the mixture of what both models answer."""
+        table = GivenTable.of(X)
+        f = ModelAdapter(self.F, "F").answer(table, self.labels_).f
+        g = ModelAdapter(self.G, "G").answer(table, self.labels_).f
+        weight = np.full(len(f), self.weight)
+        if self.passes_:
+            columns = self.coder_.transform(table.frame)
+            Z = np.column_stack([columns, predictions_as_columns(f, g)])
+            weight[foreseen_change(self.passes_, Z) >= 0] = self.weight_bad
+        if f.ndim > 1:
+            weight = weight[:, None]
+        return np.asarray(weight * g + (1 - weight) * f)
+
+
+class MixedRegressor(RegressorMixin, _Mixture):
+    """A mixture of two models of a number; see :class:`_Mixture`."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the prediction of each row, ``(n,)``, in the target's unit."""
+        return self._mix(X)
+
+
+class MixedClassifier(ClassifierMixin, _Mixture):
+    """A mixture of two models of a class; see :class:`_Mixture`."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, ``(n, C)``."""
+        return self._mix(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        return self.classes_[np.argmax(self._mix(X), axis=1)]

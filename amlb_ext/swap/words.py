@@ -1,0 +1,216 @@
+"""Groups of rows in words, and how bad the worst of them can be.
+
+A group is a conjunction of at most two conditions on columns. Words say *where*; how much is said
+by the foreseen group (:mod:`amlb_ext.swap.harm`), since words that were searched for are rosy.
+
+Notation
+--------
+M : (n, m) which row meets which condition; d : (n,) change of loss
+C, S, Q : (m, m) number of rows that meet both conditions, sum of their d, sum of their d^2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from amlb_ext.core.rng import random_stream
+from amlb_ext.swap.contrast import Change, Contrast
+from amlb_ext.swap.foresee import draw_folds, mean_of_passes
+from amlb_ext.swap.harm import Harm
+
+#: Shares of a column's values at which it is cut.
+CUTS = 8
+#: Conditions in all: their pairs are m^2.
+MOST_CONDITIONS = 150
+#: A condition is met by at least this share of the rows, and by no more than the rest.
+LEAST_SHARE = 0.05
+#: A number with fewer distinct values is told by each of them.
+FEW_VALUES = 10
+#: Share of the rows that a group in words holds at least, ...
+LEAST_GROUP = 0.1
+#: ... and that of the bound.
+BOUND_SHARE = 0.2
+#: Standard errors above the foreseen fifth: what a learner of more rows would foresee.
+FORESIGHT_ERRORS = 3.0
+#: Folds and passes of the judgement of words.
+FOLDS, PASSES = 5, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """Single conditions on the columns of a table.
+
+    Attributes
+    ----------
+    texts : list of str
+    met : ndarray of shape (n, m), float32
+    """
+
+    texts: list[str]
+    met: np.ndarray
+
+    def pair(self, first: int, second: int) -> tuple[str, np.ndarray]:
+        """Return two conditions in words, and which rows meet both."""
+        words = " and ".join(dict.fromkeys((self.texts[first], self.texts[second])))
+        return words, (self.met[:, first] * self.met[:, second]).astype(bool)
+
+    def sums(self, values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the sums of values over the rows of each pair, ``(m, m)``."""
+        met = self.met if rows is None else self.met[rows]
+        return np.asarray((met * values[:, None].astype("f4")).T @ met, dtype=float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """A group in words.
+
+    Attributes
+    ----------
+    text : str
+        Empty where the table has no column that tells rows apart.
+    inside : ndarray of shape (n,), bool
+    change : Change
+        Cross-fitted: the rows of each fold are judged by words found without them.
+    agreement : float
+        Share of rows that the folds' words and these have in common.
+    """
+
+    text: str
+    inside: np.ndarray
+    change: Change
+    agreement: float
+
+
+def list_conditions(table: pd.DataFrame) -> Conditions:
+    """Return the conditions that a table's columns allow.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
+    >>> list_conditions(table).texts[-2:]
+    ['sex = f', 'sex = m']
+    """
+    texts: list[str] = []
+    met: list[np.ndarray] = []
+    per_column = max(2, MOST_CONDITIONS // max(1, table.shape[1]))
+    for name, column in table.items():
+        for text, rows in _of_column(str(name), column, per_column):
+            if LEAST_SHARE <= rows.mean() <= 1 - LEAST_SHARE:
+                texts.append(text)
+                met.append(rows)
+    matrix = np.column_stack(met) if met else np.empty((len(table), 0))
+    return Conditions(texts=texts, met=matrix.astype("f4"))
+
+
+def _of_column(name: str, column: pd.Series, most: int) -> list[tuple[str, np.ndarray]]:
+    """Return the conditions on one column."""
+    missing = column.isna().to_numpy()
+    found = [(f"{name} is missing", missing)] if missing.any() else []
+    is_number = pd.api.types.is_numeric_dtype(column)
+    if is_number and column.nunique() > FEW_VALUES:
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        shares = np.linspace(0, 1, min(CUTS, most // 2) + 2)[1:-1]
+        for cut in np.unique(np.nanquantile(numbers, shares)):
+            text = f"{cut:.4g}"
+            found.append((f"{name} <= {text}", numbers <= cut))
+            found.append((f"{name} > {text}", numbers > cut))
+        return found
+    values = column.astype(str)
+    common = values[~missing].value_counts()
+    for value in common.index[: max(1, most // 2)]:
+        is_value = (values == value).to_numpy() & ~missing
+        found.append((f"{name} = {value}", is_value))
+        # of two values "not the one" is the other
+        if len(common) > 2:
+            found.append((f"{name} != {value}", ~is_value & ~missing))
+    return found
+
+
+def find_words(
+    contrast: Contrast, harm: Harm, conditions: Conditions, seed: int
+) -> Words | None:
+    """Return where G is foreseen to lose, in words; None where no column tells rows apart.
+
+    Searched on the foreseen changes, which have less noise than d itself.
+    """
+    if not conditions.texts:
+        return None
+    score = harm.score
+    text, inside = conditions.pair(*_best_pair(conditions, score, None))
+    rng = random_stream(seed, "swap", "words")
+    changes, agreements = [], []
+    for _ in range(PASSES):
+        fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
+        told = np.zeros(len(contrast))
+        for left_out in range(FOLDS):
+            held = fold == left_out
+            _, rows = conditions.pair(*_best_pair(conditions, score, ~held))
+            told[held] = rows[held]
+        changes.append(contrast.change(told))
+        either = told.astype(bool) | inside
+        both = told.astype(bool) & inside
+        agreements.append(both.sum() / max(1, either.sum()))
+    return Words(
+        text=text,
+        inside=inside,
+        change=mean_of_passes(changes),
+        agreement=float(np.mean(agreements)),
+    )
+
+
+def _best_pair(
+    conditions: Conditions, values: np.ndarray, rows: np.ndarray | None
+) -> tuple[int, int]:
+    """Return the pair of conditions with the largest mean less one standard error."""
+    taken = values if rows is None else values[rows]
+    counts = conditions.sums(np.ones(len(taken)), rows)
+    n = np.maximum(counts, 1)
+    mean = conditions.sums(taken, rows) / n
+    variance = np.maximum(conditions.sums(taken**2, rows) / n - mean**2, 0)
+    worth = mean - np.sqrt(variance / n)
+    is_large = counts >= max(LEAST_GROUP * len(taken), 10)
+    if not is_large.any():
+        is_large = counts == counts.max()
+    best = int(np.argmax(np.where(is_large, worth, -np.inf)))
+    first, second = np.unravel_index(best, counts.shape)
+    return int(first), int(second)
+
+
+def bound_harm(
+    contrast: Contrast, harm: Harm, conditions: Conditions, level: float = 0.95
+) -> float:
+    """Return what no group of a fifth of the rows loses more than, at a confidence level.
+
+    Of all conjunctions of at most two conditions, and of the foreseen fifth. The worst group is one
+    fixed group, so the largest of the groups' own one-sided limits bounds it: their number needs no
+    correction.
+
+    Returns
+    -------
+    float
+        In the unit of the loss.
+    """
+    judged = harm.judged
+    foreseen = max(
+        judged.value + FORESIGHT_ERRORS * judged.se,
+        harm.groups["all rows"].upper(level),
+    )
+    if not conditions.texts or not contrast.is_of_rows:
+        return foreseen
+    d, n = contrast.d, len(contrast)
+    counts = conditions.sums(np.ones(n))
+    size = np.maximum(counts, 2)
+    mean = conditions.sums(d) / size
+    variance = np.maximum(conditions.sums(d**2) / size - mean**2, 0)
+    se = np.sqrt(variance / (size - 1))
+    if contrast.clusters is not None:
+        se = se * max(1.0, np.sqrt(n / (contrast.clusters.max() + 1)))
+    # a group of a fifth of all may hold somewhat less of the rows at hand
+    chance = 1.645 * np.sqrt(BOUND_SHARE * (1 - BOUND_SHARE) / n)
+    is_large = counts >= n * (BOUND_SHARE - chance)
+    limits = mean + student.ppf(level, size) * se
+    return float(max(foreseen, np.max(limits, where=is_large, initial=foreseen)))

@@ -1,0 +1,1 @@
+"""The safe swap, measured: coverage, false alarms, power."""

@@ -1,0 +1,147 @@
+"""Do intervals from cross-validation cover the difference of two recipes?
+
+Notation
+--------
+n : rows of a table; K : folds
+theta : mean difference of loss, on rows of the population, of both recipes fitted on tables of n
+    rows; the mean over all draws
+naive : the t interval over rows; widened : its variance times 1 + K n_test / n_train
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.stats import t as student
+from sklearn.model_selection import KFold
+
+from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.core.row_losses import row_loss
+from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.page import Part, Table
+from benchmarks.studies.swap.study import FILES, make_model, make_population
+
+PAIRS = {
+    "linear, boosting": ("linear", "boosting"),
+    "forest, boosting": ("forest", "boosting"),
+    "forest, linear": ("forest", "linear"),
+}
+
+
+class CrossValidationSettings(Settings):
+    """What the study of cross-validation may be told.
+
+    Attributes
+    ----------
+    draws : int
+        Tables of each population.
+    n : tuple of int
+    folds : int
+    tables : tuple of str
+    seed : int
+    """
+
+    draws: int = Field(60, ge=2)
+    n: tuple[int, ...] = (300, 800)
+    folds: int = Field(5, ge=2)
+    tables: tuple[str, ...] = ("made", "made classes", *FILES)
+    seed: int = Field(0, ge=0)
+
+
+def cross_validate(
+    table: str, n: int, draw: int, settings: CrossValidationSettings, folder: str
+) -> Rows:
+    """Return both recipes' difference by cross-validation and on the population."""
+    population = make_population(table, folder)
+    seed = derive_int_seed(settings.seed, table, "cross-validation", draw)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(population.y))
+    own, pool = order[:n], order[n : n + 4000]
+    n_classes = population.n_classes
+
+    def losses(kind: str, fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        model = make_model(kind, population.X, n_classes > 0, 0)
+        model.fit(population.X.iloc[fitted], population.y[fitted])
+        if not n_classes:
+            f = model.predict(population.X.iloc[asked])
+        else:
+            f = np.zeros((len(asked), n_classes))
+            f[:, model.classes_] = model.predict_proba(population.X.iloc[asked])
+        return row_loss(population.y[asked], f)
+
+    splitter = KFold(settings.folds, shuffle=True, random_state=0)
+    out_of_fold: dict[str, np.ndarray] = {}
+    whole: dict[str, float] = {}
+    for kind in ("linear", "forest", "boosting"):
+        values = np.empty(n)
+        for train, test in splitter.split(own):
+            values[test] = losses(kind, own[train], own[test])
+        out_of_fold[kind] = values
+        whole[kind] = float(losses(kind, own, pool).mean())
+    records = []
+    for pair, (first, second) in PAIRS.items():
+        d = out_of_fold[second] - out_of_fold[first]
+        said = {
+            "mean": d.mean(),
+            "variance": d.var(ddof=1) / n,
+            "true": whole[second] - whole[first],
+        }
+        for measure, value in said.items():
+            records.append({"pair": pair, "measure": measure, "value": float(value)})
+    return records
+
+
+def _plan(settings: CrossValidationSettings, folder: Path | None) -> Plan:
+    cells = []
+    for table in settings.tables:
+        for n in settings.n:
+            for draw in range(settings.draws):
+                arguments = (table, n, draw, settings, str(folder or ""))
+                labels = {"table": table, "n": n, "draw": draw}
+                cells.append(
+                    Cell(labels=labels, compute=cross_validate, arguments=arguments)
+                )
+    return Plan(cells=cells)
+
+
+def _summarize(rows: pd.DataFrame, settings: CrossValidationSettings) -> list[Part]:
+    wide = rows.pivot_table(
+        index=["table", "pair", "n", "draw"], columns="measure", values="value"
+    ).reset_index()
+    widening = 1 + settings.folds * (1 / settings.folds) / (1 - 1 / settings.folds)
+    records = []
+    for (table, pair, n), part in wide.groupby(["table", "pair", "n"]):
+        theta = part["true"].mean()
+        record = {"table": table, "pair": pair, "n": n}
+        for name, factor in (("naive", 1.0), ("widened", widening)):
+            half = student.ppf(0.975, int(n) - 1) * np.sqrt(factor * part["variance"])
+            record[name] = float(((part["mean"] - theta).abs() <= half).mean())
+            record[f"{name}, of these fits"] = float(
+                ((part["mean"] - part["true"]).abs() <= half).mean()
+            )
+        records.append(record)
+    frame = pd.DataFrame(records)
+    means = frame.groupby("n").mean(numeric_only=True).reset_index()
+    return [
+        Table(heading="Coverage of the recipes' difference", frame=means.round(3)),
+        Table(
+            heading="By table", frame=frame.round(3), file="coverage.csv", data=frame
+        ),
+    ]
+
+
+STUDIES = [
+    Study(
+        name="swap-cv",
+        title="Do intervals from cross-validation cover the difference of two recipes?",
+        group="swap",
+        settings=CrossValidationSettings(),
+        plan=_plan,
+        summarize=_summarize,
+        small={"draws": 2, "n": (300,), "tables": ("made",)},
+        files=True,
+    )
+]

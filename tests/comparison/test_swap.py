@@ -1,0 +1,227 @@
+"""The doors of the safe swap: any loss, segments, cross-validation, losses alone, a remedy."""
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
+from sklearn.tree import DecisionTreeRegressor
+
+import amlb_ext as hs
+from amlb_ext.core.errors import HardsynthError
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """F and a boosting model, each with an older table and rows that neither has seen."""
+    rng = np.random.default_rng(0)
+    n = 1600
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["income", "debt", "age"])
+    X["region"] = rng.choice(["north", "south", "sea"], n)
+    signal = X["income"] - X["debt"] ** 2 + (X["region"] == "sea") * X["age"]
+    y = np.where(signal + rng.logistic(size=n) > 0, "paid", "lost")
+    numbers = ["income", "debt", "age"]
+    old, new = slice(0, 900), slice(900, n)
+    X = X.assign(sea=(X["region"] == "sea").astype(int))
+    columns = [*numbers, "sea"]
+    F = LogisticRegression().fit(X.loc[:899, columns], y[old])
+    G = HistGradientBoostingClassifier(max_iter=30).fit(X.loc[:899, columns], y[old])
+    return F, G, X[columns], y, old, new
+
+
+@pytest.fixture(scope="module")
+def swapped(loans):
+    F, G, X, y, old, new = loans
+    return hs.compare(
+        F,
+        {"G": G},
+        X[new],
+        y[new],
+        train=(X[old], y[old]),
+        loss="log_loss",
+        segments=["sea", "age < -1"],
+        refits=3,
+    )
+
+
+def test_figures_are_of_the_loss_that_was_asked_for(loans, swapped):
+    F, G, X, y, _, new = loans
+    row = swapped.row("G", "overall")
+    assert row["loss_f"] == pytest.approx(log_loss(y[new], F.predict_proba(X[new])))
+    assert row["loss"] == pytest.approx(log_loss(y[new], G.predict_proba(X[new])))
+    assert "log loss" in swapped.text()
+
+
+def test_segments_flips_and_harm_are_told_everywhere(swapped):
+    assert swapped.segments["segment"].tolist() == ["sea = 0", "sea = 1", "age < -1"]
+    assert set(swapped.flips["segment"]) == {
+        "all rows",
+        "sea = 0",
+        "sea = 1",
+        "age < -1",
+    }
+    assert swapped.flips["refits"].notna().all()
+    assert swapped.harm["G"].verdict in ("harms", "ordinary", "not shown")
+    for shown in (swapped.text(), swapped.to_html()):
+        assert "age &lt; -1" in shown or "age < -1" in shown
+        assert "in the fifth of rows where G is foreseen to lose" in shown
+    assert len(swapped.rows_of("sea = 1")) == (swapped.rows.index >= 0).sum() - len(
+        swapped.rows_of("sea = 0")
+    )
+    json.dumps(swapped.to_dict())
+    assert swapped.to_frame().loc["G", "harm"] == swapped.harm["G"].verdict
+    assert swapped.to_latex().count(r"\\") >= 2
+
+
+def test_the_pictures_are_drawn(swapped):
+    for ax in (
+        swapped.plot_segments(),
+        swapped.plot_curve("G"),
+        swapped.plot_ranks("G"),
+    ):
+        ax.figure.canvas.draw()
+        assert ax.get_xlabel()
+
+
+def test_the_remedy_is_a_model_that_can_be_kept_and_compared_again(
+    loans, swapped, tmp_path
+):
+    F, G, X, y, _, new = loans
+    remedy = swapped.remedy["G"]
+    joblib.dump(remedy.model, tmp_path / "mixed.joblib")
+    mixed = joblib.load(tmp_path / "mixed.joblib")
+    p = mixed.predict_proba(X[new])
+    weight = np.array([remedy.weight_bad, remedy.weight])[:, None, None]
+    both = weight * G.predict_proba(X[new]) + (1 - weight) * F.predict_proba(X[new])
+    assert np.abs(p - both).min(axis=0).max() < 1e-12
+    assert set(mixed.predict(X[new])) <= {"paid", "lost"}
+    again = hs.compare(F, {"mixed": mixed}, X[new], y[new], null="none")
+    assert again.table.loc["mixed", "overall"] in ("better", "undecided")
+
+
+def test_a_cost_matrix_counts_what_a_model_decides(loans):
+    F, G, X, y, _, new = loans
+    costs = {"lost": {"paid": 10}, "paid": {"lost": 1}}
+    row = hs.compare(F, {"G": G}, X[new], y[new], loss=costs, null="none").row(
+        "G", "overall"
+    )
+    said = F.predict(X[new])
+    wrong = 10 * ((y[new] == "lost") & (said == "paid")) + (y[new] == "paid") * (
+        said == "lost"
+    )
+    assert row["loss_f"] == pytest.approx(wrong.mean())
+
+
+def test_by_cross_validation_each_row_is_judged_by_models_that_have_not_seen_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    y = X["a"] + rng.normal(size=300)
+    folds = KFold(5, shuffle=True, random_state=0)
+    # a tree without limits has no error on rows that it has seen
+    tree = DecisionTreeRegressor(random_state=0)
+    result = hs.compare(Ridge(), {"tree": tree}, X, y, cv=folds, refits=2)
+    assert result.table.loc["tree", "overall"] == "worse"
+    own = cross_val_predict(Ridge(), X, y, cv=folds)
+    other = cross_val_predict(tree, X, y, cv=folds)
+    number = np.empty(300, dtype=int)
+    for k, (_, test) in enumerate(folds.split(X)):
+        number[test] = k
+    given = hs.compare(own, {"tree": other}, X, y, cv=number)
+    for question in ("loss", "loss_f", "low", "high"):
+        assert given.row("tree", "overall")[question] == pytest.approx(
+            result.row("tree", "overall")[question]
+        )
+    held_out = hs.compare(own, {"tree": other}, X, y)
+    by_rows = held_out.row("tree", "overall")
+    by_folds = given.row("tree", "overall")
+    width = (by_folds["high"] - by_folds["low"]) / (by_rows["high"] - by_rows["low"])
+    assert width == pytest.approx(1.5)  # the root of 1 + 5 * 1/4
+
+
+def test_groups_stay_on_one_side_of_every_fold():
+    rng = np.random.default_rng(0)
+    shop = np.repeat(np.arange(60), 6)
+    X = pd.DataFrame({"a": rng.normal(size=360), "shop": shop})
+    y = X["a"] + np.repeat(rng.normal(size=60), 6)
+    for cv in (5, GroupKFold(5)):
+        result = hs.compare(
+            Ridge(), {"G": Ridge(alpha=100)}, X, y, cv=cv, groups="shop", refits=2
+        )
+        assert any("clustered by the 60 groups" in note for note in result.notes)
+    with pytest.raises(HardsynthError, match="on both sides"):
+        hs.compare(
+            Ridge(), {"G": Ridge()}, X, y, cv=KFold(3, shuffle=True), groups="shop"
+        )
+
+
+@pytest.mark.parametrize(
+    ("more", "culprit"),
+    [
+        ({"cv": 1}, "cv"),
+        ({"cv": "five"}, "five"),
+        ({"cv": [([0, 1], [1, 2])]}, "row 1"),
+        ({"cv": [([0, 1], [900])]}, "fold 1"),
+        ({"cv": []}, "cv"),
+        ({"cv": 5, "train": (np.ones((9, 1)), np.ones(9))}, "train"),
+        ({"loss": lambda y, f: f[:3]}, "(3,)"),
+        ({"loss": "log_loss"}, "log_loss"),
+        ({"segments": "z"}, "z"),
+        ({"segments": "a > 99"}, "a > 99"),
+    ],
+)
+def test_bad_input_is_one_line_with_its_culprit(more, culprit):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=100)})
+    F = Ridge().fit(X, X["a"])
+    with pytest.raises(HardsynthError) as caught:
+        hs.compare(F, {"G": F}, X, X["a"] + rng.normal(size=100), **more)
+    assert culprit in caught.value.message
+    assert "\n" not in str(caught.value)
+
+
+def test_losses_alone_are_judged_as_models_are():
+    rng = np.random.default_rng(0)
+    n = 600
+    X = pd.DataFrame(
+        {"topic": rng.choice(["law", "code", "math"], n), "words": rng.random(n)}
+    )
+    right_f = rng.random(n) < 0.7
+    right_g = np.where(X["topic"] == "law", rng.random(n) < 0.2, rng.random(n) < 0.95)
+    result = hs.compare_losses(
+        1.0 - right_f,
+        pd.DataFrame({"new prompt": 1.0 - right_g}),
+        X,
+        segments="topic",
+        refits=1.0 - (rng.random((n, 3)) < 0.7),
+    )
+    segments = result.segments.set_index("segment")["verdict"]
+    assert segments["topic = law"] == "worse"
+    assert segments["topic = math"] == "better"
+    assert result.harm["new prompt"].verdict == "harms"
+    assert "law" in result.harm["new prompt"].words.text
+    assert result.remedy == {}
+    assert "losses given" in result.text()
+    bare = hs.compare_losses(1.0 - right_f, {"new": 1.0 - right_g})
+    assert bare.harm == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [
+        ((np.ones(10), {"G": np.ones(10)}), "10 rows"),
+        ((np.ones(60), {"G": np.ones(59)}), "G"),
+        ((np.ones(60), {"G": np.full(60, np.nan)}), "G"),
+        ((np.ones(60), {"G": ["x"] * 60}), "G"),
+        ((np.ones(60), {}), "candidate"),
+        ((np.ones((60, 2)), {"G": np.ones(60)}), "loss_F"),
+    ],
+)
+def test_losses_that_are_none_are_refused(arguments, culprit):
+    with pytest.raises(HardsynthError) as caught:
+        hs.compare_losses(*arguments)
+    assert culprit in str(caught.value)

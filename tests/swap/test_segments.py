@@ -1,0 +1,130 @@
+"""A user's segments: every form is read, what names no rows is refused, and intervals hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from amlb_ext.core.errors import HardsynthError
+from amlb_ext.swap.contrast import RowContrast
+from amlb_ext.swap.flips import count_flips
+from amlb_ext.swap.segments import judge_segments, read_segments
+
+TABLE = pd.DataFrame(
+    {
+        "age": np.arange(100.0),
+        "region": ["north", "south", None, "sea side"] * 25,
+        "day": pd.date_range("2024-01-01", periods=100),
+        "code": [1, 2, 3, 4] * 25,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ("code", {f"code = {k}": 25 for k in (1, 2, 3, 4)}),
+        (
+            "region",
+            {
+                "region = north": 25,
+                "region = sea side": 25,
+                "region = south": 25,
+                "region is missing": 25,
+            },
+        ),
+        ("age < 25", {"age < 25": 25}),
+        ("age <= 25 and region = north", {"age <= 25 and region = north": 7}),
+        ("10 <= age < 20", {"10 <= age < 20": 10}),
+        ("region != 'north'", {"region != 'north'": 50}),
+        ("region == sea side", {"region == sea side": 25}),
+        ("day >= 2024-04-01", {"day >= 2024-04-01": 9}),
+        ({"old": "age > 89"}, {"old": 10}),
+        ({"age": [50]}, {"age < 50": 50, "age >= 50": 50}),
+        ({"mine": (TABLE["age"] < 5).to_numpy()}, {"mine": 5}),
+        ([TABLE["age"] < 5, "age > 97"], {"age": 5, "age > 97": 2}),
+        (TABLE["age"].rename(None) < 5, {"segment 1": 5}),
+        (None, {}),
+    ],
+)
+def test_every_form_of_a_segment_is_read(given, sizes):
+    segments = read_segments(given, TABLE)
+    assert {each.name: int(each.inside.sum()) for each in segments} == sizes
+
+
+def test_a_number_with_many_values_is_cut_into_quarters():
+    assert [each.inside.sum() for each in read_segments("age", TABLE)] == [25] * 4
+
+
+@pytest.mark.parametrize(
+    ("given", "culprit"),
+    [
+        ("height", "height"),
+        ("hieght < 3", "hieght"),
+        ("age < old", "age"),
+        ("region < north", "region"),
+        ("age > 1000", "none"),
+        ("age >= 0", "all"),
+        ({"mine": np.ones(3, dtype=bool)}, "mine"),
+        ({"mine": np.arange(100)}, "mine"),
+        ({"region": [3]}, "region"),
+        ({"age": [5, 5]}, "age"),
+        (["age < 5", "age < 5"], "age < 5"),
+        ("day", "day"),
+    ],
+)
+def test_what_names_no_rows_is_refused(given, culprit):
+    with pytest.raises(HardsynthError) as caught:
+        read_segments(given, TABLE)
+    assert culprit in caught.value.message
+    assert caught.value.remedy
+
+
+def test_intervals_of_ten_segments_hold_together_and_planted_harm_is_told():
+    held, told = [], []
+    for draw in range(150):
+        rng = np.random.default_rng(draw)
+        n = 600
+        segment = rng.integers(0, 10, n)
+        truth = np.where(segment == 3, 0.8, 0.0)
+        d = truth + rng.standard_t(5, n)
+        masks = {f"s{k}": segment == k for k in range(10)}
+        table = pd.DataFrame(index=range(n))
+        contrast = RowContrast(np.zeros(n), d)
+        judged = judge_segments(
+            read_segments(masks, table), {"G": contrast}, np.ones(n)
+        )
+        true = np.where(judged["segment"] == "s3", 0.8, 0.0)
+        held.append(((judged["low"] <= true) & (true <= judged["high"])).all())
+        told.append(judged.set_index("segment").loc["s3", "verdict"] == "worse")
+    assert np.mean(held) >= 0.9
+    assert np.mean(told) >= 0.7
+
+
+def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do():
+    rng = np.random.default_rng(0)
+    d = 0.1 + rng.normal(size=400)
+    masks = {"few": np.arange(400) < 10, "half": np.arange(400) < 200}
+    judged = judge_segments(
+        read_segments(masks, pd.DataFrame(index=range(400))),
+        {"G": RowContrast(np.zeros(400), d)},
+        np.ones(400),
+    ).set_index("segment")
+    assert judged.loc["few", "verdict"] == "too few rows"
+    assert judged.loc["few", "rows_needed"] == 30
+    assert judged.loc["half", "verdict"] == "not shown"
+    assert judged.loc["half", "rows_needed"] > 200
+
+
+def test_flips_are_counted_over_all_rows_and_by_segment():
+    right_f = np.array([True] * 60 + [False] * 40)
+    right_g = np.array([True] * 50 + [False] * 10 + [True] * 5 + [False] * 35)
+    segments = read_segments(
+        {"first": np.arange(100) < 60}, pd.DataFrame(index=range(100))
+    )
+    table = count_flips(right_f, {"G": right_g}, segments, [right_f, right_g])
+    assert table[["segment", "negative", "positive"]].values.tolist() == [
+        ["all rows", 10, 5],
+        ["first", 10, 0],
+    ]
+    assert table["refits"].tolist() == pytest.approx([0.05, 10 / 60 / 2])
+    assert table["p"].iloc[1] < 0.01
