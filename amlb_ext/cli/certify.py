@@ -37,10 +37,12 @@ def show(
     $ hardsynth show hard --task toy
     """
     check_suite_folder(suite)
-    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.series_manifest import SeriesManifest
     from amlb_ext.validity import certificates_to_json
 
-    find = _stored_of_series if holds_forecasts(suite) else _stored_of_tables
+    are_series = isinstance(open_suite(suite).manifest, SeriesManifest)
+    find = _stored_of_series if are_series else _stored_of_tables
     shown, missing = find(suite, task)
     if json:
         print_json(certificates_to_json(shown))

@@ -40,7 +40,8 @@ def export(
         folder to write to (default: the name of DIR with _export or _tabarena)
     form : str
         one archive for each AMLB task (archives), or every CSV file as it is (files), which is
-        larger but lets AutoGluon run twice from one input folder (default: archives)
+        larger but lets AutoGluon run twice from one input folder (default: archives; series are
+        never packed)
 
     Examples
     --------
@@ -63,17 +64,10 @@ def export(
     if base_url is None:
         return _export_for_tabarena(suite, out, quiet=quiet, json=json)
     from amlb_ext.publish.export import UPLOAD, export_suite, export_summary
-    from amlb_ext.suite.layout import holds_forecasts
     from amlb_ext.suite.sealed_json import json_text
 
-    if holds_forecasts(suite):
-        # series are never packed, whatever the form
-        from amlb_ext.forecasting.suite_transfer import export_forecasts
-
-        written = export_forecasts(suite, base_url, out, quiet=quiet or json)
-    else:
-        packed = form or "archives"
-        written = export_suite(suite, base_url, out, form=packed, quiet=quiet or json)
+    packed = form or "archives"
+    written = export_suite(suite, base_url, out, form=packed, quiet=quiet or json)
     if json:
         # `bytes` is a property, which vars() leaves out
         out = written.out
@@ -88,13 +82,6 @@ def _export_for_tabarena(
     suite: Path, out: Path | None, *, quiet: bool, json: bool
 ) -> int:
     """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena`."""
-    from amlb_ext.suite.layout import holds_forecasts
-
-    if holds_forecasts(suite):
-        raise ConfigError(
-            f"{suite} holds series, and TabArena has tasks of tables alone",
-            "give a suite of tables",
-        )
     from amlb_ext.tabarena import export_for_tabarena, export_summary
 
     written = export_for_tabarena(suite, out)

@@ -59,9 +59,9 @@ KEY = "HARDSYNTH_GATE_KEY"
             "max_flips",
             "candidate",
         ),
-        "on a table": ("suite", "target", "baseline", "train", "loss", "segment", "cv"),
-        "on a suite": ("results", "predictions", "task"),
-        "output": ("junit", "record", "check", "annotate", "quiet", "json"),
+        "on a table": ("suite", "target", "baseline", "train", "segment"),
+        "on a suite": ("results", "predictions"),
+        "output": ("junit", "record", "check", "quiet", "json"),
     },
 )
 def gate(

@@ -61,16 +61,9 @@ def install(
     check_suite_folder(suite)
     if not unverified:
         check_verified(suite, "installation")
-    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.runner.install import install as install_suite
 
-    if holds_forecasts(suite):
-        from amlb_ext.forecasting.suite_transfer import install_forecasts
-
-        change = install_forecasts(suite, userdir, name=name, dry_run=dry_run)
-    else:
-        from amlb_ext.runner.install import install as install_tables
-
-        change = install_tables(suite, userdir, name=name, dry_run=dry_run)
+    change = install_suite(suite, userdir, name=name, dry_run=dry_run)
     return _print_change(change, userdir, quiet=quiet, json=json)
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from amlb_ext.cli.command import Suite, command
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
-from amlb_ext.core.errors import ConfigError, PublishError
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
 
@@ -87,14 +87,11 @@ def publish(
         write_plan,
     )
     from amlb_ext.publish.publish import plan_text, report_text
-    from amlb_ext.suite.layout import holds_forecasts
+    from amlb_ext.suite import SuiteFiles
     from amlb_ext.suite.sealed_json import json_text
 
-    if holds_forecasts(suite):
-        raise PublishError(
-            f"{suite} holds forecasting tasks, and OpenML has no task type for them",
-            "hand out the folder itself: hardsynth run works wherever it stands",
-        )
+    # a suite whose tasks OpenML has no type for is told before a key is asked for
+    SuiteFiles.load(suite)
     address = server_url(server)
     if out and not dry_run:
         raise ConfigError(

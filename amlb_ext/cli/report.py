@@ -93,14 +93,16 @@ def _report_builder(
     suite: Path, *, workers: int, quiet: bool
 ) -> Callable[..., BuiltReport]:
     """Return what builds the report of a suite, by the form of its tasks."""
-    from amlb_ext.suite.layout import holds_forecasts
-    from amlb_ext.suite.task_folder import is_task_folder
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.series_manifest import SeriesManifest
+    from amlb_ext.suite.task_folder import TaskFolder
 
-    if holds_forecasts(suite):
+    manifest = open_suite(suite).manifest
+    if isinstance(manifest, SeriesManifest):
         from amlb_ext.forecasting.suite_report import build_series_report
 
         return build_series_report
-    if is_task_folder(suite):
+    if isinstance(manifest, TaskFolder):
         from amlb_ext.report.runs import build_run_report
 
         return build_run_report

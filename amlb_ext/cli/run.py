@@ -6,16 +6,13 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.checked_call import CountOrNone
-from amlb_ext.core.paths import check_suite_folder
-
-if TYPE_CHECKING:
-    from amlb_ext.forecasting.suite_files import ForecastSuite
+from amlb_ext.core.paths import check_suite_folder, is_suite_folder
 
 
 @command(group="benchmark")
@@ -78,10 +75,7 @@ def run(
 
     if not unverified:
         check_verified(userdir, "run")
-    series = _load_series(userdir)
-    benchmarks = split_benchmarks(benchmark or _main_definition(userdir, series))
-    if series is not None:
-        benchmarks = _runnable_definitions(series, benchmarks, results.absolute())
+    benchmarks = _find_definitions(userdir, benchmark, results.absolute())
     outcomes = run_benchmarks(
         framework,
         benchmarks,
@@ -106,48 +100,27 @@ def run(
     return 0 if is_ok else 1
 
 
-def _load_series(userdir: Path) -> ForecastSuite | None:
-    """Return the suite of forecasting tasks in a folder; None where it holds none."""
-    from amlb_ext.suite.layout import holds_forecasts
-
-    if not holds_forecasts(userdir):
-        return None
-    from amlb_ext.forecasting.suite_files import ForecastSuite
-
-    return ForecastSuite.load(userdir)
-
-
-def _main_definition(userdir: Path, series: ForecastSuite | None) -> str:
-    """Return the definition that a folder has before all others."""
-    from amlb_ext.publish.export.folder import exported_suite_name
-    from amlb_ext.suite import SuiteFiles
-    from amlb_ext.suite.task_folder import is_task_folder, read_task_folder
-
-    if series is not None:
-        return series.name
-    # an export has no manifest to load a suite from, but a record that names its definition
-    if exported := exported_suite_name(userdir):
-        return exported
-    if is_task_folder(userdir):
-        return read_task_folder(userdir).name
-    return SuiteFiles.load(userdir).manifest.name
-
-
-def _runnable_definitions(
-    suite: ForecastSuite, benchmarks: Sequence[str], results: Path
-) -> list[str]:
+def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> list[str]:
     """Return definitions that AMLB can run where the suite stands now.
 
     Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
     """
-    from amlb_ext.forecasting.suite_verify import follow_move, runnable_definition
+    from amlb_ext.publish.export.folder import exported_suite_name
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.place import follow_move, runnable_definition
 
+    # an export has no manifest to load a suite from, but a record that names its definition
+    exported = exported_suite_name(userdir)
+    if exported or (benchmark and not is_suite_folder(userdir)):
+        return split_benchmarks(benchmark or exported)
+    suite = open_suite(userdir)
+    names = split_benchmarks(benchmark or suite.name)
     if written := follow_move(suite):
         print(
-            f"{suite.layout.root.name} was moved: {', '.join(written)} name its new place",
+            f"{userdir.name} was moved: {', '.join(written)} name its new place",
             file=sys.stderr,
         )
-    return [runnable_definition(suite, name, results) for name in benchmarks]
+    return [runnable_definition(suite, name, results) for name in names]
 
 
 def split_benchmarks(benchmark: str) -> list[str]:

@@ -52,7 +52,8 @@ def tasks(
         use the same data in all folds, as WeirdML does; only the frameworks vary
     salt : TEXT
         enters the draws beside the seed, to make the same data elsewhere (default: a secret text,
-        kept in hardsynth/tasks.json: from the seed alone a program could draw the test rows again)
+        kept in hardsynth/manifest.json: from the seed alone a program could draw the test rows
+        again)
     data : TASK=FILE
         real data for a task: chess_winners (PGN), shuffle_easy, shuffle_hard (.npy)
     licence : TEXT

@@ -131,7 +131,7 @@ def _verify_definition(
 
 
 def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
-    """Return what is wrong with a suite of tables or of series, a folder of tasks or an export.
+    """Return what is wrong with a suite, whatever it holds, or with an export of one.
 
     Parameters
     ----------
@@ -145,50 +145,37 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
         There is none of them, or its manifest cannot be used.
     """
     from amlb_ext.publish.export.folder import verify_export
-    from amlb_ext.suite import SuiteFiles, verify_suite
-    from amlb_ext.suite.layout import Layout, holds_forecasts
-    from amlb_ext.suite.task_folder import (
-        is_task_folder,
-        read_task_folder,
-        verify_task_folder,
-    )
+    from amlb_ext.suite import open_suite, verify_suite
+    from amlb_ext.suite.layout import Layout
 
-    if holds_forecasts(root):
-        from amlb_ext.forecasting.suite_verify import verify_forecasts
-
-        return verify_forecasts(root, where_it_stands=where_it_stands)
-    if is_task_folder(root):
-        read_task_folder(root)
-        return verify_task_folder(root)
     if is_export_folder(root):
         return verify_export(root)
     # an unfinished suite is a finding, a manifest that cannot be used an error
     if Layout(root).manifest.exists():
-        SuiteFiles.load(root)
-    return verify_suite(root)
+        open_suite(root)
+    return _with_made_windows(root, verify_suite(root, where_it_stands=where_it_stands))
+
+
+def _with_made_windows(root: Path, findings: list[str]) -> list[str]:
+    """Return findings with those on made windows, which only whole files can tell."""
+    from amlb_ext.suite import WARNING, open_suite
+
+    if any(not finding.startswith(WARNING) for finding in findings):
+        return findings
+    from amlb_ext.forecasting.made_files import made_window_faults
+
+    return [*findings, *made_window_faults(open_suite(root))]
 
 
 def _repair(
     root: Path, sources: Sequence[str], *, workers: int, **options: Any
 ) -> tuple[Sequence[str], list[str]]:
     """Return the files that were restored, and what is wrong with the folder after that."""
-    from amlb_ext.suite.layout import holds_forecasts
-    from amlb_ext.suite.task_folder import is_task_folder
-
-    if is_task_folder(root) or is_export_folder(root):
+    if is_export_folder(root):
         raise ConfigError(
-            f"{root} is a folder of tasks or an export, which is not repaired but written again",
-            "hardsynth tasks weird or hardsynth export, with the flags it was written with",
+            f"{root} is an export, which is not repaired but written again",
+            "hardsynth export, with the flags it was written with",
         )
-    if holds_forecasts(root):
-        if sources:
-            raise ConfigError(
-                "forecasting tasks are not made again from a source",
-                "run hardsynth generate again; --repair puts paths right",
-            )
-        from amlb_ext.forecasting.suite_verify import repair_forecasts
-
-        return repair_forecasts(root), verify_folder(root)
     # verifying needs neither of these, and starts sooner without them
     from amlb_ext.core.parallel import Execution
     from amlb_ext.pipeline import RepairOptions, repair_suite
@@ -197,7 +184,7 @@ def _repair(
     repair = repair_suite(
         root, RepairOptions(sources=tuple(sources), execution=execution, **options)
     )
-    return repair.mended, list(repair.findings)
+    return repair.mended, _with_made_windows(root, list(repair.findings))
 
 
 def check_verified(root: Path, wanted: str) -> None:

@@ -372,9 +372,9 @@ def _check_fits(loss: Loss, n_classes: int, is_classification: bool) -> None:
 def _named_loss(name: str) -> Loss:
     if name in LOSSES:
         return LOSSES[name]
-    matched = re.fullmatch(r"pinball:(\d*\.?\d+)", name)
-    if matched:
-        return _pinball(float(matched.group(1)))
+    q = pinball_quantile(name)
+    if q is not None:
+        return _pinball(q)
     if name in SCORERS:
         mapped = SCORERS[name]
         if mapped is not None:
@@ -396,13 +396,31 @@ def _is_scorer_name(name: str) -> bool:
     return name in get_scorer_names()
 
 
-def _pinball(q: float) -> Loss:
-    if not 0 < q < 1:
-        raise ConfigError(f"pinball:{q:g} is no quantile", "give pinball:.9, say")
+def pinball_quantile(name: str) -> float | None:
+    """Return the quantile of ``pinball:.9``; None of another name.
 
+    Raises
+    ------
+    ConfigError
+        It is not between 0 and 1.
+
+    Examples
+    --------
+    >>> pinball_quantile("pinball:.9"), pinball_quantile("squared")
+    (0.9, None)
+    """
+    matched = re.fullmatch(r"pinball:(\d*\.?\d+)", name)
+    if not matched:
+        return None
+    q = float(matched.group(1))
+    if not 0 < q < 1:
+        raise ConfigError(f"{name} is no quantile", "give pinball:.9, say")
+    return q
+
+
+def _pinball(q: float) -> Loss:
     def of_rows(rows: Predicted) -> np.ndarray:
-        gap = rows.y - rows.f
-        return np.asarray(np.maximum(q * gap, (q - 1) * gap))
+        return row_losses.pinball_error(rows.y, rows.f, q)
 
     return Loss(
         name=f"pinball:{q:g}",

@@ -24,6 +24,18 @@ def squared_error(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return np.asarray((f - y) ** 2)
 
 
+def pinball_error(y: np.ndarray, f: np.ndarray, q: float) -> np.ndarray:
+    """Return the quantile loss at q per row, ``max(q (y - f), (q - 1) (y - f))``.
+
+    Examples
+    --------
+    >>> pinball_error(np.array([1.0, 1.0]), np.array([0.0, 2.0]), 0.75).tolist()
+    [0.75, 0.25]
+    """
+    gap = y - f
+    return np.asarray(np.maximum(q * gap, (q - 1) * gap))
+
+
 def true_probability(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Return the probability of the true class, per row."""
     rows = np.arange(len(y))

@@ -87,8 +87,8 @@ def estimate(
         Trust that the labelled rows were drawn at random from the population whose error is
         estimated, even if the training rows contradict it.
     loss : NAME, optional
-        Loss whose mean is estimated: zero_one (default), brier or log for classes, squared
-        (default) or absolute for numbers.
+        Loss whose mean is estimated: zero_one (default), brier or log_loss for classes, squared
+        (default), absolute or pinball:.9 for numbers.
     clip : P, optional
         Smallest probability in the log loss (default: 0.001).
     target_range : LOW HIGH, optional

@@ -20,6 +20,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig, SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.losses import pinball_quantile
 from amlb_ext.core.paths import table_ending
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.rng import derive_int_seed, random_stream
@@ -57,6 +58,7 @@ from amlb_ext.stats.bounded_loss import (
     absolute_loss,
     default_loss,
     log_loss,
+    pinball_loss,
     squared_loss,
 )
 from amlb_ext.stats.bounded_mean import PRIOR_TOLERANCE
@@ -516,10 +518,12 @@ def choose_loss(
     'squared'
     """
     name = request.loss or default_loss(kind).name
-    if name not in LOSSES:
-        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, LOSSES))
+    q = pinball_quantile(name)
+    if q is None and name not in LOSSES:
+        known = [*LOSSES, "pinball:.9"]
+        raise ConfigError(f"unknown loss {name!r}", suggest_nearest(name, known))
     # A loss is either for numbers or for classes.
-    needs_numbers = LOSSES[name].needs == "numbers"
+    needs_numbers = q is not None or LOSSES[name].needs == "numbers"
     if needs_numbers != (kind is Kind.REGRESSION):
         fitting = []
         for other, loss in LOSSES.items():
@@ -534,7 +538,7 @@ def choose_loss(
                 f"--error-cap for the {name} loss",
                 "leave it out: it is for squared and absolute",
             )
-        return log_loss(request.clip) if name == "log" else LOSSES[name]
+        return log_loss(request.clip) if name == "log_loss" else LOSSES[name]
     # A squared or absolute error has no bound without a range of the target.
     limits = request.target_range or limits
     if limits is None:
@@ -543,6 +547,8 @@ def choose_loss(
             "add --range LOW HIGH, or --train FILE to take the training rows' range",
         )
     low, high = limits
+    if q is not None:
+        return pinball_loss(q, low, high, request.error_cap)
     make_loss = squared_loss if name == "squared" else absolute_loss
     return make_loss(low, high, request.error_cap)
 

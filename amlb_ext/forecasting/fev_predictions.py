@@ -21,7 +21,8 @@ from amlb_ext.core.parquet import check_expansion
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.suite_files import ITEM, ForecastSuite, ForecastTable, item_id
+from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable, item_id
+from amlb_ext.suite.series_manifest import ITEM
 
 #: fev's name of the column of point forecasts.
 _MEAN = "predictions"

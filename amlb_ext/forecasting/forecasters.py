@@ -27,9 +27,10 @@ from amlb_ext.core.rng import derive_seed
 from amlb_ext.forecasting.lag_models import LagModel
 from amlb_ext.forecasting.local_methods import METHODS
 from amlb_ext.forecasting.panel import Panel
+from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 
-#: Quantile levels that are forecast, as AMLB's own definition asks for them.
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+#: Quantile levels that are forecast.
+LEVELS = QUANTILE_LEVELS
 #: Baselines that learn from all series.
 GLOBAL_NAMES = ("ridge", "boosting")
 #: A twin keeps at least this many seasons of each series.

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import format_percent, text_table
-from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError, SuiteError
+from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
 from amlb_ext.core.memory import release_memory
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.forecasting.failing_windows import (
@@ -24,16 +24,16 @@ from amlb_ext.forecasting.failing_windows import (
 from amlb_ext.forecasting.forecast_files import FileForecaster
 from amlb_ext.forecasting.forecasters import Forecaster, describe_known
 from amlb_ext.forecasting.hardness import check_rule
-from amlb_ext.forecasting.made_windows import COPIES, GA, make_windows
+from amlb_ext.forecasting.made_windows import COPIES, make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
 from amlb_ext.forecasting.rolling import roll_forecaster
 from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_manifest import ForecastTask
-from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.forecasting.suite_writer import SuitePart, check_folder, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows
-from amlb_ext.suite.layout import amlb_name, holds_forecasts
+from amlb_ext.suite.layout import Layout, amlb_name
+from amlb_ext.suite.series_manifest import GA, ForecastTask
 from amlb_ext.suite.twin import Original
 from amlb_ext.validity.candidates import Size
 
@@ -202,11 +202,7 @@ def generate_forecasts(
     SuiteError
         The folder cannot be written to.
     """
-    if holds_forecasts(out) and not force:
-        raise SuiteError(
-            f"{out} holds a suite of forecasting tasks already",
-            "give another -o, or --force to replace it",
-        )
+    check_folder(Layout(out), force)
     if copies < 0:
         raise ConfigError(f"{copies} copies of each window", "give 0 or more")
     if twins == 1 or twins < 0:

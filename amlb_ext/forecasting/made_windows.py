@@ -29,9 +29,9 @@ from amlb_ext.forecasting.window_judge import (
     WindowJudge,
 )
 from amlb_ext.forecasting.window_moves import WindowMove, draw_move, move_window
+from amlb_ext.suite.series_manifest import GA
 
 #: The part of made windows, as its AMLB task ends: what operators made of bad windows.
-GA = "ga"
 #: Windows made of each bad one.
 COPIES = 5
 #: Rounds in which a window gets the copies that it still lacks.

@@ -1,49 +1,37 @@
 """A suite of forecasting tasks on disk: where its files stand, and what they say.
 
-A suite is an AMLB user directory. Beside AMLB's own files it has, in ``hardsynth/``, which AMLB
-does not look at, the manifest ``forecasting.json``, written last. It holds one table of series or
-several; of each there are the series, ``series.parquet``, and the windows of the test origins with
-F's forecasts, ``windows.parquet``: in ``hardsynth/`` itself where the suite has one table, in a
-folder of the table's name in ``hardsynth/tables/`` where it has several.
+Beside AMLB's own files it has, in ``hardsynth/``, the series of each of its tables,
+``series.parquet``, and the windows of the test origins with F's forecasts, ``windows.parquet``: in
+``hardsynth/`` itself where the suite has one table, in a folder of the table's name in
+``hardsynth/tables/`` where it has several.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
+from amlb_ext.forecasting.forecasters import Forecasts
+from amlb_ext.forecasting.hardness import WindowRule
 from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
-from amlb_ext.forecasting.panel import Panel
+from amlb_ext.forecasting.panel import LeftOut, Panel
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.suite_manifest import (
+from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.series_manifest import (
+    SERIES,
+    WINDOWS,
     ForecastTask,
     SeriesManifest,
     TableEntry,
-    manifest_path,
-    read_series_manifest,
 )
-from amlb_ext.suite.layout import Layout
 from amlb_ext.units.region import RegionWeights
-
-#: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
-ITEM, TIME, TARGET = "item_id", "timestamp", "target"
-#: Metrics that AMLB reports, the first of which counts.
-METRICS = ("mase", "sql", "wql")
-#: What stands in the main definition; the other kinds only in the one of all tasks.
-MAIN_KIND = "full"
-#: Tasks of real windows, which have the columns known beforehand.
-REAL_KINDS = (MAIN_KIND, "bad", "region")
 
 
 def item_id(item: int) -> str:
@@ -85,7 +73,7 @@ class ForecastTable:
     @property
     def main_tasks(self) -> list[ForecastTask]:
         """The tasks of all series, one for each test origin."""
-        return [task for task in self.tasks if task.kind == MAIN_KIND]
+        return self.entry.main_tasks
 
     @property
     def horizon(self) -> int:
@@ -101,8 +89,8 @@ class ForecastTable:
             A file is missing or does not fit the manifest.
         """
         try:
-            series = read_frame(self.folder / "series.parquet")
-            windows = read_frame(self.folder / "windows.parquet")
+            series = read_frame(self.folder / SERIES)
+            windows = read_frame(self.folder / WINDOWS)
         except (OSError, ValueError) as error:
             raise SuiteError(
                 f"cannot read the series in {self.folder}: {error}",
@@ -141,7 +129,7 @@ class ForecastTable:
             origins=origins,
             tests=tests,
             forecasts=_read_forecasts(windows, tests),
-            rule=entry.rule,
+            rule=WindowRule(**vars(entry.rule)),
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
             weighting=RegionWeights(
@@ -149,12 +137,12 @@ class ForecastTable:
                 reweighted=reweighted,
                 reason=entry.weighting,
             ),
-            left_out=entry.left_out,
+            left_out=tuple(LeftOut(**vars(left)) for left in entry.left_out),
         )
 
     def read_twins(self) -> list[RolledForecasts]:
         """Return the losses of F's twins; their forecasts are not kept."""
-        windows = read_frame(self.folder / "windows.parquet")
+        windows = read_frame(self.folder / WINDOWS)
         mase = np.stack(windows["twin_mase"].to_list())
         sql = np.stack(windows["twin_sql"].to_list())
         empty = np.empty((len(windows), 0))
@@ -201,8 +189,8 @@ def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledFo
     return score_forecasts(answers, tests)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForecastSuite:
+@dataclass(frozen=True)
+class ForecastSuite(Suite):
     """A finished suite of forecasting tasks; open one with :meth:`load`.
 
     Attributes
@@ -211,95 +199,19 @@ class ForecastSuite:
     manifest : SeriesManifest
     """
 
-    layout: Layout
+    reads = SeriesManifest
+
     manifest: SeriesManifest
-
-    @classmethod
-    def load(cls, folder: str | Path) -> ForecastSuite:
-        """Open the suite in a folder.
-
-        Raises
-        ------
-        SuiteError
-            There is none, or its manifest is damaged or of another version.
-        """
-        root = Path(folder)
-        if not manifest_path(root).exists():
-            raise SuiteError(
-                f"{root} holds no suite of forecasting tasks",
-                f"make one: hardsynth generate TABLE --series ... -o {shlex.quote(str(root))}",
-            )
-        return cls(layout=Layout(root), manifest=read_series_manifest(root))
-
-    @property
-    def name(self) -> str:
-        """Of the main benchmark definition."""
-        return self.manifest.name
 
     @property
     def tables(self) -> tuple[ForecastTable, ...]:
         """The tables of series."""
-        own = self.layout.own
         return tuple(
-            ForecastTable(entry=entry, folder=own.joinpath(*entry.folder.split("/")))
+            ForecastTable(entry=entry, folder=entry.folder_in(self.layout))
             for entry in self.manifest.tables
         )
 
     @property
     def tasks(self) -> tuple[ForecastTask, ...]:
         """The AMLB tasks of all tables."""
-        return tuple(task for table in self.tables for task in table.tasks)
-
-
-def absolute_path(root: Path, relative: str) -> str:
-    """Return where a file of a suite stands, for programs that know no suite."""
-    return str(root.absolute().joinpath(*relative.split("/")))
-
-
-def definition_entries(
-    table: ForecastTable, tasks: Iterable[ForecastTask], root: Path | None = None
-) -> list[dict[str, Any]]:
-    """Return the entries of a benchmark definition of a suite that stands at ``root``.
-
-    AMLB v2.1.7 expands no placeholder in the path of series, so paths are absolute; without a
-    root they are those in the suite, for somebody else to replace.
-    """
-    panel = table.entry.panel
-    entries = []
-    for task in tasks:
-        path = task.path
-        if root is not None:
-            path = absolute_path(root, task.path)
-        dataset: dict[str, Any] = {
-            "path": path,
-            "type": "timeseries",
-            "freq": panel.frequency,
-            "forecast_horizon_in_steps": panel.horizon,
-            "seasonality": panel.season,
-            "id_column": ITEM,
-            "timestamp_column": TIME,
-            "target": TARGET,
-        }
-        # AMLB does not look at the key; of made windows nothing is known beforehand
-        if panel.known and task.kind in REAL_KINDS:
-            dataset[KNOWN_COLUMNS] = list(panel.known)
-        entries.append(
-            {
-                "name": task.name,
-                "description": _DESCRIPTIONS[task.kind],
-                "folds": 1,
-                "dataset": dataset,
-                "metric": list(METRICS),
-                "quantile_levels": list(LEVELS),
-            }
-        )
-    return entries
-
-
-_DESCRIPTIONS = {
-    "full": "all series at one origin; claims rest on this task alone",
-    "bad": "series on which F fails; fewer series to learn from: another problem",
-    "region": "series drawn by their chance of failure; fewer to learn from: another problem",
-    "ga": "windows made of those on which F fails; hardsynth show says what they may be used for",
-    "synthetic": "windows drawn by a generator; hardsynth show says what they may be used for",
-}
+        return tuple(self.manifest.listed)

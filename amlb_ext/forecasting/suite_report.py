@@ -25,10 +25,9 @@ from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predic
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
-from amlb_ext.forecasting.made_windows import GA
 from amlb_ext.forecasting.origins import Windows
 from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite, ForecastTable
+from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.forecasting.window_certificate import read_certificates
 from amlb_ext.report.build import assemble_report, check_level
 from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
@@ -53,6 +52,7 @@ from amlb_ext.runner.results import (
 from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import amlb_name
+from amlb_ext.suite.series_manifest import GA, MAIN_KIND
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.validity import Certificate
 

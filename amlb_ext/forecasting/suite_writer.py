@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,50 +13,40 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import ConfigError, SuiteError
 from amlb_ext.core.files import write_file, write_text
-from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
-from amlb_ext.forecasting import local_methods
 from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.fev_files import FOLDER as FEV_FOLDER
-from amlb_ext.forecasting.fev_files import write_fev_data
 from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_windows import GA, MadeWindows
+from amlb_ext.forecasting.made_windows import MadeWindows
 from amlb_ext.forecasting.panel import Panel
 from amlb_ext.forecasting.rolling import RolledForecasts
-from amlb_ext.forecasting.series_twin import make_pair
-from amlb_ext.forecasting.suite_definitions import definitions
-from amlb_ext.forecasting.suite_files import (
+from amlb_ext.forecasting.suite_files import ForecastSuite, item_id
+from amlb_ext.hardening.weights import draw_region
+from amlb_ext.suite.layout import Layout, amlb_name, is_fresh, safe_names
+from amlb_ext.suite.manifest import held_in, write_manifest
+from amlb_ext.suite.series_manifest import (
+    FEV_FOLDER,
+    GA,
     ITEM,
     MAIN_KIND,
+    SERIES,
     TARGET,
     TIME,
-    ForecastSuite,
-    item_id,
-)
-from amlb_ext.forecasting.suite_manifest import (
-    FORMAT,
+    WINDOWS,
     ForecastTask,
+    LeftOutEntry,
+    OriginsEntry,
+    PanelEntry,
+    RuleEntry,
     SeriesManifest,
-    manifest_path,
+    TableEntry,
 )
-from amlb_ext.hardening.weights import draw_region
-from amlb_ext.suite.definition import amlb_configuration, yaml_text
-from amlb_ext.suite.layout import (
-    FORECAST_INTEGRATION,
-    Layout,
-    amlb_name,
-    is_fresh,
-    safe_names,
-)
-from amlb_ext.suite.own_entries import write_suite_part
-from amlb_ext.suite.sealed_json import sealed_text
-from amlb_ext.suite.twin import Original
+from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.twin import Original, pair_of_series
 from amlb_ext.validity.certificate import Certificate
 
 #: Frameworks that every suite has, by name, with their method.
@@ -150,9 +140,9 @@ def write_suite(
     """
     layout = Layout(out)
     manifest = _manifest(parts, name=name, seed=seed, original=original)
-    suite = ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
+    suite = ForecastSuite(layout, manifest)
     with lock_folder(layout.lock, layout.root):
-        _check_folder(layout, force)
+        check_folder(layout, force)
         write_text(layout.started, "")
         _remove_earlier(layout)
         files: dict[str, str] = {}
@@ -161,21 +151,20 @@ def write_suite(
             files |= _write_data(layout, part.failing, real)
             files |= write_made(layout, table, part.made, part.failing.panel)
             files |= _write_certificates(layout, table.name, part.certificates)
-            files |= write_fev_data(layout, part.failing, table.main_tasks)
+            files |= _write_fev_data(layout, part.failing, table.main_tasks)
             files |= _write_own(layout, table.folder, part)
-        files |= _write_amlb_files(layout, seed)
-        # paths follow the suite's place, so the bytes of definitions are in no checksum
-        for path, text in definitions(suite, out).items():
-            write_text(path, text)
-        manifest["files"] = dict(sorted(files.items()))
-        write_text(manifest_path(out), sealed_text(manifest))
+        files |= write_shared_files(
+            suite, frameworks=_frameworks(), constraints=packaged_constraints()
+        )
+        suite = ForecastSuite(layout, replace(manifest, files=files))
+        write_manifest(suite.manifest, layout.manifest)
         layout.started.unlink()
-    return ForecastSuite(layout=layout, manifest=SeriesManifest.from_json(manifest))
+    return suite
 
 
 def _manifest(
     parts: Sequence[SuitePart], *, name: str, seed: int, original: Original | None
-) -> dict[str, Any]:
+) -> SeriesManifest:
     """Return the manifest of a suite, without the checksums of its files."""
     _check_known(parts)
     tasks_of = plan_parts(parts, seed)
@@ -187,17 +176,12 @@ def _manifest(
         tables.append(_table_entry(part, tasks, name=table, folder=folder))
         if original is not None:
             entries[table] = original.entries[part.task]
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "name": name,
-        "seed": seed,
-        "tables": tables,
-    }
+    pair = None
     if original is not None:
-        pair = make_pair(Original(original.name, entries), tasks_of)
-        manifest["pair"] = to_json_values(pair)
-    return manifest
+        pair = pair_of_series(Original(original.name, entries), tasks_of)
+    return SeriesManifest(
+        version=__version__, name=name, seed=seed, tables=tuple(tables), pair=pair
+    )
 
 
 def _check_known(parts: Sequence[SuitePart]) -> None:
@@ -213,7 +197,7 @@ def _check_known(parts: Sequence[SuitePart]) -> None:
 
 def _remove_earlier(layout: Layout) -> None:
     """Remove what a suite of other tables left; the manifest first, so that it is none."""
-    manifest_path(layout.root).unlink(missing_ok=True)
+    layout.manifest.unlink(missing_ok=True)
     for folder in (layout.root / "data", layout.root / FEV_FOLDER):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(layout.own / "tables", ignore_errors=True)
@@ -225,7 +209,12 @@ def _remove_earlier(layout: Layout) -> None:
 def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[ForecastTask]]:
     """Return the AMLB tasks of each table, by the table's name in the suite."""
     # of a table and its origins together, so that no origin has another table's name
-    wanted = [[part.task, *_origin_names(part)] for part in parts]
+    wanted = []
+    for part in parts:
+        n_origins = len(part.failing.tests)
+        # the only origin goes by the table's name
+        several = range(n_origins) if n_origins > 1 else ()
+        wanted.append([part.task, *(f"{part.task}_o{origin}" for origin in several)])
     safe = iter(safe_names([name for names in wanted for name in names]))
     tasks_of = {}
     for part, names in zip(parts, wanted, strict=True):
@@ -235,14 +224,6 @@ def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[Forecast
             *plan_made_tasks(part.made, table),
         ]
     return tasks_of
-
-
-def _origin_names(part: SuitePart) -> list[str]:
-    """Return a name for each test origin; none where the only one goes by the table's."""
-    n_origins = len(part.failing.tests)
-    if n_origins == 1:
-        return []
-    return [f"{part.task}_o{origin}" for origin in range(n_origins)]
 
 
 def plan_tasks(
@@ -286,9 +267,14 @@ def plan_tasks(
     return tasks
 
 
-def _check_folder(layout: Layout, force: bool) -> None:
-    """Refuse a folder that holds a suite, unless it may be replaced, or anything else."""
-    if manifest_path(layout.root).is_file():
+def check_folder(layout: Layout, force: bool) -> None:
+    """Refuse a folder that holds a suite, unless it may be replaced, or anything else.
+
+    Raises
+    ------
+    SuiteError
+    """
+    if held_in(layout) == SeriesManifest.holds:
         if not force:
             raise SuiteError(
                 f"{layout.root} holds a suite of forecasting tasks already",
@@ -305,35 +291,39 @@ def _check_folder(layout: Layout, force: bool) -> None:
 
 def _table_entry(
     part: SuitePart, tasks: Sequence[ForecastTask], *, name: str, folder: str
-) -> dict[str, Any]:
+) -> TableEntry:
     """Return a table's part of the manifest."""
     failing = part.failing
     panel, origins = failing.panel, failing.origins
-    return {
-        "name": name,
-        "folder": folder,
-        **part.about,
-        "panel": {
-            "first": str(panel.calendar[0]),
-            "steps": len(panel.calendar),
-            "frequency": panel.frequency,
-            "horizon": panel.horizon,
-            "season": panel.season,
-            **({"known": list(panel.known)} if panel.known else {}),
-        },
-        "origins": {
-            "test": list(origins.test),
-            "learning": list(origins.learning),
-            "step": origins.step,
-            "last_seen": [panel.time_text(cutoff) for cutoff in origins.test],
-        },
-        "rule": vars(failing.rule),
-        "weighting": failing.weighting.reason,
-        "left_out": [vars(entry) for entry in failing.left_out],
-        "notes": list(panel.notes),
-        "tasks": [vars(task) for task in tasks],
-        "made": describe_made(part.made, panel),
-    }
+    rule = failing.rule
+    return TableEntry(
+        name=name,
+        folder=folder,
+        panel=PanelEntry(
+            first=str(panel.calendar[0]),
+            steps=len(panel.calendar),
+            frequency=panel.frequency,
+            horizon=panel.horizon,
+            season=panel.season,
+            known=tuple(panel.known),
+        ),
+        origins=OriginsEntry(
+            test=tuple(origins.test),
+            learning=tuple(origins.learning),
+            step=origins.step,
+            last_seen=tuple(panel.time_text(cutoff) for cutoff in origins.test),
+        ),
+        rule=RuleEntry(rule=rule.rule, alpha=rule.alpha, reason=rule.reason),
+        weighting=failing.weighting.reason,
+        left_out=tuple(
+            LeftOutEntry(series=left.series, reason=left.reason)
+            for left in failing.left_out
+        ),
+        notes=tuple(panel.notes),
+        tasks=tuple(tasks),
+        made=describe_made(part.made, panel),
+        about=dict(part.about),
+    )
 
 
 def _write_data(
@@ -377,10 +367,10 @@ def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     """Write what the report needs: the series, and the windows with F's forecasts."""
     files = {}
     for name, rows, n in (
-        ("series", _series_rows, len(part.failing.panel)),
-        ("windows", _window_rows, len(part.failing.items)),
+        (SERIES, _series_rows, len(part.failing.panel)),
+        (WINDOWS, _window_rows, len(part.failing.items)),
     ):
-        path = folder / f"{name}.parquet"
+        path = folder / name
         parts = (
             rows(part, slice(first, first + ROWS_AT_ONCE))
             for first in range(0, n, ROWS_AT_ONCE)
@@ -429,6 +419,46 @@ def _window_rows(part: SuitePart, some: slice) -> pa.Table:
     return pa.table(columns)
 
 
+def _write_fev_data(
+    layout: Layout, failing: FailingWindows, tasks: Sequence[ForecastTask]
+) -> dict[str, str]:
+    """Write for fev a row for each series, cut behind the horizon of its origin.
+
+    fev (https://github.com/autogluon/fev, Apache-2.0) evaluates forecasters outside AMLB. Its
+    tasks are AMLB's tasks of all series: one origin each, the same series under the same ids, and
+    its MASE and SQL are AMLB's, too.
+    """
+    files = {}
+    for task in tasks:
+        rows = _fev_rows(failing, task)
+        files[task.fev_path] = write_parquet_parts(rows, layout.at(task.fev_path))
+    return files
+
+
+def _fev_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Table]:
+    """Yield the rows of a task's series, some hundreds at a time."""
+    panel = failing.panel
+    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
+    last = failing.origins.test[task.origin] + panel.horizon
+    for first in range(0, len(task.items), ROWS_AT_ONCE):
+        ids, times, values = [], [], []
+        known: dict[str, list[np.ndarray]] = {name: [] for name in panel.known}
+        for item in task.items[first : first + ROWS_AT_ONCE]:
+            start = panel.starts[item]
+            ids.append(item_id(item))
+            times.append(calendar[start : last + 1])
+            values.append(panel.values[item][: last + 1 - start])
+            for number, name in enumerate(panel.known):
+                known[name].append(panel.known_values[item][: last + 1 - start, number])
+        columns = {
+            ITEM: pa.array(ids),
+            TIME: list_array(times),
+            TARGET: list_array(values),
+            **{name: list_array(lists) for name, lists in known.items()},
+        }
+        yield pa.table(columns)
+
+
 def _write_certificates(
     layout: Layout, table: str, certificates: Mapping[str, Certificate]
 ) -> dict[str, str]:
@@ -449,28 +479,14 @@ def _rows(values: np.ndarray) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends, type=pa.int32()), flat)
 
 
-def _write_amlb_files(layout: Layout, seed: int) -> dict[str, str]:
-    """Write configuration, frameworks, constraints, and the integration with its methods."""
+def _frameworks() -> dict[str, dict[str, Any]]:
+    """Return the content of ``frameworks.yaml``."""
     frameworks: dict[str, dict[str, Any]] = {}
     for name, method in FRAMEWORKS.items():
         frameworks[name] = {
             "version": "1",
-            "module": f"extensions.{FORECAST_INTEGRATION}",
+            "module": "extensions.HardsynthForecast",
             "project": "https://pypi.org/project/hardsynth",
             "params": {"method": method},
         }
-    frameworks["HardsynthAutoGluon"] = AUTOGLUON
-    constraints = asset_path("resources", "constraints.yaml").read_text("utf-8")
-    configuration = yaml_text(amlb_configuration(seed, constraints=True))
-    files = {layout.relative(layout.config): write_text(layout.config, configuration)}
-    grown = {layout.frameworks: yaml_text(frameworks), layout.constraints: constraints}
-    for path, text in grown.items():
-        files[layout.relative(path)] = write_suite_part(path, text)
-    folder = layout.extensions / FORECAST_INTEGRATION
-    code = asset_path("frameworks") / FORECAST_INTEGRATION
-    sources = [code / "__init__.py", code / "exec.py", Path(local_methods.__file__)]
-    for source in sources:
-        target = folder / source.name
-        copy = partial(shutil.copyfile, source)
-        files[layout.relative(target)] = write_file(target, copy)
-    return files
+    return {**frameworks, "HardsynthAutoGluon": AUTOGLUON}

@@ -28,7 +28,7 @@ from amlb_ext.forecasting.local_methods import METHODS, drift, seasonal_naive, t
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_windows import MadeWindows
 from amlb_ext.forecasting.rolling import RolledForecasts, request_at
-from amlb_ext.forecasting.suite_files import MAIN_KIND, ForecastSuite
+from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.forecasting.window_realism import (
     WindowSet,
     measure_copies,
@@ -36,6 +36,7 @@ from amlb_ext.forecasting.window_realism import (
     measure_time_order,
     measure_window_realism,
 )
+from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (

@@ -14,7 +14,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
@@ -69,8 +68,8 @@ from amlb_ext.suite import (
     MAIN_SUFFIXES,
     Coding,
     Layout,
-    Manifest,
     SuiteTask,
+    TableManifest,
     finish_suite,
     safe_names,
 )
@@ -127,7 +126,6 @@ def generate_suite(request: Request) -> GenerationReport:
             task.name: [record.summary["seed"] for record in task.folds]
             for task in suite_tasks
         }
-        constraints = asset_path("resources", "constraints.yaml")
         manifest = finish_suite(
             layout,
             name=request.config.name,
@@ -138,8 +136,6 @@ def generate_suite(request: Request) -> GenerationReport:
             version=__version__,
             integrations=framework_definitions(request.config, seeds),
             request=suite_request(request),
-            # with fewer folds and less time than AMLB's own
-            constraints=constraints.read_text(encoding="utf-8"),
             original=original,
             absent=[*report.absent, *hardened.waiting],
         )
@@ -534,7 +530,7 @@ def _named_notes(task: Task) -> list[str]:
 
 
 def _suite_notes(
-    tasks: list[Task], config: GenerateConfig, manifest: Manifest
+    tasks: list[Task], config: GenerateConfig, manifest: TableManifest
 ) -> list[str]:
     """Return what the user should know of the suite's definitions."""
     notes = []
@@ -555,7 +551,7 @@ def _suite_notes(
     return notes
 
 
-def _refit_problems(tasks: list[Task], manifest: Manifest) -> list[str]:
+def _refit_problems(tasks: list[Task], manifest: TableManifest) -> list[str]:
     """Return why clones of F could not be fitted, once for each task."""
     notes = []
     for task in tasks:

@@ -28,7 +28,7 @@ from amlb_ext.pipeline.folds import fold_keys, group_tasks
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.reading import TableReading
-from amlb_ext.suite import Manifest, SuiteRequest
+from amlb_ext.suite import SuiteRequest, TableManifest
 
 
 @dataclass(frozen=True)
@@ -289,13 +289,17 @@ def _check_baseline_file(settings: Mapping[str, Any], config: GenerateConfig) ->
 
 
 def find_groups(
-    manifest: Manifest, needed: Collection[str], options: RepairOptions, *, out: Path
+    manifest: TableManifest,
+    needed: Collection[str],
+    options: RepairOptions,
+    *,
+    out: Path,
 ) -> list[TaskGroup]:
     """Return the tasks whose folds must be made again, beside those they share rows with.
 
     Parameters
     ----------
-    manifest : Manifest
+    manifest : TableManifest
     needed : collection of str
         Names of tasks.
     options : RepairOptions
@@ -355,7 +359,7 @@ def unknown_sources_error() -> SuiteError:
 
 
 def _find_difference(
-    manifest: Manifest, needed: Collection[str], sources: OriginalSources
+    manifest: TableManifest, needed: Collection[str], sources: OriginalSources
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
     groups: dict[str, TaskGroup] = {}

@@ -3,23 +3,32 @@
 Whatever is made again is made beside the suite first, and must there have the sha256 that the
 manifest promises; only then it takes its place. So a repair that is refused, at whatever stage,
 has changed nothing. Where the manifest itself is damaged it is made again from the records of the
-folds, whose keys hold the hash of the sources' content.
+folds, whose keys hold the hash of the sources' content. Of tasks that no source makes again, such
+as series, only definitions that name another place are written anew.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.config import BaselineConfig
-from amlb_ext.core.errors import HardsynthError, SuiteError
+from amlb_ext.core.errors import (
+    ConfigError,
+    DataError,
+    HardsynthError,
+    SourceError,
+    SuiteError,
+)
 from amlb_ext.core.files import (
     TEMPORARY_SUFFIX,
+    explain_disk_errors,
     move_file,
     remove_file,
     remove_temporary_files,
@@ -28,8 +37,10 @@ from amlb_ext.core.files import (
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.version import __version__
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.folds import write_job
+from amlb_ext.pipeline.generate import generate_suite
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -37,15 +48,31 @@ from amlb_ext.pipeline.origins import (
     match_sources,
     read_sources,
     restore_config,
+    unknown_sources_error,
 )
-from amlb_ext.pipeline.rebuild import check_version, rebuild_suite, write_derived
+from amlb_ext.pipeline.request import framework_definitions
+from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.sources.reading import reading_csv
-from amlb_ext.suite import Layout, Manifest, begin_suite, read_manifest, verify_suite
+from amlb_ext.suite import (
+    FoldRecord,
+    Layout,
+    Suite,
+    SuiteFiles,
+    SuiteRequest,
+    TableManifest,
+    begin_suite,
+    open_suite,
+    verify_suite,
+)
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
+from amlb_ext.suite.manifest import read_request
 from amlb_ext.suite.own_entries import read_own_entries
+from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
 from amlb_ext.validity.certify import certify_suite, stored_how
 
@@ -114,9 +141,12 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     """Make damaged files in the staging folder, move them home, and return their paths."""
     is_manifest_whole = open_sealed(layout.manifest) is not None
     if is_manifest_whole:
-        manifest = read_manifest(layout.manifest)
+        suite = open_suite(layout.root)
+        if not isinstance(suite, SuiteFiles):
+            return _place_again(suite, options)
+        manifest = suite.manifest
     else:
-        manifest = rebuild_suite(layout, staging, options)
+        manifest = _rebuild_suite(layout, staging, options)
     check_version(manifest.version)
     # Asked before anything is made: a certificate that cannot be made again refuses the repair.
     damaged_measures: list[str] = []
@@ -165,9 +195,26 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     return damaged + damaged_measures
 
 
+def _place_again(suite: Suite, options: RepairOptions) -> list[str]:
+    """Put the paths of a suite right whose tasks no source makes again; return what changed."""
+    if options.sources:
+        raise ConfigError(
+            f"{suite.manifest.holds} are not made again from a source",
+            "run the command that made the suite again; --repair puts paths right",
+        )
+    damaged = damaged_files(suite.layout, suite.manifest.files)
+    if damaged:
+        raise SuiteError(
+            f"{min(damaged)} is missing or changed, and {suite.manifest.holds} are not made again "
+            "by a repair; nothing was changed",
+            "run the command that made the suite again",
+        )
+    return place_definitions(suite)
+
+
 def _make_again(
     staging: Layout,
-    manifest: Manifest,
+    manifest: TableManifest,
     damaged: Collection[str],
     options: RepairOptions,
 ) -> None:
@@ -177,7 +224,15 @@ def _make_again(
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
         config = restore_config(manifest.config, options.options, options)
-        write_derived(staging, manifest, config)
+        seeds = {
+            name: [entry.folds[fold].summary["seed"] for fold in sorted(entry.folds)]
+            for name, entry in manifest.tasks.items()
+        }
+        write_shared_files(
+            SuiteFiles(staging, manifest),
+            frameworks=framework_definitions(config, seeds),
+            constraints=packaged_constraints(),
+        )
     if staging.relative(staging.columns) in wanted:
         _read_columns_again(staging, manifest, options)
     folds: set[tuple[str, int]] = set()
@@ -197,7 +252,7 @@ def _make_again(
 
 
 def _read_columns_again(
-    staging: Layout, manifest: Manifest, options: RepairOptions
+    staging: Layout, manifest: TableManifest, options: RepairOptions
 ) -> None:
     """Write how the columns of all sources were read."""
     specs = match_sources(manifest.request.sources, options.sources)
@@ -215,7 +270,7 @@ def _fold_jobs(
     staging: Layout,
     groups: Iterable[TaskGroup],
     folds: Collection[tuple[str, int]],
-    manifest: Manifest,
+    manifest: TableManifest,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the arguments of :func:`amlb_ext.pipeline.folds.write_job` for each fold once."""
     for group in groups:
@@ -226,7 +281,7 @@ def _fold_jobs(
 
 
 def _certificate_settings(
-    layout: Layout, manifest: Manifest, task: str, options: RepairOptions
+    layout: Layout, manifest: TableManifest, task: str, options: RepairOptions
 ) -> dict[str, Any] | None:
     """Return how a damaged certificate is made again; None where it is whole."""
     if not damaged_certificate(layout, task):
@@ -253,12 +308,12 @@ def _certificate_settings(
     return settings
 
 
-def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
+def _is_as_promised(layout: Layout, manifest: TableManifest, relative: str) -> bool:
     path = layout.at(relative)
     return path.is_file() and sha256_file(path) == manifest.files[relative]
 
 
-def _fold_of(relative: str, manifest: Manifest) -> tuple[str, int] | None:
+def _fold_of(relative: str, manifest: TableManifest) -> tuple[str, int] | None:
     """Return task and fold of a fold's file."""
     if not is_fold_file(relative):
         return None
@@ -269,3 +324,146 @@ def _fold_of(relative: str, manifest: Manifest) -> tuple[str, int] | None:
     amlb_task = manifest.amlb_tasks.get(name)
     task = name if amlb_task is None else amlb_task.task
     return task, int(match["fold"])
+
+
+# A manifest made again, from the records of the folds and the sources. A fold's key holds the hash
+# of all that it was made of, so the sources can be held against it.
+
+
+def _rebuild_suite(
+    layout: Layout, staging: Layout, options: RepairOptions
+) -> TableManifest:
+    """Generate a suite again beside a suite whose manifest is lost, with the folds that stand.
+
+    Parameters
+    ----------
+    layout : Layout
+        The damaged suite; nothing in it is changed.
+    staging : Layout
+        Holds a whole suite then.
+    options : RepairOptions
+
+    Returns
+    -------
+    TableManifest
+        That of the suite in the staging folder.
+
+    Raises
+    ------
+    HardsynthError
+        The settings are damaged too, or the sources are unknown or others.
+    """
+    settings = _stored_settings(layout)
+    request = read_request(layout.manifest) or _request_from_options(layout, options)
+    specs = match_sources(request.sources, options.sources)
+    try:
+        sources = read_sources(
+            request, specs, settings=settings, options=options, out=staging.root
+        )
+        records = _matching_records(layout, sources.groups, settings)
+    except (SourceError, DataError) as error:
+        raise SourceError(
+            f"{error}; nothing was changed",
+            "give what the suite was made of: hardsynth verify DIR --repair --source SPEC, with "
+            "--target and the like as then; or run the command that made the suite again",
+        ) from None
+    # A suite that looks like a run that was killed: folds that stand whole are not made again.
+    begin_suite(staging, {"settings": settings, "version": __version__})
+    for record in records:
+        record_file = layout.relative(layout.record(record.task, record.fold))
+        for relative in [record_file, *record.files]:
+            _copy_file(layout, staging, relative)
+    generate_suite(sources.request)
+    return SuiteFiles.load(staging.root).manifest
+
+
+def _stored_settings(layout: Layout) -> dict[str, Any]:
+    """Return the settings of a suite of this version, by its other record of them."""
+    try:
+        entry = json.loads(layout.request.read_text(encoding="utf-8", errors="replace"))
+        settings, version = dict(entry["settings"]), str(entry["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SuiteError(
+            "hardsynth/manifest.json and hardsynth/request.json are both damaged or missing; "
+            "nothing was changed",
+            "run the command that made the suite again, with --force",
+        ) from None
+    check_version(version)
+    return settings
+
+
+def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteRequest:
+    """Return the request of a suite whose sources the user names, all of them and in order."""
+    if not options.sources:
+        raise unknown_sources_error()
+    # Nothing but its definition tells that the suite is a benchmark's hard twin.
+    twins = [twin_name(benchmark_name(spec)) for spec in options.sources]
+    return SuiteRequest(
+        command="",
+        sources=list(options.sources),
+        target=options.options.target,
+        targets=list(options.options.targets),
+        kind=options.options.kind,
+        twin=len(twins) == 1 and layout.definition(twins[0]).is_file(),
+    )
+
+
+def _matching_records(
+    layout: Layout, groups: Sequence[TaskGroup], settings: dict[str, Any]
+) -> list[FoldRecord]:
+    """Return the records of folds that were made of these tasks.
+
+    Raises
+    ------
+    SourceError
+        There are none, or a task has records of other content only.
+    """
+    keys: dict[tuple[str, int], str] = {}
+    for group in groups:
+        for fold in range(len(group.tasks[0].folds)):
+            for task, key in group.fold_keys(fold, settings).items():
+                keys[task, fold] = key
+    matching: list[FoldRecord] = []
+    tasks_of_others: set[str] = set()
+    for path in sorted(layout.own.glob("*/fold_*/record.json")):
+        try:
+            record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a damaged record: its fold is made again
+        # The key hashes the rows: where it agrees, the sources are those of the suite.
+        if keys.get((record.task, record.fold)) == record.key:
+            matching.append(record)
+        else:
+            tasks_of_others.add(record.task)
+    # Folds of one task that agree prove its source; the others may have been damaged.
+    unproven = sorted(tasks_of_others - {record.task for record in matching})
+    if unproven:
+        raise SourceError(
+            f"the sources or settings are not what {unproven[0]} was made of"
+        )
+    if not matching:
+        raise SourceError("no fold of the suite was made of these sources")
+    return matching
+
+
+def _copy_file(layout: Layout, staging: Layout, relative: str) -> None:
+    """Let a file stand in the staging folder too, where it stands at all."""
+    path, home = layout.at(relative), staging.at(relative)
+    if not path.is_file() or home.exists():
+        return
+    with explain_disk_errors(home):
+        home.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, home)
+
+
+def check_version(version: str) -> None:
+    """Raise where a suite was made by another version than this one."""
+    if version != __version__:
+        # The text comes from a suite, and is shown as a command for a shell: only a plain version.
+        is_plain = re.fullmatch(r"[0-9][0-9A-Za-z.]{0,30}", version)
+        install = f"pip install hardsynth=={version}, or " if is_plain else ""
+        raise SuiteError(
+            f"the suite was made by hardsynth {version}, this is {__version__}, which makes other "
+            "folds of the same sources; nothing was changed",
+            f"{install}run the command that made the suite again: every fold is then made anew",
+        )

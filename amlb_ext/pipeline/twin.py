@@ -17,8 +17,8 @@ from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.amlb_yaml import AmlbSource
 from amlb_ext.suite import (
-    Manifest,
     Original,
+    TableManifest,
     changed_metrics,
     check_twin,
     safe_names,
@@ -137,15 +137,15 @@ def _unknown_definition_error(
     return SourceError(f"{definition!r} is no AMLB benchmark definition", hint)
 
 
-def twin_notes(original: Original, manifest: Manifest) -> list[str]:
+def twin_notes(original: Original, manifest: TableManifest) -> list[str]:
     """Return what differs between a benchmark and its hard twin, beside the rows."""
     pair = manifest.pair
     if pair is None:
         return []
     metrics = changed_metrics(pair, original)
     notes = []
-    for name, entry in pair.tasks.items():
-        source_name = entry.name
+    for twin in pair.tasks:
+        name, source_name = twin.task, twin.name
         folds = source_folds_text(manifest.amlb_tasks[name])
         if folds:
             notes.append(f"{pair.name}: {source_name}: {folds}")

@@ -25,14 +25,14 @@ from amlb_ext.core.version import __version__
 from amlb_ext.core.yaml_reader import Loader
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, is_fresh
+from amlb_ext.suite.manifest import TableManifest, held_in, write_manifest
+from amlb_ext.suite.reader import Suite, WeirdSuite
+from amlb_ext.suite.shared_files import copy_integration, write_shared_files
 from amlb_ext.suite.task_folder import (
     FolderFold,
     FolderTask,
     TaskFolder,
-    copy_integration,
-    finish_task_folder,
-    is_task_folder,
-    read_task_folder,
+    constraints_text,
 )
 from amlb_ext.tasks import WeirdTask, draw_fold
 from amlb_ext.tasks.record import TARGET
@@ -121,8 +121,8 @@ def write_weird_tasks(
         )
     layout = Layout(out)
     with lock_folder(layout.lock, layout.root):
-        is_ours = is_task_folder(out) or layout.started.is_file()
-        if out.exists() and not is_ours and not is_fresh(out):
+        is_there = held_in(layout) == TaskFolder.holds
+        if not (is_there or layout.started.is_file() or is_fresh(out)):
             raise SuiteError(
                 f"{out} holds something else",
                 "name an empty folder, or remove it first",
@@ -130,8 +130,11 @@ def write_weird_tasks(
         salt = request.salt
         if salt is None:
             # kept in the manifest, which no program of a coding model can read
-            is_there = is_task_folder(out)
-            salt = read_task_folder(out).salt if is_there else secrets.token_hex(16)
+            salt = (
+                WeirdSuite.load(out).manifest.salt
+                if is_there
+                else secrets.token_hex(16)
+            )
         request = replace(request, salt=salt)
         # what an interrupted run left is known by this, and written again
         write_text(layout.started, "")
@@ -145,17 +148,21 @@ def write_weird_tasks(
                 files |= digests
                 when_written(task.name, fold)
             tasks.append(_folder_task(task, tuple(folds)))
-        folder = finish_task_folder(
-            out,
-            name=NAME,
+        folder = TaskFolder(
             version=__version__,
+            name=NAME,
             seed=request.seed,
             literal=request.literal,
             salt=salt,
-            tasks=tasks,
-            frameworks=weird_frameworks(request.models, request.coder_params),
-            files=files,
+            tasks=tuple(tasks),
         )
+        files |= write_shared_files(
+            Suite(layout, folder),
+            frameworks=weird_frameworks(request.models, request.coder_params),
+            constraints=constraints_text(request.folds),
+        )
+        folder = replace(folder, files=dict(sorted(files.items())))
+        write_manifest(folder, layout.manifest)
         remove_temporary_files(out)
         remove_file(layout.started)
     return folder
@@ -175,7 +182,7 @@ def add_coders(
     if not models:
         raise ConfigError("no model is named", "--model NAME, as the endpoint does")
     layout = Layout(root)
-    if is_task_folder(root) or not layout.manifest.is_file():
+    if held_in(layout) != TableManifest.holds:
         raise SuiteError(
             f"{root} is no suite of hardsynth generate",
             "write coders of weird tasks with hardsynth tasks weird --model NAME -o DIR",

@@ -51,7 +51,8 @@ from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
 from amlb_ext.runner.results import read_results
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
-from amlb_ext.suite.task_folder import FolderTask, TaskFolder, read_task_folder
+from amlb_ext.suite.reader import WeirdSuite
+from amlb_ext.suite.task_folder import FolderTask, TaskFolder
 
 #: What is counted in a folder of tasks; without an F its other words are never said.
 RUN = replace(ROW, one="run", many="runs", everything="all runs", more="run more folds")
@@ -107,7 +108,7 @@ def build_run_report(
             f"--predictions: {root} holds no suite of tables",
             "give AMLB's results with --results",
         )
-    folder = read_task_folder(root)
+    folder = WeirdSuite.load(root).manifest
     jobs = _read_jobs(folder, results)
     runs = read_coder_runs(root, folder, jobs)
     jobs = _with_outcomes(jobs, runs)

@@ -95,8 +95,8 @@ def adopt_results(
         These runs, by path.
     """
     tasks = {}
-    for suite_task, entry in pair.tasks.items():
-        tasks[sanitize_name(entry.name).lower()] = suite_task
+    for twin in pair.tasks:
+        tasks[sanitize_name(twin.name).lower()] = twin.task
     jobs = []
     refusals: list[str] = []
     changed: Counter[str] = Counter()

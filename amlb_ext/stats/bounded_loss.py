@@ -27,6 +27,7 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.row_losses import (
     absolute_error,
     brier_loss,
+    pinball_error,
     squared_error,
     true_probability,
 )
@@ -150,7 +151,7 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
         return -np.log(np.clip(true_probability(y, f), eps, 1.0))
 
     return BoundedLoss(
-        name="log",
+        name="log_loss",
         bound=-math.log(eps),
         binary=False,
         unit="nats",
@@ -205,6 +206,19 @@ def absolute_loss(
     return _loss_of_range("absolute", low, high, cap)
 
 
+def pinball_loss(
+    q: float, low: float = 0.0, high: float = 1.0, cap: float | None = None
+) -> BoundedLoss:
+    """Return the quantile loss at q, bound ``max(q, 1 - q)``; see :func:`absolute_loss`.
+
+    Examples
+    --------
+    >>> pinball_loss(0.75, 0, 8)(np.array([2.0, 6.0]), np.array([6.0, 2.0])).tolist()
+    [0.125, 0.375]
+    """
+    return _loss_of_range(f"pinball:{q:g}", low, high, cap, q=q)
+
+
 def default_loss(kind: Kind) -> BoundedLoss:
     """Return the loss for a kind of task: ``zero_one``, or ``squared`` for regression.
 
@@ -256,9 +270,9 @@ def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 
 def _loss_of_range(
-    name: str, low: float, high: float, cap: float | None
+    name: str, low: float, high: float, cap: float | None, *, q: float | None = None
 ) -> BoundedLoss:
-    """Return the squared or absolute loss of targets and predictions scaled by a range."""
+    """Return the squared, absolute or pinball loss of a target scaled by a range."""
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ConfigError(
             f"{name} loss with a target range from {low} to {high}",
@@ -267,16 +281,23 @@ def _loss_of_range(
     if cap is not None and not (math.isfinite(cap) and cap > 0):
         raise ConfigError(f"errors that count up to {cap}", "give a positive number")
     is_squared = name == "squared"
-    row_loss = squared_error if is_squared else absolute_error
     # a cap wider than the range caps nothing, for predictions are clipped to the range
     largest_error = 1.0 if cap is None else min(1.0, cap / (high - low))
     bound = largest_error**2 if is_squared else largest_error
+    if q is not None:
+        bound *= max(q, 1 - q)
 
     def scaled_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
         scaled_y = (y - low) / (high - low)
         scaled_f = np.clip((f - low) / (high - low), 0.0, 1.0)
+        if is_squared:
+            losses = squared_error(scaled_y, scaled_f)
+        elif q is None:
+            losses = absolute_error(scaled_y, scaled_f)
+        else:
+            losses = pinball_error(scaled_y, scaled_f, q)
         # targets are not clipped: one outside the range has a loss of the bound at most
-        return np.minimum(row_loss(scaled_y, scaled_f), bound)
+        return np.minimum(losses, bound)
 
     return BoundedLoss(
         name=name,
@@ -306,7 +327,7 @@ LOSSES: dict[str, BoundedLoss] = {
         needs="probabilities",
         rows=brier_loss,
     ),
-    "log": log_loss(),
+    "log_loss": log_loss(),
     "squared": squared_loss(),
     "absolute": absolute_loss(),
 }

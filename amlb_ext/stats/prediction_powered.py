@@ -118,7 +118,7 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     """
     f = np.asarray(f, dtype=float)
     # by name: what a loss expects of probabilities is a formula of its own for each
-    if loss.name not in ("zero_one", "brier", "log"):
+    if loss.name not in ("zero_one", "brier", "log_loss"):
         raise ConfigError(
             f"no expected {loss.name!r} loss without training",
             "use cross_fitted_surrogate instead",

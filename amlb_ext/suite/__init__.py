@@ -5,9 +5,11 @@
 finished fold and task are · ``writer`` writes folds · ``transfer`` brings folds that were written
 elsewhere · ``definition`` AMLB's YAML files · ``twin`` the hard twin of an existing benchmark ·
 ``shared_files`` what belongs to no fold · ``finish`` completes a suite · ``manifest`` its list of
-contents · ``notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a
-finished suite · ``copy_counts`` what its made rows repeat · ``verify`` checks one ·
-``read_record`` and ``sealed_json`` records as JSON.
+contents, ``series_manifest`` that of long tables, ``task_folder`` that of tasks that nothing was
+made hard of · ``notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a finished
+suite of any kind · ``place`` lets definitions follow a suite that was moved · ``copy_counts`` what
+its made rows repeat · ``folder_faults`` and ``verify`` check one · ``read_record`` and
+``sealed_json`` records as JSON.
 """
 
 from amlb_ext.amlb.loader_rules import check_pair
@@ -21,10 +23,10 @@ from amlb_ext.suite.manifest import (
     AmlbTask,
     Manifest,
     SuiteRequest,
+    TableManifest,
     TaskEntry,
-    read_manifest,
 )
-from amlb_ext.suite.reader import SuiteFiles
+from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.twin import Original, changed_metrics, source_folds_text
 from amlb_ext.suite.unseen_values import FittedRows, Judge, fit_to_train
 from amlb_ext.suite.verify import verify_suite
@@ -52,9 +54,11 @@ __all__ = [
     "Part",
     "PartRecord",
     "Rows",
+    "Suite",
     "SuiteFiles",
     "SuiteRequest",
     "SuiteTask",
+    "TableManifest",
     "TaskEntry",
     "amlb_name",
     "begin_suite",
@@ -64,8 +68,8 @@ __all__ = [
     "finish_suite",
     "fit_to_train",
     "metrics_for",
+    "open_suite",
     "read_finished_fold",
-    "read_manifest",
     "safe_names",
     "source_folds_text",
     "verify_suite",

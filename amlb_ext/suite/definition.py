@@ -6,13 +6,12 @@ text is written quoted and in ASCII: a task called ``1e5``, ``yes`` or ``007`` s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from amlb_ext.core.task import Kind
-from amlb_ext.suite.manifest import AmlbTask
 
 
 class _Text(str):
@@ -59,17 +58,7 @@ def yaml_text(content: object) -> str:
     )
 
 
-def benchmark_entries(tasks: Iterable[AmlbTask]) -> list[dict[str, Any]]:
-    """Return the content of a benchmark definition.
-
-    Budgets and cores are left out: a task's own would override the user's constraint.
-    """
-    return [_entry(task) for task in tasks]
-
-
-def amlb_configuration(
-    seed: int, *, constraints: bool, data: bool = True
-) -> dict[str, Any]:
+def amlb_configuration(seed: int, *, data: bool = True) -> dict[str, Any]:
     """Return AMLB's configuration; its lists replace the defaults, hence ``{root}``.
 
     In docker mode AMLB mounts the user directory as it is; in aws mode an instance gets, of all
@@ -79,17 +68,17 @@ def amlb_configuration(
     ----------
     seed : int
         Of AMLB's runs; without one AMLB draws one.
-    constraints : bool
-        Whether the suite has constraints of its own.
     data : bool
         Whether the data stand in the directory, not at an address.
     """
-    constraint_files = ["{root}/resources/constraints.yaml"]
     # without "hardsynth", which AMLB does not look at
-    remote_files = ["config.yaml", "frameworks.yaml", "benchmarks", "extensions"]
-    if constraints:
-        remote_files.append("constraints.yaml")
-        constraint_files.append("{user}/constraints.yaml")
+    remote_files = [
+        "config.yaml",
+        "frameworks.yaml",
+        "benchmarks",
+        "extensions",
+        "constraints.yaml",
+    ]
     if data:
         remote_files.append("data")
     return {
@@ -102,28 +91,13 @@ def amlb_configuration(
         },
         "benchmarks": {
             "definition_dir": ["{user}/benchmarks", "{root}/resources/benchmarks"],
-            "constraints_file": constraint_files,
+            "constraints_file": [
+                "{root}/resources/constraints.yaml",
+                "{user}/constraints.yaml",
+            ],
         },
         "aws": {"resource_files": [f"{{user}}/{name}" for name in remote_files]},
     }
-
-
-def _entry(task: AmlbTask) -> dict[str, Any]:
-    # keys are written in this order
-    entry: dict[str, Any] = {
-        "name": task.name,
-        "description": task.description,
-        "folds": len(task.folds),
-        "dataset": {
-            "train": [f"{{user}}/{path}" for path in task.train],
-            "test": [f"{{user}}/{path}" for path in task.test],
-            "target": task.target,
-            "type": task.type.value,
-        },
-    }
-    if task.metric is not None:
-        entry["metric"] = list(task.metric)
-    return entry
 
 
 def _quoted(value: object) -> object:

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,15 @@ from amlb_ext.suite.layout import (
 from amlb_ext.suite.manifest import (
     AmlbTask,
     FoldEntry,
-    Manifest,
     PartChanges,
     SuiteRequest,
+    TableManifest,
     TaskEntry,
     write_manifest,
 )
-from amlb_ext.suite.shared_files import write_shared_files
-from amlb_ext.suite.twin import Original, make_pair, twin_name
+from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.twin import Original, pair_of_tables, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
 _ROWS_OF_PART = {
@@ -62,10 +64,9 @@ def finish_suite(
     version: str,
     integrations: Mapping[str, Any],
     request: SuiteRequest,
-    constraints: str | None = None,
     original: Original | None = None,
     absent: Sequence[str] = (),
-) -> Manifest:
+) -> TableManifest:
     """Write the files that belong to no fold, remove stale ones, then write the manifest.
 
     Parameters
@@ -87,8 +88,6 @@ def finish_suite(
         Content of ``frameworks.yaml``; its modules are copied to ``extensions/``.
     request : SuiteRequest
         What the suite was made of; without absolute paths.
-    constraints : str, optional
-        Text of ``constraints.yaml``; the packaged one when omitted.
     original : Original, optional
         The benchmark to write a hard twin of.
     absent : sequence of str
@@ -97,7 +96,7 @@ def finish_suite(
 
     Returns
     -------
-    Manifest
+    TableManifest
 
     Raises
     ------
@@ -132,22 +131,28 @@ def finish_suite(
             files |= _fold_files(layout, fold)
     pair = None
     if original is not None:
-        labels = {task.name: task.coding.labels for task in tasks}
-        lacking = {task.name: _lacks_a_class(task) for task in tasks}
-        pair = make_pair(
+        pair = pair_of_tables(
             original,
             amlb_tasks,
-            labels=labels,
-            lacks_a_class=lacking,
+            labels={task.name: task.coding.labels for task in tasks},
+            lacks_a_class={task.name: _lacks_a_class(task) for task in tasks},
         )
-    files |= write_shared_files(
-        layout,
+    manifest = TableManifest(
+        version=version,
         name=name,
         seed=seed,
-        amlb_tasks=amlb_tasks,
+        request=request,
+        config=dict(config),
+        tasks={task.name: _task_entry(task) for task in tasks},
+        amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
+        failures=[dict(failure) for failure in failures],
         pair=pair,
-        integrations=integrations,
-        constraints=constraints,
+        order=[task.name for task in tasks],
+    )
+    files |= write_shared_files(
+        Suite(layout, manifest),
+        frameworks=integrations,
+        constraints=packaged_constraints(),
     )
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
@@ -169,19 +174,7 @@ def finish_suite(
     for path in certificates:
         if path.parent.name not in kept | waiting:
             remove_file(path)
-    manifest = Manifest(
-        version=version,
-        name=name,
-        seed=seed,
-        request=request,
-        config=dict(config),
-        tasks={task.name: _task_entry(task) for task in tasks},
-        amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
-        failures=[dict(failure) for failure in failures],
-        files=files,
-        pair=pair,
-        order=[task.name for task in tasks],
-    )
+    manifest = replace(manifest, files=files)
     write_manifest(manifest, layout.manifest)
     # it said which files may be removed, and is of no use once the new manifest stands
     remove_file(layout.previous)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.manifest import FoldEntry, Manifest, PartChanges
+from amlb_ext.suite.manifest import FoldEntry, PartChanges, TableManifest
 from amlb_ext.suite.notes import NO_FAILURES, Span, merge_spans, sentence
 
 #: An evaluation set of fewer rows than this is told of.
@@ -89,7 +89,7 @@ class FoldNote:
         return f"{where}: {self.text}{self.detail}"
 
 
-def fold_notes(manifest: Manifest, task: str) -> list[FoldNote]:
+def fold_notes(manifest: TableManifest, task: str) -> list[FoldNote]:
     """Return what happened in the folds of a task, the most important first."""
     folds = manifest.tasks[task].folds
     return [
@@ -227,7 +227,7 @@ def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
     return [note]
 
 
-def _small_evaluation_sets(manifest: Manifest, task: str) -> list[FoldNote]:
+def _small_evaluation_sets(manifest: TableManifest, task: str) -> list[FoldNote]:
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
     if entry is None:
         return []

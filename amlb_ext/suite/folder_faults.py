@@ -28,6 +28,7 @@ from amlb_ext.suite.layout import (
     is_written_later,
 )
 from amlb_ext.suite.own_entries import is_own_entry, is_suite_part_whole
+from amlb_ext.suite.shared_files import CODE_ELSEWHERE
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
@@ -54,12 +55,6 @@ _CONSTRAINT_KEYS = {
 _BY_SET_UP = re.compile(
     r"(extensions/([^/]+)/(?:.*/)?(?:__pycache__|\.setup|venv|lib|programs))/.+"
 )
-#: Code in ``extensions/`` that does not stand in the packaged folder of integrations.
-_CODE_ELSEWHERE = {
-    "extensions/HardsynthForecast/local_methods.py": Path(__file__).parents[1]
-    / "forecasting"
-    / "local_methods.py"
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +68,8 @@ class SuiteContents:
         The sha256 of each file, as the manifest has it.
     needed : frozenset of str
         Files that the manifest must list.
-    belongs : callable
-        Whether a data file or a record of that path is one of the suite's.
+    may_list : callable
+        Whether the manifest may list a file of that path beside those that it must.
     texts : mapping of Path to str
         Files that must be what follows from the manifest: configuration, definitions.
     unlisted : frozenset of str
@@ -86,7 +81,7 @@ class SuiteContents:
     layout: Layout
     files: Mapping[str, str]
     needed: frozenset[str]
-    belongs: Callable[[str], bool]
+    may_list: Callable[[str], bool]
     texts: Mapping[Path, str]
     unlisted: frozenset[str]
     baseline: str = ""
@@ -120,7 +115,7 @@ def folder_faults(contents: SuiteContents) -> Iterator[str]:
     yield from _foreign_files(contents)
     for path, text in contents.texts.items():
         relative = contents.layout.relative(path)
-        if relative not in damaged and not _has_text(path, text):
+        if relative not in damaged and not has_text(path, text):
             yield f"{relative} is not what the manifest describes."
     yield from _framework_faults(contents)
     yield from _constraint_faults(contents.layout)
@@ -149,11 +144,9 @@ def _has_sha256(path: Path, digest: str) -> bool:
 def _strange_entries(contents: SuiteContents) -> Iterator[str]:
     """Yield the files that the manifest lists and no suite has, and code that is not ours."""
     layout = contents.layout
-    shared = {
-        layout.relative(path)
-        for path in (layout.config, layout.frameworks, layout.constraints)
-    }
-    shared |= {layout.relative(path) for path in contents.texts}
+    known = set(contents.needed)
+    for path in (layout.frameworks, layout.constraints, *contents.texts):
+        known.add(layout.relative(path))
     for relative, digest in sorted(contents.files.items()):
         if relative.startswith("extensions/"):
             # a text for readers is no code
@@ -162,14 +155,14 @@ def _strange_entries(contents: SuiteContents) -> Iterator[str]:
                     f"{relative} is other code than that of this version of hardsynth, and AMLB "
                     "would run it: read it, or make the suite again."
                 )
-        elif relative not in shared and not contents.belongs(relative):
+        elif not (relative in known or contents.may_list(relative)):
             yield f"{relative} stands in the manifest, and is no file of a suite."
 
 
 def _packaged_sha256(relative: str) -> str:
     """Return the sha256 of the code that this version would put there; empty for none."""
     try:
-        path = _CODE_ELSEWHERE.get(relative) or asset_path(
+        path = CODE_ELSEWHERE.get(relative) or asset_path(
             "frameworks", *relative.split("/")[1:]
         )
         return sha256_file(path)
@@ -219,7 +212,8 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
         )
 
 
-def _has_text(path: Path, text: str) -> bool:
+def has_text(path: Path, text: str) -> bool:
+    """Whether a file is there and holds this text, byte for byte."""
     try:
         return path.read_bytes() == text.encode("utf-8")
     except OSError:

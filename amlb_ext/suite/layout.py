@@ -22,12 +22,9 @@ SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
 MAIN_SUFFIXES = ("", "full")
 #: Longest task name; AMLB appends fold and framework to it to name folders.
 MAX_NAME = 150
-#: The integration that a suite's own frameworks use, as AMLB names a module.
-INTEGRATION = "extensions.HardsynthSklearn"
-#: The integration of suites of forecasting tasks, which suites of tables have no use for.
-FORECAST_INTEGRATION = "HardsynthForecast"
-#: Name of the manifest of a suite of forecasting tasks, in the folder that AMLB does not look at.
-FORECAST_MANIFEST = "forecasting.json"
+#: The integration of suites of tables, and how AMLB names it as a module.
+TABLE_INTEGRATION = "HardsynthSklearn"
+INTEGRATION = f"extensions.{TABLE_INTEGRATION}"
 #: The suite's frameworks that are F itself, fitted on all training rows, and F fitted again on
 #: a part of them: they stand beside the candidates, not among them.
 BASELINE_FRAMEWORK = "HardsynthBaseline"
@@ -272,19 +269,6 @@ _REPORT = re.compile(
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
 _LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
 _PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
-
-
-def holds_forecasts(root: str | Path) -> bool:
-    """Whether a folder holds a suite of forecasting tasks."""
-    return (Layout(Path(root)).own / FORECAST_MANIFEST).is_file()
-
-
-def manifest_file(root: str | Path) -> Path:
-    """Return where the manifest of a suite stands, of series if the folder holds them."""
-    layout = Layout(Path(root))
-    if holds_forecasts(root):
-        return layout.own / FORECAST_MANIFEST
-    return layout.manifest
 
 
 def is_fold_file(relative: str) -> bool:

@@ -1,21 +1,33 @@
 """The manifest: what a suite is made of, how it came to be, and the way back to the sources.
 
-It holds no time and no absolute path, so the same request gives the same bytes, and the suite
-can be moved.
+Every suite has one, ``hardsynth/manifest.json``, written last. Of tasks whose files are a pair of
+tables for each fold it is a :class:`TableManifest`, of tasks in long tables of series a
+:class:`~amlb_ext.suite.series_manifest.SeriesManifest`, of tasks that nothing was made hard of a
+:class:`~amlb_ext.suite.task_folder.TaskFolder`. It holds no time and no absolute path, so the same
+request gives the same bytes, and the suite can be moved.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from amlb_ext.core.files import write_text
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import SUFFIXES, amlb_name
+from amlb_ext.suite.layout import (
+    MAIN_SUFFIXES,
+    SUFFIXES,
+    TABLE_INTEGRATION,
+    Layout,
+    amlb_name,
+    is_fold_file,
+)
 from amlb_ext.suite.notes import Note
 from amlb_ext.suite.read_record import (
     Count,
@@ -23,15 +35,247 @@ from amlb_ext.suite.read_record import (
     PlainName,
     Seed,
     check_distinct,
-    read_sealed_manifest,
     record_from_json,
 )
 from amlb_ext.suite.sealed_json import sealed_text
 
 #: Incremented when the form changes; no other form is read.
-FORMAT = 3
+FORMAT = 4
 #: What stands before the request in the text of a manifest.
 _REQUEST_KEY = '\n "request": '
+#: Keys of a task that decide how AMLB runs it, in the order in which they are written.
+LIMITS = (
+    "max_runtime_seconds",
+    "cores",
+    "max_mem_size_mb",
+    "min_vol_size_mb",
+    "ec2_instance_type",
+    "ec2_volume_type",
+    "quantile_levels",
+)
+#: From a file of a task, relative to the suite, to how a definition names it.
+Place = Callable[[str], str]
+SomeManifest = TypeVar("SomeManifest", bound="Manifest")
+
+
+class BenchmarkTask(ABC):
+    """One entry of the benchmark definitions, whatever form its files have.
+
+    Attributes
+    ----------
+    name : str
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def data_files(self) -> list[str]:
+        """The files that AMLB reads, relative to the suite."""
+
+    @property
+    @abstractmethod
+    def names_in_archive(self) -> dict[str, str]:
+        """These files by the names that AMLB looks for in an archive; empty if it unpacks none."""
+
+    @abstractmethod
+    def own_place(self, root: Path, file: str) -> str:
+        """Return how the definitions of a suite that stands at ``root`` name one of the files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinTask:
+    """A task of a hard twin.
+
+    Attributes
+    ----------
+    name : str
+        In the original.
+    task : str
+        The suite's task that stands in its place.
+    what : str
+        What its rows or series are, for people.
+    limits : dict
+        What the original states of :data:`LIMITS`.
+    metric : list of str, optional
+        None for AMLB's own.
+    """
+
+    name: str
+    task: PlainName
+    what: str
+    limits: dict[str, Any]
+    metric: list[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """The hard twin of an existing benchmark, see :mod:`amlb_ext.suite.twin`.
+
+    Attributes
+    ----------
+    name : str
+        Of the twin's definition.
+    of : str
+        Name of the original's definition.
+    tasks : tuple of TwinTask
+        In the definition's order.
+    """
+
+    name: PlainName
+    of: str
+    tasks: tuple[TwinTask, ...]
+
+    def entries(self, own: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the content of the twin's definition.
+
+        Limits stand in it only where the original's own entry (or its defaults) has them.
+
+        Parameters
+        ----------
+        own : mapping of str to mapping
+            The entries of the suite's tasks; the data sets are taken from them.
+        """
+        entries = []
+        for twin in self.tasks:
+            task = own[twin.task]
+            # keys are written in this order
+            entry: dict[str, Any] = {
+                "name": twin.name,
+                # AMLB's results name the task but not the benchmark
+                "id": f"{self.name}/{twin.name}",
+                "description": twin.what,
+                "folds": task["folds"],
+            }
+            for limit in LIMITS:
+                if limit in twin.limits:
+                    entry[limit] = twin.limits[limit]
+            entry["dataset"] = task["dataset"]
+            if twin.metric is not None:
+                entry["metric"] = list(twin.metric)
+            if "quantile_levels" in task:
+                entry.setdefault("quantile_levels", list(task["quantile_levels"]))
+            entries.append(entry)
+        return entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(ABC):
+    """What the manifest of every suite says.
+
+    Attributes
+    ----------
+    version : str
+        The tool's.
+    name : str
+        Of the main benchmark definition.
+    seed : int
+        Of generation and of AMLB's runs.
+    files : dict of str to str
+        The sha256 of every file but the manifest, by relative path.
+    pair : Pair, optional
+        The benchmark that this suite is the hard twin of.
+    """
+
+    #: What the suite holds, in words; a manifest states it, too.
+    holds: ClassVar[str]
+    #: Whether definitions name the folder of the suite. They have no checksum then, and are made
+    #: anew where the suite was moved.
+    names_its_folder: ClassVar[bool] = False
+    #: Packaged integrations that the suite has, whichever frameworks it names.
+    integrations: ClassVar[tuple[str, ...]] = ()
+
+    version: str
+    name: PlainName
+    seed: Seed
+    files: dict[InnerPath, str] = field(default_factory=dict)
+    pair: Pair | None = None
+
+    @property
+    @abstractmethod
+    def listed(self) -> list[Any]:
+        """The entries of the definitions, each a :class:`BenchmarkTask`, in their order."""
+
+    @property
+    @abstractmethod
+    def main_names(self) -> set[str]:
+        """The names of those that stand in the main definition."""
+
+    @property
+    @abstractmethod
+    def own_files(self) -> set[str]:
+        """The data files and what is known of them: the manifest must list them."""
+
+    @abstractmethod
+    def _entry(self, task: Any, place: Place) -> dict[str, Any]:
+        """Return a task's entry of a definition."""
+
+    @property
+    def pairs(self) -> list[AmlbTask]:
+        """The tasks whose files are a pair of tables for each fold."""
+        return [task for task in self.listed if isinstance(task, AmlbTask)]
+
+    @property
+    def baseline(self) -> str:
+        """The class of F, where the suite names one of the user's own; else nothing."""
+        return ""
+
+    @property
+    def command(self) -> str:
+        """The command that makes the suite, for people to read; empty where it is not kept."""
+        return ""
+
+    def may_list(self) -> Callable[[str], bool]:
+        """Return whether the manifest may list a file beside its own, by relative path."""
+        return frozenset[str]().__contains__
+
+    def definitions(
+        self, place: Callable[[BenchmarkTask, str], str]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return the content of each of AMLB's benchmark definitions by name, the main one first.
+
+        Parameters
+        ----------
+        place : callable
+            From a task and one of its files to how the definitions name that file.
+        """
+        entries = {
+            task.name: self._entry(task, partial(place, task)) for task in self.listed
+        }
+        main = [entry for name, entry in entries.items() if name in self.main_names]
+        found = {self.name: main, f"{self.name}_all": list(entries.values())}
+        if self.pair is not None:
+            found[self.pair.name] = self.pair.entries(entries)
+        return found
+
+    def more_texts(self, root: Path) -> dict[str, str]:
+        """Return files for other programs that name the suite's folder, by relative path."""
+        return {}
+
+    @classmethod
+    def from_json(cls: type[SomeManifest], entry: Mapping[str, Any]) -> SomeManifest:
+        """Read a manifest that :func:`write_manifest` wrote.
+
+        Raises
+        ------
+        ValueError
+            It is damaged, or names what is not inside the suite.
+        """
+        manifest = record_from_json(cls, entry)
+        manifest.check()
+        check_distinct("files", manifest.files)
+        names = [task.name for task in manifest.listed]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("there is no task, or one name stands twice")
+        if manifest.pair is not None:
+            for twin in manifest.pair.tasks:
+                if twin.task not in names:
+                    raise ValueError(f"pair: the suite has no task {twin.task!r}")
+        return manifest
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ``ValueError`` where the parts of a manifest do not fit each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +312,8 @@ class SuiteRequest:
 
 
 @dataclass(frozen=True)
-class AmlbTask:
-    """One entry of the benchmark definitions.
+class AmlbTask(BenchmarkTask):
+    """One entry of the benchmark definitions, of a training and a test table for each fold.
 
     Attributes
     ----------
@@ -101,6 +345,45 @@ class AmlbTask:
     provenance: list[InnerPath]
     train_rows: list[Count]
     test_rows: list[Count]
+
+    @property
+    def data_files(self) -> list[str]:
+        """The training files, then the test files."""
+        return [*self.train, *self.test]
+
+    @property
+    def names_in_archive(self) -> dict[str, str]:
+        """Named by the task, whatever task the files belong to, and numbered as AMLB does."""
+        names = {}
+        for side, files in (("train", self.train), ("test", self.test)):
+            for fold, file in enumerate(files):
+                names[f"{self.name}_{side}_{fold}.csv"] = file
+        return names
+
+    def own_place(self, root: Path, file: str) -> str:
+        """Return the file in the user directory, wherever that stands."""
+        return f"{{user}}/{file}"
+
+    def entry(self, place: Place) -> dict[str, Any]:
+        """Return the task's entry of a definition.
+
+        Budgets and cores are left out: a task's own would override the user's constraint.
+        """
+        # keys are written in this order
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "folds": len(self.folds),
+            "dataset": {
+                "train": [place(file) for file in self.train],
+                "test": [place(file) for file in self.test],
+                "target": self.target,
+                "type": self.type.value,
+            },
+        }
+        if self.metric is not None:
+            entry["metric"] = list(self.metric)
+        return entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,70 +442,31 @@ class TaskEntry:
     folds: dict[Count, FoldEntry]
 
 
-@dataclass(frozen=True)
-class PairTask:
-    """A task of a hard twin: its ``name`` in the original, its limits there, its metrics."""
-
-    name: str
-    limits: dict[str, Any]
-    metric: list[str] | None
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The hard twin of an existing benchmark, see :mod:`amlb_ext.suite.twin`.
+@dataclass(frozen=True, kw_only=True)
+class TableManifest(Manifest):
+    """The manifest of a suite of hard tasks that are tables.
 
     Attributes
     ----------
-    name : str
-        Of the twin's definition.
-    of : str
-        Name of the original's definition.
-    tasks : dict of str to PairTask
-        By the suite's task name.
-    """
-
-    name: PlainName
-    of: str
-    tasks: dict[PlainName, PairTask]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The manifest of a suite.
-
-    Attributes
-    ----------
-    version : str
-        The tool's.
-    name : str
-        Of the benchmark definition.
-    seed : int
-        Of generation and of AMLB's runs.
     request : SuiteRequest
     config : dict
     tasks : dict of str to TaskEntry
     amlb_tasks : dict of str to AmlbTask
     failures : list of dict
         Folds and tasks that could not be generated, with reasons.
-    files : dict of str to str
-        The sha256 of every file but the manifest, by relative path.
-    pair : Pair, optional
-        The benchmark that this suite is the hard twin of.
     order : list of str
         Names of the tasks as the definitions list them.
     """
 
-    version: str
-    name: PlainName
-    seed: Seed
+    holds = "tables"
+    # a framework that a user adds may run any scikit-learn model
+    integrations = (TABLE_INTEGRATION,)
+
     request: SuiteRequest
     config: dict[str, Any]
     tasks: dict[PlainName, TaskEntry]
     amlb_tasks: dict[PlainName, AmlbTask]
     failures: list[dict[str, Any]] = field(default_factory=list)
-    files: dict[InnerPath, str] = field(default_factory=dict)
-    pair: Pair | None = None
     order: list[PlainName] = field(default_factory=list)
 
     @property
@@ -238,32 +482,50 @@ class Manifest:
             key=lambda task: (self.order.index(task.task), SUFFIXES.index(task.suffix)),
         )
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Manifest:
-        """Read a manifest that :func:`write_manifest` wrote.
+    @property
+    def main_names(self) -> set[str]:
+        """The names of the paper's score and of the real rows beside it."""
+        tasks = self.amlb_tasks.values()
+        return {task.name for task in tasks if task.suffix in MAIN_SUFFIXES}
 
-        Raises
-        ------
-        ValueError
-            It is damaged, or names what is not inside the suite.
-        """
-        manifest = record_from_json(cls, entry)
-        check_distinct("tasks", manifest.tasks)
-        if sorted(manifest.order) != sorted(manifest.tasks):
+    @property
+    def own_files(self) -> set[str]:
+        """The tables and where their rows come from."""
+        files: set[str] = set()
+        for task in self.amlb_tasks.values():
+            files.update(task.data_files, task.provenance)
+        return files
+
+    @property
+    def baseline(self) -> str:
+        """The class of F."""
+        baseline = self.config.get("baseline")
+        return str(baseline.get("model")) if isinstance(baseline, dict) else ""
+
+    def may_list(self) -> Callable[[str], bool]:
+        """Return whether a path is that of a fold's file, or of what was read and asked for."""
+        layout = Layout(Path())
+        about = (layout.relative(layout.request), layout.relative(layout.columns))
+        return lambda relative: relative in about or is_fold_file(relative)
+
+    def _entry(self, task: AmlbTask, place: Place) -> dict[str, Any]:
+        return task.entry(place)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` where an AMLB task is none of a task, or order lists others."""
+        check_distinct("tasks", self.tasks)
+        if sorted(self.order) != sorted(self.tasks):
             raise ValueError("order: it does not list the tasks")
-        check_distinct("files", manifest.files)
-        for name, task_entry in manifest.tasks.items():
+        for name, task_entry in self.tasks.items():
             coding = task_entry.coding
             if len(coding.labels) != len(coding.written_labels):
                 raise ValueError(f"tasks.{name}.coding: a label has no written one")
-        if not manifest.amlb_tasks:
-            raise ValueError("amlb_tasks: there is none")
-        for name, task in manifest.amlb_tasks.items():
-            belongs_to_suite = task.task in manifest.tasks and task.suffix in SUFFIXES
+        for name, task in self.amlb_tasks.items():
+            belongs_to_suite = task.task in self.tasks and task.suffix in SUFFIXES
             own_name = amlb_name(task.task, task.suffix)
             if not belongs_to_suite or not name == task.name == own_name:
                 raise ValueError(f"amlb_tasks.{name} belongs to none of the tasks")
-            coding = manifest.tasks[task.task].coding
+            coding = self.tasks[task.task].coding
             if (task.target, task.type) != (coding.written_target, coding.kind):
                 raise ValueError(f"amlb_tasks.{name} has another target than its task")
             per_fold = (task.train, task.test, task.provenance)
@@ -272,7 +534,6 @@ class Manifest:
                 raise ValueError(
                     f"amlb_tasks.{name} has other numbers of folds and files"
                 )
-        return manifest
 
 
 def read_request(path: Path) -> SuiteRequest | None:
@@ -295,21 +556,14 @@ def read_request(path: Path) -> SuiteRequest | None:
 
 def write_manifest(manifest: Manifest, path: Path) -> None:
     """Write a manifest under its own seal; the same one gives the same bytes."""
-    content = {**vars(manifest), "tool": "hardsynth", "format": FORMAT}
-    write_text(path, sealed_text(content))
+    about = {"tool": "hardsynth", "format": FORMAT, "holds": manifest.holds}
+    write_text(path, sealed_text({**vars(manifest), **about}))
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Read a manifest.
-
-    Raises
-    ------
-    SuiteError
-        See :func:`amlb_ext.suite.read_record.read_sealed_manifest`.
-    """
-    return read_sealed_manifest(
-        path,
-        Manifest.from_json,
-        wanted=FORMAT,
-        remedy="run the command that generated the suite again, or hardsynth verify DIR --repair",
-    )
+def held_in(layout: Layout) -> str:
+    """Return what a folder holds by its manifest, whole or not; empty where it does not say."""
+    try:
+        entry = json.loads(layout.manifest.read_text(encoding="utf-8"))
+        return str(entry["holds"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""

@@ -6,36 +6,28 @@ nothing that leads out of a suite is ever read as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from amlb_ext.core.errors import HardsynthError, SuiteError
-from amlb_ext.core.paths import (
-    check_no_links,
-    find_collision,
-    is_inside,
-    is_plain_name,
-)
-from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.core.paths import find_collision, is_inside, is_plain_name
 
 Record = TypeVar("Record")
 
 #: What becomes the name of a folder or a file is cut to so many characters in an error.
-_SHOWN = 80
+SHOWN = 80
 
 
 def _check_name(name: str) -> str:
     if not is_plain_name(name):
-        raise ValueError(f"{name[:_SHOWN]!r} is not a plain name")
+        raise ValueError(f"{name[:SHOWN]!r} is not a plain name")
     return name
 
 
 def _check_path(path: str) -> str:
     if not is_inside(path):
-        raise ValueError(f"{path[:_SHOWN]!r} is not a path inside the suite")
+        raise ValueError(f"{path[:SHOWN]!r} is not a path inside the suite")
     return path
 
 
@@ -82,7 +74,7 @@ def record_from_json(record: type[Record], entry: object) -> Record:
         # without the input: a damaged record may hold megabytes
         faults = error.errors(include_url=False, include_input=False)
         message = faults[0]["msg"].removeprefix("Value error, ")
-        place = ".".join(str(step)[:_SHOWN] for step in faults[0]["loc"])
+        place = ".".join(str(step)[:SHOWN] for step in faults[0]["loc"])
         if place:
             message = f"{place}: {message}"
         raise ValueError(message) from None
@@ -96,57 +88,6 @@ def _reader(record: type[Record]) -> TypeAdapter[Record]:
     if record not in _READERS:
         _READERS[record] = TypeAdapter(record)
     return _READERS[record]
-
-
-def read_sealed_manifest(
-    path: Path,
-    parse: Callable[[Mapping[str, Any]], Record],
-    *,
-    wanted: int,
-    remedy: str,
-) -> Record:
-    """Read the manifest of a suite of tables, of series, or of a folder of tasks.
-
-    Parameters
-    ----------
-    path : Path
-        In the folder that AMLB does not look at.
-    parse : callable
-        From the content to the record; ``ValueError`` where it is none.
-    wanted : int
-        The format that this version reads.
-    remedy : str
-        What makes a damaged one again.
-
-    Raises
-    ------
-    SuiteError
-        Something in the suite is a link; or the file is missing, was changed after it was written,
-        is of another version, or names what is not inside the suite.
-    """
-    check_no_links(path.parent.parent)
-    content = open_sealed(path)
-    if content is None:
-        if not path.exists():
-            raise SuiteError(
-                f"there is no {path}", "name the folder of a finished suite"
-            )
-        raise SuiteError(
-            f"{path} is damaged: it was changed after it was written (its seal is broken)",
-            remedy,
-        )
-    if content.get("format") != wanted:
-        raise SuiteError(
-            f"{path} has format {str(content.get('format'))[:_SHOWN]}, this version of hardsynth "
-            f"reads {wanted}",
-            "use the version that wrote it, or make it again",
-        )
-    try:
-        return parse(content)
-    except (ValueError, OverflowError, HardsynthError) as error:
-        raise SuiteError(
-            f"{path} is damaged: {error}; nothing of it was used", remedy
-        ) from None
 
 
 def check_distinct(what: str, names: Mapping[str, Any] | list[str]) -> None:

@@ -1,23 +1,47 @@
-"""Open a finished suite."""
+"""Open a finished suite, whatever it holds."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import pandas as pd
 
-from amlb_ext.core.errors import SuiteError, suggest_nearest
+from amlb_ext.core.errors import HardsynthError, SuiteError, suggest_nearest
 from amlb_ext.core.parquet import read_frame
-from amlb_ext.core.paths import no_suite_error
+from amlb_ext.core.paths import check_no_links, no_suite_error
 from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.layout import FORECAST_MANIFEST, MAIN_SUFFIXES, Layout
-from amlb_ext.suite.manifest import AmlbTask, Manifest, TaskEntry, read_manifest
+from amlb_ext.suite.definition import amlb_configuration, yaml_text
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.manifest import (
+    FORMAT,
+    AmlbTask,
+    BenchmarkTask,
+    Manifest,
+    TableManifest,
+    TaskEntry,
+)
+from amlb_ext.suite.read_record import SHOWN
+from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.series_manifest import SeriesManifest
+from amlb_ext.suite.task_folder import TaskFolder
+
+#: The manifests by what they say that the suite holds.
+_KINDS: Mapping[Any, type[Manifest]] = {
+    kind.holds: kind for kind in (TableManifest, SeriesManifest, TaskFolder)
+}
+#: A command that may be shown as it stands in a manifest: it says nothing to a shell.
+_PLAIN_COMMAND = re.compile(r"hardsynth (?:generate|harden) [\w ./=,:+@%#'-]{1,300}")
+
+SomeSuite = TypeVar("SomeSuite", bound="Suite")
 
 
 @dataclass(frozen=True)
-class SuiteFiles:
-    """A finished suite; open one with :meth:`load`.
+class Suite:
+    """A finished suite; :func:`open_suite` opens one.
 
     Attributes
     ----------
@@ -25,23 +49,106 @@ class SuiteFiles:
     manifest : Manifest
     """
 
+    #: The manifests of suites that :meth:`load` opens.
+    reads: ClassVar[type[Manifest]]
+
     layout: Layout
     manifest: Manifest
 
+    @property
+    def root(self) -> Path:
+        """The suite's folder."""
+        return self.layout.root
+
+    @property
+    def name(self) -> str:
+        """Of the main benchmark definition."""
+        return self.manifest.name
+
     @classmethod
-    def load(cls, directory: str | Path) -> SuiteFiles:
-        """Open the suite in ``directory``.
+    def load(cls: type[SomeSuite], directory: str | Path) -> SomeSuite:
+        """Open the suite in ``directory``, where it holds what this class reads.
 
         Raises
         ------
         SuiteError
-            There is no suite, it is unfinished, or its manifest is damaged.
+            There is no suite, it is unfinished, its manifest is damaged, or it holds something
+            else.
         """
-        layout = Layout(Path(directory))
-        problem = unfinished_error(layout)
-        if problem is not None:
-            raise problem
-        return cls(layout, read_manifest(layout.manifest))
+        suite = open_suite(directory)
+        if not isinstance(suite.manifest, cls.reads):
+            raise SuiteError(
+                f"{suite.root} holds {suite.manifest.holds}, which this command does not take",
+                "hardsynth verify, run, report, export and install take every suite",
+            )
+        return cls(suite.layout, suite.manifest)
+
+    def definition_entries(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the content of the suite's benchmark definitions by name, the main one first."""
+
+        def place(task: BenchmarkTask, file: str) -> str:
+            return task.own_place(self.root, file)
+
+        return self.manifest.definitions(place)
+
+    def definition_texts(self, root: Path | None = None) -> dict[Path, str]:
+        """Return the text of each definition, and of fev's, by its file.
+
+        Parameters
+        ----------
+        root : Path, optional
+            Where the suite stands, if not where it was opened.
+        """
+        stands_at = Suite(Layout(root or self.root), self.manifest)
+        texts = {}
+        for name, entries in stands_at.definition_entries().items():
+            texts[self.layout.definition(name)] = yaml_text(entries)
+        for relative, text in self.manifest.more_texts(stands_at.root).items():
+            texts[self.layout.at(relative)] = text
+        return texts
+
+    def configuration(self, *, data: bool = True) -> str:
+        """Return AMLB's configuration.
+
+        Parameters
+        ----------
+        data : bool
+            Whether the data stand in the user directory, not at an address.
+        """
+        return yaml_text(amlb_configuration(self.manifest.seed, data=data))
+
+
+def open_suite(directory: str | Path) -> Suite:
+    """Open the suite in a folder, of whatever kind.
+
+    Raises
+    ------
+    SuiteError
+        There is no suite, it is unfinished, or its manifest is damaged.
+    """
+    layout = Layout(Path(directory))
+    problem = unfinished_error(layout)
+    if problem is not None:
+        raise problem
+    manifest = read_manifest(layout.manifest)
+    if isinstance(manifest, TableManifest):
+        return SuiteFiles(layout, manifest)
+    return Suite(layout, manifest)
+
+
+@dataclass(frozen=True)
+class SuiteFiles(Suite):
+    """A finished suite of tables; open one with :meth:`load`.
+
+    Attributes
+    ----------
+    layout : Layout
+    manifest : TableManifest
+    """
+
+    reads = TableManifest
+
+    manifest: TableManifest
 
     @property
     def tasks(self) -> dict[str, TaskEntry]:
@@ -56,17 +163,15 @@ class SuiteFiles:
     @property
     def definitions(self) -> dict[str, set[str]]:
         """The names of the AMLB tasks of each benchmark definition, by its name."""
-        main_names = set()
-        for task in self.amlb_tasks.values():
-            if task.suffix in MAIN_SUFFIXES:
-                main_names.add(task.name)
         manifest = self.manifest
         definitions = {
-            manifest.name: main_names,
+            manifest.name: manifest.main_names,
             f"{manifest.name}_all": set(self.amlb_tasks),
         }
         if manifest.pair is not None:
-            definitions[manifest.pair.name] = set(manifest.pair.tasks)
+            definitions[manifest.pair.name] = {
+                twin.task for twin in manifest.pair.tasks
+            }
         return definitions
 
     def amlb_task(self, name: str) -> AmlbTask:
@@ -141,19 +246,73 @@ class SuiteFiles:
         return task
 
 
+@dataclass(frozen=True)
+class WeirdSuite(Suite):
+    """A finished folder of tasks that nothing was made hard of."""
+
+    reads = TaskFolder
+
+    manifest: TaskFolder
+
+
 def unfinished_error(layout: Layout) -> SuiteError | None:
     """Return the error for a directory that is not a finished suite, else None."""
     # the manifest is written last, and the request first
     if layout.manifest.is_file():
         return None
-    if (layout.own / FORECAST_MANIFEST).is_file():
-        return SuiteError(
-            f"{layout.root} holds forecasting tasks, which this command does not take",
-            "use hardsynth run, report or verify",
-        )
     if layout.request.is_file():
         return SuiteError(
             f"the suite in {layout.root} is unfinished",
             "run the same hardsynth generate command again; finished folds are kept",
         )
     return no_suite_error(layout.root)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read the manifest of a suite.
+
+    Parameters
+    ----------
+    path : Path
+        In the folder that AMLB does not look at.
+
+    Raises
+    ------
+    SuiteError
+        Something in the suite is a link; or the file is missing, was changed after it was written,
+        is of another version, or names what is not inside the suite.
+    """
+    remedy = (
+        "run the command that made the suite again, or hardsynth verify DIR --repair"
+    )
+    check_no_links(path.parent.parent)
+    content = open_sealed(path)
+    if content is None:
+        if not path.exists():
+            raise SuiteError(
+                f"there is no {path}", "name the folder of a finished suite"
+            )
+        raise SuiteError(
+            f"{path} is damaged: it was changed after it was written (its seal is broken)",
+            remedy,
+        )
+    if content.get("format") != FORMAT:
+        request = content.get("request")
+        command = str(request.get("command")) if isinstance(request, dict) else ""
+        if not _PLAIN_COMMAND.fullmatch(command):
+            command = "the command that made it"
+        form = str(content.get("format"))[:SHOWN]
+        raise SuiteError(
+            f"{path} has format {form}, this version of hardsynth reads {FORMAT}",
+            f"make the suite again in another folder: {command}",
+        )
+    holds = content.get("holds")
+    kind = _KINDS.get(holds) if isinstance(holds, str) else None
+    try:
+        if kind is None:
+            raise ValueError(f"holds: it is none of {', '.join(_KINDS)}")
+        return kind.from_json(content)
+    except (ValueError, OverflowError, HardsynthError) as error:
+        raise SuiteError(
+            f"{path} is damaged: {error}; nothing of it was used", remedy
+        ) from None

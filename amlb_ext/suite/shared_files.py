@@ -1,4 +1,4 @@
-"""The files of a suite that belong to no fold: definitions, settings, frameworks and their code.
+"""The files of a suite that belong to no task: definitions, settings, frameworks and their code.
 
 All of it follows from the manifest's entries, so it can be written again without any source.
 """
@@ -6,7 +6,7 @@ All of it follows from the manifest's entries, so it can be written again withou
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,152 +14,121 @@ from typing import Any
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.estimators import packaged_folder
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
-from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
-from amlb_ext.suite.layout import (
-    FORECAST_INTEGRATION,
-    MAIN_SUFFIXES,
-    Layout,
-    files_below,
-)
-from amlb_ext.suite.manifest import AmlbTask, Pair
+from amlb_ext.suite.definition import yaml_text
+from amlb_ext.suite.layout import TABLE_INTEGRATION, Layout, files_below
 from amlb_ext.suite.own_entries import write_suite_part
-from amlb_ext.suite.twin import pair_entries
+from amlb_ext.suite.reader import Suite
 
-#: Packaged integrations that a suite holds only where one of its frameworks runs a model of theirs.
-OTHER_INTEGRATIONS = ("LLMCoder", "WeirdReader")
+#: Code of an integration that stands elsewhere in the package, by its place in a suite.
+CODE_ELSEWHERE = {
+    "extensions/HardsynthForecast/local_methods.py": Path(__file__).parents[1]
+    / "forecasting"
+    / "local_methods.py"
+}
+#: What Python, or a set-up of it, leaves beside the code of an integration.
+_LEFTOVERS = frozenset({"__pycache__", "venv", "programs", "lib"})
 
 
 def write_shared_files(
-    layout: Layout,
-    *,
-    name: str,
-    seed: int,
-    amlb_tasks: Sequence[AmlbTask],
-    pair: Pair | None,
-    integrations: Mapping[str, Any],
-    constraints: str | None = None,
+    suite: Suite, *, frameworks: Mapping[str, Any], constraints: str
 ) -> dict[str, str]:
-    """Write every file that belongs to no fold, except the manifest and the request.
+    """Write every file that belongs to no task, except the manifest and the request.
 
     Parameters
     ----------
-    layout : Layout
-    name : str
-        Of the benchmark definition.
-    seed : int
-        Of AMLB's runs.
-    amlb_tasks : sequence of AmlbTask
-        In the definition's order.
-    pair : Pair, optional
-        The benchmark that the suite is the hard twin of.
-    integrations : mapping
-        Content of ``frameworks.yaml``; its modules are copied to ``extensions/``. Entries of the
-        user's own that stand in the file are kept.
-    constraints : str, optional
-        Text of ``constraints.yaml``; the packaged one when omitted.
+    suite : Suite
+        Of its manifest everything but the files.
+    frameworks : mapping
+        Content of ``frameworks.yaml``; the integrations that it names are copied to
+        ``extensions/``. Entries of the user's own that stand in the file are kept.
+    constraints : str
+        Text of ``constraints.yaml``, where entries of the user's own are kept, too.
 
     Returns
     -------
     dict of str to str
-        The sha256 of each file, by relative path.
+        The sha256 of each file, by relative path. A definition that names the suite's folder has
+        none.
 
     Raises
     ------
     SuiteError
         The disk cannot be written.
+    """
+    layout = suite.layout
+    digests = {layout.config: write_text(layout.config, suite.configuration())}
+    for path, text in suite.definition_texts().items():
+        digest = write_text(path, text)
+        if not suite.manifest.names_its_folder:
+            digests[path] = digest
+    # the comments of the packaged constraints stay
+    grown = {
+        layout.frameworks: yaml_text(dict(frameworks)),
+        layout.constraints: constraints,
+    }
+    for path, text in grown.items():
+        digests[path] = write_suite_part(path, text)
+    files = {layout.relative(path): digest for path, digest in digests.items()}
+    modules = {*suite.manifest.integrations, *named_integrations(frameworks)}
+    for module in sorted(modules):
+        files |= copy_integration(layout, module)
+    return files
+
+
+def packaged_constraints() -> str:
+    """Return the text of the constraints that suites have."""
+    return asset_path("resources", "constraints.yaml").read_text(encoding="utf-8")
+
+
+def named_integrations(frameworks: Mapping[str, Any]) -> list[str]:
+    """Return the folders of ``extensions/`` whose code framework definitions run.
 
     Examples
     --------
-    >>> import tempfile
-    >>> about = {"name": "mine", "seed": 1, "amlb_tasks": [], "pair": None, "integrations": {}}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_shared_files(Layout(Path(folder)), **about)
-    >>> [path for path in sorted(files) if path.endswith(".yaml")]
-    ['benchmarks/mine.yaml', 'benchmarks/mine_all.yaml', 'config.yaml', 'constraints.yaml', \
-'frameworks.yaml']
+    >>> named_integrations({"a": {"module": "extensions.One"}, "b": {"extends": "a"}})
+    ['One']
     """
-    if constraints is None:
-        packaged = _packaged_path("resources", "constraints.yaml")
-        if packaged is not None:
-            constraints = packaged.read_text(encoding="utf-8")
-    contents: dict[Path, Any] = {
-        layout.config: amlb_configuration(seed, constraints=constraints is not None),
-        layout.frameworks: dict(integrations),
-        **definition_entries(layout, name=name, amlb_tasks=amlb_tasks, pair=pair),
-    }
-    files = {}
-    for path, content in contents.items():
-        write = write_suite_part if path == layout.frameworks else write_text
-        files[layout.relative(path)] = write(path, yaml_text(content))
-    if constraints is not None:
-        # written as it is: the comments of the packaged file stay
-        relative = layout.relative(layout.constraints)
-        files[relative] = write_suite_part(layout.constraints, constraints)
-    return files | _copy_integrations(layout, _model_folders(integrations))
-
-
-def definition_entries(
-    layout: Layout, *, name: str, amlb_tasks: Sequence[AmlbTask], pair: Pair | None
-) -> dict[Path, list[dict[str, Any]]]:
-    """Return the content of every benchmark definition of a suite, by its file."""
-    main = [task for task in amlb_tasks if task.suffix in MAIN_SUFFIXES]
-    entries = {
-        layout.definition(name): benchmark_entries(main),
-        layout.definition_all(name): benchmark_entries(amlb_tasks),
-    }
-    if pair is not None:
-        by_name = {task.name: task for task in amlb_tasks}
-        entries[layout.definition(pair.name)] = pair_entries(pair, by_name)
-    return entries
-
-
-def _packaged_path(*parts: str) -> Path | None:
-    """Return a file of the installed package; None where it was installed without it."""
-    try:
-        return asset_path(*parts)
-    except FileNotFoundError:
-        return None
-
-
-def _model_folders(integrations: Mapping[str, Any]) -> set[str]:
-    """Return the packaged folders whose models the frameworks run, in AMLB and so from a copy."""
-    folders = set()
-    for entry in integrations.values():
+    modules = set()
+    for entry in frameworks.values():
+        package, _, module = str(entry.get("module", "")).partition(".")
+        if package == "extensions" and module:
+            modules.add(module.split(".")[0])
+        # a model of ours is run from a copy, too
         params = entry.get("params") or {}
         for family in ("classifier", "regressor"):
-            folders.add(packaged_folder(str(params.get(family) or "")))
-    return folders - {""}
+            modules.add(packaged_folder(str(params.get(family) or "")))
+    return sorted(modules - {""})
 
 
-def _copy_integrations(
-    layout: Layout, model_folders: Collection[str]
-) -> dict[str, str]:
-    """Copy the packaged integrations to ``extensions/``; return the sha256 of each copy.
+def copy_integration(layout: Layout, module: str, name: str = "") -> dict[str, str]:
+    """Copy a packaged integration to ``extensions/``; return the sha256 of each copy.
 
-    Parameters
-    ----------
-    layout : Layout
-    model_folders : collection of str
-        Those of :data:`OTHER_INTEGRATIONS` that this suite needs.
+    Its folder there bears another name where it is a user's addition to a suite.
     """
-    source = _packaged_path("frameworks")
-    if source is None:
-        return {}
-    files = {}
+    source = asset_path("frameworks", module)
+    folder = layout.extensions / (name or module)
+    copies = {}
+    for relative in _code(source):
+        copies[folder / relative] = source / relative
+    for place, path in CODE_ELSEWHERE.items():
+        if place.startswith(f"extensions/{module}/"):
+            copies[folder / path.name] = path
+    if module == TABLE_INTEGRATION:
+        # it tells how a framework of one's own is added
+        copies[layout.extensions / "README.md"] = source.parent / "README.md"
+    written = {}
+    for target, path in copies.items():
+        copy = partial(shutil.copyfile, path)
+        written[layout.relative(target)] = write_file(target, copy)
+    return written
+
+
+def _code(source: Path) -> Iterable[str]:
+    """Yield the files of a packaged integration, without what would differ between machines."""
     for relative in files_below(source):
         steps = relative.split("/")
-        # what Python, editors and killed runs leave beside the code is none of a suite's files,
-        # and would give other bytes on every machine
+        # editors and killed runs leave files, too
         is_hidden = any(step.startswith(".") for step in steps)
         is_leftover = relative.endswith((".pyc", TEMPORARY_SUFFIX))
-        # that of forecasting tasks stands in their suites alone
-        is_other = steps[0] == FORECAST_INTEGRATION
-        if is_hidden or is_leftover or is_other or "__pycache__" in steps:
-            continue
-        # integrations for other folders, unless F is a model of theirs
-        if steps[0] in OTHER_INTEGRATIONS and steps[0] not in model_folders:
-            continue
-        copy = partial(shutil.copyfile, source.joinpath(*steps))
-        target = layout.extensions.joinpath(*steps)
-        files[layout.relative(target)] = write_file(target, copy)
-    return files
+        if not (is_hidden or is_leftover or _LEFTOVERS & set(steps)):
+            yield relative

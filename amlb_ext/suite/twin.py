@@ -1,7 +1,9 @@
 """A hard twin of an existing benchmark: the same task names, limits and metrics, hard rows.
 
-AMLB's ``results.csv`` names the task but not the benchmark, so twins get an ``id`` of their own:
-``<twin>/<task>``. AMLB's ``--resume`` goes by it too.
+Of a benchmark of series a task of the twin holds the series that were drawn by how likely F fails
+on them; where failures are not foreseen, those on which F fails. AMLB's ``results.csv`` names the
+task but not the benchmark, so twins get an ``id`` of their own: ``<twin>/<task>``. AMLB's
+``--resume`` goes by it too.
 """
 
 from __future__ import annotations
@@ -10,24 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from amlb_ext.amlb.definition import sanitize_name
+from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.task import Kind
-from amlb_ext.suite.definition import benchmark_entries
-from amlb_ext.suite.manifest import AmlbTask, Pair, PairTask
+from amlb_ext.suite.manifest import LIMITS, AmlbTask, Pair, TwinTask
+from amlb_ext.suite.series_manifest import METRICS, ForecastTask
 
-#: Keys of a task that decide how AMLB runs it, in the order in which they are written.
-LIMITS = (
-    "max_runtime_seconds",
-    "cores",
-    "max_mem_size_mb",
-    "min_vol_size_mb",
-    "ec2_instance_type",
-    "ec2_volume_type",
-    "quantile_levels",
-)
 #: Metrics that a test file of fewer classes than the task has leaves undefined.
 _RANKED = frozenset({"auc", "pr_auc", "auc_ovo", "auc_ovr"})
 #: The metrics that stand in their place; see :func:`amlb_ext.amlb.loader_rules.metrics_for`.
 _DEFINED = ["logloss", "acc"]
+#: Kinds of tasks of series that may stand in a twin, the first choice first, and what they hold.
+_HARD_SERIES = {
+    "region": "series drawn by how likely F fails on them",
+    "bad": "series on which F fails",
+}
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,14 @@ def twin_name(benchmark: str) -> str:
     return f"{benchmark}_hard"
 
 
-def make_pair(
+def pair_of_tables(
     original: Original,
     amlb_tasks: Sequence[AmlbTask],
     *,
     labels: Mapping[str, Sequence[str]],
     lacks_a_class: Mapping[str, bool],
 ) -> Pair:
-    """Return the manifest's entry of the twin.
+    """Return the manifest's entry of the twin of a suite of tables.
 
     Parameters
     ----------
@@ -76,20 +75,84 @@ def make_pair(
     lacks_a_class : mapping of str to bool
         Whether a test file of the task lacks a class.
     """
-    tasks: dict[str, PairTask] = {}
+    twins = []
     for task in amlb_tasks:
         if task.suffix or task.name not in original.entries:
             continue
         entry = original.entries[task.name]
-        # what the original leaves out, or states as null, AMLB's defaults decide for both
-        limits = {key: entry[key] for key in LIMITS if entry.get(key) is not None}
         is_undefined = bool(labels[task.name]) and lacks_a_class[task.name]
-        tasks[task.name] = PairTask(
-            name=str(entry["name"]),
-            limits=limits,
-            metric=_twin_metrics(entry, task, is_undefined),
+        what = f"hard rows of {entry['name']} of {original.name}"
+        folds_text = source_folds_text(task)
+        twins.append(
+            TwinTask(
+                name=str(entry["name"]),
+                task=task.name,
+                what=f"{what}; {folds_text}" if folds_text else what,
+                limits=_limits(entry),
+                metric=_twin_metrics(entry, task, is_undefined),
+            )
         )
-    return Pair(name=twin_name(original.name), of=original.name, tasks=tasks)
+    return _pair(original, twins)
+
+
+def pair_of_series(
+    original: Original, tasks_by_table: Mapping[str, Sequence[ForecastTask]]
+) -> Pair:
+    """Return the manifest's entry of the twin of a suite of series.
+
+    Of each origin it has one hard task, where there is one.
+
+    Parameters
+    ----------
+    original : Original
+        Entries by the tables' names in the suite.
+    tasks_by_table : mapping of str to sequence of ForecastTask
+
+    Raises
+    ------
+    SuiteError
+        Two tasks of the twin would have one name.
+    """
+    twins = []
+    taken: set[str] = set()
+    for table, tasks in tasks_by_table.items():
+        entry = original.entries[table]
+        origins = sorted({task.origin for task in tasks})
+        for origin in origins:
+            kinds = {task.kind: task for task in tasks if task.origin == origin}
+            hard = [kinds[kind] for kind in _HARD_SERIES if kind in kinds]
+            if not hard:
+                continue
+            name = str(entry["name"])
+            if len(origins) > 1:
+                name = f"{name}_o{origin}"
+            key = sanitize_name(name).lower()
+            if key in taken:
+                raise SuiteError(
+                    f"two tasks of the twin would be called {name!r}",
+                    "rename one of the original's tasks",
+                )
+            taken.add(key)
+            what = _HARD_SERIES[hard[0].kind]
+            twins.append(
+                TwinTask(
+                    name=name,
+                    task=hard[0].name,
+                    what=f"{what}, of {entry['name']} of {original.name}",
+                    limits=_limits(entry),
+                    metric=named_metrics(entry) or list(METRICS),
+                )
+            )
+    return _pair(original, twins)
+
+
+def _pair(original: Original, twins: Sequence[TwinTask]) -> Pair:
+    return Pair(name=twin_name(original.name), of=original.name, tasks=tuple(twins))
+
+
+def _limits(entry: Mapping[str, Any]) -> dict[str, Any]:
+    # what the original leaves out, or states as null, AMLB's defaults decide for both
+    return {key: entry[key] for key in LIMITS if entry.get(key) is not None}
 
 
 def named_metrics(entry: Mapping[str, Any]) -> list[str]:
@@ -120,49 +183,12 @@ def _twin_metrics(
 def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
     """Return, by task, what the twin is scored by where the original is scored by another."""
     changed = {}
-    for task, entry in pair.tasks.items():
-        metrics = entry.metric or []
-        if metrics != named_metrics(original.entries[task]):
+    for twin in pair.tasks:
+        metrics = twin.metric or []
+        if metrics != named_metrics(original.entries[twin.task]):
             # AMLB optimises the first metric and reports it as the result
-            changed[task] = metrics[0]
+            changed[twin.task] = metrics[0]
     return changed
-
-
-def pair_entries(
-    pair: Pair, amlb_tasks: Mapping[str, AmlbTask]
-) -> list[dict[str, Any]]:
-    """Return the content of the twin's definition.
-
-    Limits stand in it only where the original's own entry (or its defaults) has them.
-    """
-    entries = []
-    # the definition has the order of the AMLB tasks, not that of the pair
-    for name, task in amlb_tasks.items():
-        if name not in pair.tasks:
-            continue
-        twin = pair.tasks[name]
-        original_name = twin.name
-        limits = twin.limits
-        [plain] = benchmark_entries([task])
-        description = f"hard rows of {original_name} of {pair.of}"
-        folds_text = source_folds_text(task)
-        if folds_text:
-            description += f"; {folds_text}"
-        # keys are written in this order
-        entry: dict[str, Any] = {
-            "name": original_name,
-            "id": f"{pair.name}/{original_name}",
-            "description": description,
-            "folds": plain["folds"],
-        }
-        for limit in LIMITS:
-            if limit in limits:
-                entry[limit] = limits[limit]
-        entry["dataset"] = plain["dataset"]
-        if twin.metric is not None:
-            entry["metric"] = list(twin.metric)
-        entries.append(entry)
-    return entries
 
 
 def source_folds_text(task: AmlbTask) -> str:

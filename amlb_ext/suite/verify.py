@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from amlb_ext.amlb.loader_rules import check_pair, read_fields
+from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.suite.copy_counts import CopyCounts, fold_copies
-from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.folder_faults import (
     CHANGED,
@@ -24,24 +24,28 @@ from amlb_ext.suite.folder_faults import (
     folder_faults,
 )
 from amlb_ext.suite.layout import Layout, amlb_name, is_fold_file
-from amlb_ext.suite.manifest import AmlbTask, Manifest
-from amlb_ext.suite.reader import SuiteFiles, unfinished_error
+from amlb_ext.suite.manifest import AmlbTask
+from amlb_ext.suite.place import stale_definitions
+from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.sealed_json import open_sealed
-from amlb_ext.suite.shared_files import definition_entries
 
 
-def verify_suite(directory: str | Path) -> list[str]:
+def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list[str]:
     """Return what is wrong with a suite.
 
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
     that are missing or foreign, what the frameworks name, the definitions against the manifest,
-    that paths are relative, every pair of files against AMLB's loader rules, that each test row
-    has its provenance, and that no made row repeats a real row or another made one, nor a training
-    row of ``_hard`` a test row. Suites made before that was held to get a warning for it.
+    that paths are relative where AMLB takes such, and every data file against AMLB's loader rules.
+    Of a suite of tables it checks also that each test row has its provenance, and that no made row
+    repeats a real row or another made one, nor a training row of ``_hard`` a test row. Suites made
+    before that was held to get a warning for it.
 
     Parameters
     ----------
     directory : str or Path
+    where_it_stands : bool
+        Whether definitions that name the suite's folder must name the one where it stands now; a
+        run gives AMLB copies that do.
 
     Returns
     -------
@@ -49,18 +53,16 @@ def verify_suite(directory: str | Path) -> list[str]:
         One sentence each, those that begin with :data:`WARNING` being harmless; empty when
         the suite is whole.
     """
-    layout = Layout(Path(directory))
-    problem = unfinished_error(layout)
-    if problem is not None:
-        return [str(problem)]
-    try:
-        suite = SuiteFiles.load(directory)
     # whatever a changed manifest says of the other files cannot be trusted
+    try:
+        suite = open_suite(directory)
     except SuiteError as error:
         return [str(error)]
-    manifest = suite.manifest
-    waiting = _waiting_files(layout, manifest)
-    sentences = [*folder_faults(_suite_contents(layout, manifest, waiting))]
+    waiting: dict[str, set[str]] = {}
+    if isinstance(suite, SuiteFiles):
+        waiting = _waiting_files(suite)
+    sentences = [*folder_faults(_suite_contents(suite, waiting))]
+    sentences += stale_definitions(suite, where_it_stands=where_it_stands)
     for task, files in waiting.items():
         folds = sum(relative.endswith("/record.json") for relative in files)
         sentences.append(
@@ -68,42 +70,36 @@ def verify_suite(directory: str | Path) -> list[str]:
             f"suite was made. Its finished folds ({folds}) are kept; run the command again when "
             "the table is back."
         )
-    for name in suite.tasks:
-        sentences += damaged_certificate(layout, name).values()
     # what stands in the files, after what stands of them
-    sentences += _pair_faults(layout, manifest)
-    sentences += _repeated_rows(suite)
+    if isinstance(suite, SuiteFiles):
+        for name in suite.tasks:
+            sentences += damaged_certificate(suite.layout, name).values()
+    sentences += _pair_faults(suite)
+    if isinstance(suite, SuiteFiles):
+        sentences += _repeated_rows(suite)
+    if all(sentence.startswith(WARNING) for sentence in sentences):
+        sentences += _series_faults(suite)
     return sentences
 
 
-def _suite_contents(
-    layout: Layout, manifest: Manifest, waiting: Mapping[str, set[str]]
-) -> SuiteContents:
-    """Return what stands in a suite of tables, folds that wait for their table included."""
-    definitions = definition_entries(
-        layout,
-        name=manifest.name,
-        amlb_tasks=manifest.listed,
-        pair=manifest.pair,
-    )
-    has_constraints = layout.relative(layout.constraints) in manifest.files
-    contents: dict[Path, Any] = {
-        layout.config: amlb_configuration(manifest.seed, constraints=has_constraints),
-        **definitions,
-    }
-    own = {layout.relative(path) for path in (layout.request, layout.columns)}
-    needed: set[str] = set()
-    for task in manifest.amlb_tasks.values():
-        needed.update(task.train, task.test, task.provenance)
-    baseline = manifest.config.get("baseline")
+def _suite_contents(suite: Suite, waiting: Mapping[str, set[str]]) -> SuiteContents:
+    """Return what stands in a suite, folds that wait for their table included."""
+    layout, manifest = suite.layout, suite.manifest
+    texts = {layout.config: suite.configuration()}
+    # without a checksum
+    unlisted = {layout.relative(layout.manifest)}.union(*waiting.values())
+    if manifest.names_its_folder:
+        unlisted |= {layout.relative(path) for path in suite.definition_texts()}
+    else:
+        texts |= suite.definition_texts()
     return SuiteContents(
         layout=layout,
         files=manifest.files,
-        needed=frozenset(needed),
-        belongs=lambda relative: relative in own or is_fold_file(relative),
-        texts={path: yaml_text(content) for path, content in contents.items()},
-        unlisted=frozenset({layout.relative(layout.manifest)}.union(*waiting.values())),
-        baseline=str(baseline.get("model")) if isinstance(baseline, dict) else "",
+        needed=frozenset(manifest.own_files),
+        may_list=manifest.may_list(),
+        texts=texts,
+        unlisted=frozenset(unlisted),
+        baseline=manifest.baseline,
     )
 
 
@@ -138,12 +134,13 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
     return {}
 
 
-def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
+def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:
     """Return the files of finished, unchanged folds of tasks that the suite does not have."""
+    layout = suite.layout
     by_task: dict[str, set[str]] = {}
     for path in sorted(layout.own.glob("*/fold_*/record.json")):
         task = path.parent.parent.name
-        if task in manifest.tasks:
+        if task in suite.tasks:
             continue
         # a record that cannot be read, or whose files differ, is no finished fold: its files are
         # then named as no part of the suite
@@ -153,7 +150,8 @@ def _waiting_files(layout: Layout, manifest: Manifest) -> dict[str, set[str]]:
             digests = {file: sha256_file(layout.at(file)) for file in record.files}
         except (OSError, ValueError):
             continue
-        is_whole = digests == record.files
+        # a record of somebody else may name code, which is not let pass for a fold's
+        is_whole = digests == record.files and all(map(is_fold_file, digests))
         if is_whole and record.task == task:
             files = by_task.setdefault(task, set())
             files.update(record.files)
@@ -202,7 +200,7 @@ def _repeated_text(task: str, counts: CopyCounts) -> str:
     return " ".join(sentences)
 
 
-def _pair_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
+def _pair_faults(suite: Suite) -> Iterator[str]:
     """Check every pair of files against AMLB's loader rules.
 
     Fold by fold, so that the training file that the parts of a task share is read once.
@@ -210,40 +208,34 @@ def _pair_faults(layout: Layout, manifest: Manifest) -> Iterator[str]:
     # a cache of one file: training files are large, and one follows the other
     read_train = lru_cache(maxsize=1)(read_fields)
     by_task: dict[str, list[AmlbTask]] = {}
-    for amlb_task in manifest.amlb_tasks.values():
+    for amlb_task in suite.manifest.pairs:
         by_task.setdefault(amlb_task.task, []).append(amlb_task)
     for _, parts in sorted(by_task.items()):
         most_folds = max(len(part.folds) for part in parts)
         for index in range(most_folds):
             for part in parts:
                 if index < len(part.folds):
-                    yield from _faults_of_pair(
-                        layout,
-                        manifest,
-                        part,
-                        index=index,
-                        read_train=read_train,
-                    )
+                    yield from _faults_of_pair(suite, part, index, read_train)
 
 
 def _faults_of_pair(
-    layout: Layout,
-    manifest: Manifest,
+    suite: Suite,
     amlb_task: AmlbTask,
-    *,
     index: int,
     read_train: Callable[[Path], pd.DataFrame | str],
 ) -> Iterator[str]:
     """Check the files of one of AMLB's folds, ``index`` in the lists of the entry."""
     where = f"{amlb_task.name}, fold {index}"
-    paths = [amlb_task.train[index], amlb_task.test[index], amlb_task.provenance[index]]
-    # that a file has no checksum was said with the files
-    if any(path not in manifest.files for path in paths):
+    layout = suite.layout
+    relative = [amlb_task.train[index], amlb_task.test[index]]
+    relative += amlb_task.provenance[index : index + 1]
+    paths = [layout.at(path) for path in relative]
+    # that a file has no checksum, or is missing, was said with the files
+    if any(path not in suite.manifest.files for path in relative):
         return
-    train, test, provenance = (layout.at(path) for path in paths)
-    # that a file is missing was said with its checksum
-    if not (train.is_file() and test.is_file() and provenance.is_file()):
+    if not all(path.is_file() for path in paths):
         return
+    train, test, *provenance = paths
     faults = check_pair(
         train,
         test,
@@ -253,13 +245,23 @@ def _faults_of_pair(
     )
     for sentence in faults:
         yield f"{where}: {sentence}"
-    rows = _provenance_rows(provenance)
+    if not (provenance and isinstance(suite, SuiteFiles)):
+        return
+    rows = _provenance_rows(provenance[0])
     if rows is None:
         yield f"{where}: the provenance cannot be read."
         return
     recorded_rows = amlb_task.test_rows[index]
-    if rows != recorded_rows or rows != _csv_rows(test, amlb_task, manifest):
+    if rows != recorded_rows or rows != _csv_rows(test, amlb_task, suite):
         yield f"{where}: the provenance has {rows} rows, not those of the test file."
+
+
+def _series_faults(suite: Suite) -> Iterator[str]:
+    """Yield what AMLB would fail on or mis-score of tasks in long tables."""
+    for entry in suite.definition_entries().get(f"{suite.name}_all", ()):
+        if entry["dataset"]["type"] == "timeseries":
+            for problem in check_series_task(entry["name"], entry):
+                yield f"task {entry['name']}: {problem}"
 
 
 def _provenance_rows(path: Path) -> int | None:
@@ -270,10 +272,9 @@ def _provenance_rows(path: Path) -> int | None:
         return None
 
 
-def _csv_rows(path: Path, amlb_task: AmlbTask, manifest: Manifest) -> int:
+def _csv_rows(path: Path, amlb_task: AmlbTask, suite: SuiteFiles) -> int:
     """Return the rows of a test file, -1 where it cannot be read."""
-    coding = manifest.tasks[amlb_task.task].coding
     try:
-        return len(coding.read_csv(path))
+        return len(suite.tasks[amlb_task.task].coding.read_csv(path))
     except (ValueError, SuiteError):
         return -1

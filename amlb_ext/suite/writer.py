@@ -127,9 +127,8 @@ def check_suite_root(layout: Layout) -> None:
     if root.exists() and not root.is_dir():
         raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
     check_no_links(root)
-    # any of these shows that the files are ours, so that they may be continued or replaced
-    known = (layout.request, layout.manifest, layout.previous)
-    is_our_suite = any(path.exists() for path in known)
+    # either shows that the files are ours, so that they may be continued or replaced
+    is_our_suite = layout.request.exists() or layout.previous.exists()
     if root.is_dir() and not is_our_suite and not is_fresh(root):
         raise SuiteError(
             f"{root} is not empty and no suite of hardsynth",
@@ -194,8 +193,8 @@ def write_fold(
     files: dict[str, str] = {}
     left_out: list[Note] = []
     records: dict[str, PartRecord] = {}
-    # parts that share training rows share their file
-    train_files: list[tuple[Rows, str]] = []
+    # parts that share these very training rows share their file
+    train_files: dict[int, str] = {}
     for suffix in SUFFIXES:
         if suffix not in parts:
             continue
@@ -206,8 +205,7 @@ def write_fold(
         if isinstance(fitted, Note):
             left_out.append(fitted)
             continue
-        train_file = _file_of_rows(part_train, train_files)
-        if not train_file:
+        if id(part_train) not in train_files:
             owner = task_name if part_train is train else name
             train_path = layout.train(owner, fold)
             # no cell of a training row is replaced
@@ -219,8 +217,7 @@ def write_fold(
                 provenance=layout.train_provenance(owner, fold),
                 with_substituted=False,
             )
-            train_file = layout.relative(train_path)
-            train_files.append((part_train, train_file))
+            train_files[id(part_train)] = layout.relative(train_path)
         test_path = layout.test(name, fold)
         provenance_path = layout.provenance(name, fold)
         files |= _write_rows(
@@ -232,7 +229,7 @@ def write_fold(
             with_substituted=True,
         )
         records[suffix] = PartRecord(
-            train=train_file,
+            train=train_files[id(part_train)],
             test=layout.relative(test_path),
             provenance=layout.relative(provenance_path),
             train_rows=len(part_train),
@@ -255,14 +252,6 @@ def write_fold(
     write_text(layout.record(task_name, fold), text)
     # as a later run will read it: numbers that are none are null by then
     return FoldRecord.from_json(json.loads(text))
-
-
-def _file_of_rows(rows: Rows, files: Sequence[tuple[Rows, str]]) -> str:
-    """Return the file that holds these very rows already, else nothing."""
-    for written, file in files:
-        if written is rows:
-            return file
-    return ""
 
 
 def read_finished_fold(
@@ -384,14 +373,12 @@ def _write_rows(
     if not with_substituted:
         origins = origins.drop(columns="substituted", errors="ignore")
     encoded = coding.encode(rows.features, rows.target)
+    plain = pa.Table.from_pandas(origins.reset_index(drop=True), preserve_index=False)
+    # pandas writes its own version into the schema, and other bytes with every release
+    plain = plain.replace_schema_metadata(None)
     return {
         layout.relative(table): write_csv(encoded, table),
-        layout.relative(provenance): _write_provenance(origins, provenance),
+        layout.relative(provenance): write_parquet(
+            plain, provenance, compression="zstd", store_schema=False
+        ),
     }
-
-
-def _write_provenance(frame: pd.DataFrame, path: Path) -> str:
-    table = pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
-    # pandas writes its own version into the schema, and other bytes with every release
-    plain = table.replace_schema_metadata(None)
-    return write_parquet(plain, path, compression="zstd", store_schema=False)

@@ -56,7 +56,8 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
     from amlb_ext.pipeline import Request, generate_suite
     from amlb_ext.pipeline.generate import load_tasks
     from amlb_ext.suite import Layout, verify_suite
-    from amlb_ext.suite.manifest import read_manifest, write_manifest
+    from amlb_ext.suite.manifest import write_manifest
+    from amlb_ext.suite.reader import read_manifest
 
     with tempfile.TemporaryDirectory() as place:
         tables, out = Path(place, "tables"), Path(place, "suite")

@@ -147,11 +147,11 @@ def read_about(train_path: str, task: str, fold: int, data: Dict[str, Any]) -> D
     """Add what a folder of tasks says of a task, and its side files; nothing where there is none."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(train_path))))
     try:
-        with open(os.path.join(root, "hardsynth", "tasks.json"), encoding="utf-8") as file:
+        with open(os.path.join(root, "hardsynth", "manifest.json"), encoding="utf-8") as file:
             manifest = json.load(file)
         about = next(entry for entry in manifest["tasks"] if entry["name"] == task)
         files = about["folds"][fold]
-    except (OSError, ValueError, KeyError, IndexError, StopIteration):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, StopIteration):
         return data
     data["about"] = {key: about.get(key) for key in ("statement", "row_shape", "group", "title")}
     data["labels"] = list(about["labels"])

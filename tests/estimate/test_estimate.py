@@ -164,7 +164,7 @@ def test_a_fitted_model_sees_categories_that_no_labelled_row_has(folder):
 
 def test_losses_of_probabilities(folder):
     pd.read_csv(folder / "iid.csv").head(99).to_csv(folder / "head.csv", index=False)
-    for loss, bound in (("brier", 2.0), ("log", -np.log(0.01))):
+    for loss, bound in (("brier", 2.0), ("log_loss", -np.log(0.01))):
         report = ask(folder, "iid.csv", loss=loss, clip=0.01)
         assert report.bound == pytest.approx(bound)
         assert report.recommended.name == "t"

@@ -160,7 +160,7 @@ def test_a_repair_that_cannot_be_right_is_refused(
         shutil.copy(desk / "t.csv", tmp_path / "v.csv")
         words[1], wanted = str(tmp_path / "v.csv"), "v.csv"
     else:
-        monkeypatch.setattr("amlb_ext.pipeline.rebuild.__version__", "99.0")
+        monkeypatch.setattr("amlb_ext.pipeline.repair.__version__", "99.0")
         wanted = "pip install hardsynth==0"
     assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *words]) == 2
     said = error_of(capsys)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
+from amlb_ext.cli.verify import verify_folder
 from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.forecasting.failing_windows import find_failing_windows
 from amlb_ext.forecasting.forecast_files import forecasts_from_table
@@ -18,11 +19,10 @@ from amlb_ext.forecasting.made_windows import make_windows
 from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_manifest import manifest_path
 from amlb_ext.forecasting.suite_report import score_made_windows
-from amlb_ext.forecasting.suite_verify import repair_forecasts, verify_forecasts
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.forecasting.window_certificate import certify_windows, read_certificates
+from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.sealed_json import sealed_text
 
 ROLES = replace(SIMULATED_ROLES, horizon=6)
@@ -124,7 +124,7 @@ def test_a_spike_behind_a_sources_own_cutoff_is_in_no_made_past(
 
 
 def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
-    assert verify_forecasts(suite) == []
+    assert verify_folder(suite) == []
     loaded = ForecastSuite.load(suite)
     manifest = loaded.tables[0].entry.made
     (task,) = [task for task in loaded.tasks if task.kind == "ga"]
@@ -142,7 +142,7 @@ def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
 def changed(suite, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(suite, copy)
-    repair_forecasts(copy)
+    place_definitions(ForecastSuite.load(copy))
     return copy
 
 
@@ -150,7 +150,7 @@ def reseal(folder):
     """Let the manifest vouch for the files as they are: what a wrong writer would leave."""
     import hashlib
 
-    path = manifest_path(folder)
+    path = folder / "hardsynth" / "manifest.json"
     content = json.loads(path.read_text())
     content.pop("sha256")
     for file in content["files"]:
@@ -172,7 +172,7 @@ def test_verify_finds_a_value_that_no_move_makes(changed):
     table = made_csv(changed)
     table.loc[10, "target"] += 5
     write_csv(changed, table)
-    (finding,) = verify_forecasts(changed)
+    (finding,) = verify_folder(changed)
     assert "w00000" in finding
     assert "is not what its move makes" in finding or "scale" in finding
 
@@ -182,7 +182,7 @@ def test_verify_finds_windows_that_reach_behind_the_test_cutoff(changed):
     rows = pd.read_parquet(path)
     rows.assign(cutoff=rows["cutoff"] + 6).to_parquet(path, index=False)
     reseal(changed)
-    (finding,) = verify_forecasts(changed)
+    (finding,) = verify_folder(changed)
     assert "6 steps behind the cutoff of the first test origin" in finding
 
 
@@ -190,12 +190,12 @@ def test_verify_finds_shifted_times_missing_values_and_other_ids(changed):
     table = made_csv(changed)
     times = pd.to_datetime(table["timestamp"]) - pd.DateOffset(months=1)
     write_csv(changed, table.assign(timestamp=times.dt.date))
-    assert "does not lie at the" in verify_forecasts(changed)[0]
+    assert "does not lie at the" in verify_folder(changed)[0]
     write_csv(changed, table.iloc[1:])
-    assert "values, and" in verify_forecasts(changed)[0]
+    assert "values, and" in verify_folder(changed)[0]
     ids = table["item_id"].replace("w00001", "w99999")
     write_csv(changed, table.assign(item_id=ids))
-    assert "ids are others" in verify_forecasts(changed)[0]
+    assert "ids are others" in verify_folder(changed)[0]
 
 
 def test_the_certificate_says_what_made_windows_are_for(suite, capsys):
@@ -282,7 +282,7 @@ def test_series_of_zeros_take_part_in_nothing_and_are_counted(few, tmp_path, cap
     # whether failures are foreseen is for the certificate to say
     assert "foreseen" not in printed
     assert "few_ga: describe" in printed
-    assert verify_forecasts(out) == []
+    assert verify_folder(out) == []
     loaded = ForecastSuite.load(out)
     names = {entry.series for entry in loaded.tables[0].entry.left_out}
     assert names == {"stable_001", "unstable_003"}

@@ -10,15 +10,11 @@ import pytest
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.forecasting.series_twin import make_pair
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_manifest import ForecastTask
-from amlb_ext.forecasting.suite_verify import (
-    repair_forecasts,
-    runnable_definition,
-    verify_forecasts,
-)
-from amlb_ext.suite.twin import Original
+from amlb_ext.suite import verify_suite
+from amlb_ext.suite.place import place_definitions, runnable_definition
+from amlb_ext.suite.series_manifest import ForecastTask
+from amlb_ext.suite.twin import Original, pair_of_series
 
 
 def entries_of(suite, name):
@@ -72,13 +68,13 @@ def test_each_table_keeps_its_own_horizon_and_series(twin):
 def test_a_moved_twin_runs_from_where_it_stands(twin, tmp_path):
     moved = tmp_path / "elsewhere"
     shutil.copytree(twin.suite, moved)
-    assert any("mine_hard.yaml" in finding for finding in verify_forecasts(moved))
+    assert any("mine_hard.yaml" in finding for finding in verify_suite(moved))
     suite = ForecastSuite.load(moved)
     definition = runnable_definition(suite, "mine_hard", tmp_path / "out")
     paths = [e["dataset"]["path"] for _, e in read_definition(Path(definition))]
     assert all(path.startswith(str(moved)) for path in paths)
-    repair_forecasts(moved)
-    assert verify_forecasts(moved) == []
+    place_definitions(suite)
+    assert verify_suite(moved) == []
 
 
 def test_export_and_installation_have_the_twin(twin, tmp_path):
@@ -116,9 +112,9 @@ def test_the_same_command_asks_for_force_and_gives_the_same_bytes(
     ]
     assert main(words) == 2
     assert "--force to replace it" in capsys.readouterr().err
-    before = json.loads((copy / "hardsynth" / "forecasting.json").read_text())
+    before = json.loads((copy / "hardsynth" / "manifest.json").read_text())
     assert main([*words, "--force"]) == 1
-    after = json.loads((copy / "hardsynth" / "forecasting.json").read_text())
+    after = json.loads((copy / "hardsynth" / "manifest.json").read_text())
     assert after == before
 
 
@@ -128,7 +124,7 @@ def test_series_drawn_by_their_chance_of_failure_come_first():
         ForecastTask(name=f"a_{kind}", kind=kind, origin=0, path="", items=(0, 1))
         for kind in kinds
     ]
-    pair = make_pair(Original("mine", {"a": {"name": "A"}}), {"a": tasks})
+    pair = pair_of_series(Original("mine", {"a": {"name": "A"}}), {"a": tasks})
     (entry,) = pair.tasks
     assert (entry.name, entry.task) == ("A", "a_region")
 
@@ -144,4 +140,4 @@ def test_two_tasks_of_one_name_are_refused():
     }
     original = Original("mine", {"a": {"name": "a"}, "b": {"name": "A_o1"}})
     with pytest.raises(SuiteError, match="two tasks of the twin"):
-        make_pair(original, tasks)
+        pair_of_series(original, tasks)

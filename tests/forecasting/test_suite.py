@@ -21,15 +21,10 @@ from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
 from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.forecasting.suite_report import build_series_report
-from amlb_ext.forecasting.suite_verify import (
-    follow_move,
-    repair_forecasts,
-    runnable_definition,
-    verify_forecasts,
-)
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
 from amlb_ext.report import report_text
-from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite import SuiteFiles, verify_suite
+from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
 from amlb_ext.validity import Certificate, decide_verdict
 from amlb_ext.validity.measures import make_measure
 
@@ -63,7 +58,7 @@ def suite(made, tmp_path):
     """Return a copy that a test may change, its paths put right."""
     copy = tmp_path / "copy"
     shutil.copytree(made, copy)
-    repair_forecasts(copy)
+    place_definitions(ForecastSuite.load(copy))
     return copy
 
 
@@ -96,20 +91,20 @@ def test_what_was_written_is_read_back(made, failing):
 
 
 def test_a_suite_that_stands_has_no_finding(made):
-    assert verify_forecasts(made) == []
+    assert verify_suite(made) == []
 
 
 def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     moved = tmp_path / "elsewhere"
     suite.rename(moved)
-    assert any("no longer stands" in finding for finding in verify_forecasts(moved))
+    assert any("no longer stands" in finding for finding in verify_suite(moved))
     loaded = ForecastSuite.load(moved)
     runnable = runnable_definition(loaded, "hardsynth", tmp_path / "results")
     tasks = dict(read_definition(Path(runnable)))
     path = tasks["my_series_o0_full"]["dataset"]["path"]
     assert path.startswith(str(moved))
-    assert len(repair_forecasts(moved)) == 3
-    assert verify_forecasts(moved) == []
+    assert len(place_definitions(loaded)) == 3
+    assert verify_suite(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
 
 
@@ -132,16 +127,9 @@ def test_changed_and_missing_files_are_found(suite):
     (data,) = suite.glob("data/*o0_bad/*.csv")
     data.write_text(data.read_text() + " ")
     (suite / "extensions" / "HardsynthForecast" / "exec.py").unlink()
-    findings = verify_forecasts(suite)
+    findings = verify_suite(suite)
     assert any("o0_bad.csv was changed" in finding for finding in findings)
     assert any("exec.py is missing" in finding for finding in findings)
-
-
-def test_a_framework_of_ones_own_is_no_damage(suite):
-    frameworks = suite / "frameworks.yaml"
-    frameworks.write_text(frameworks.read_text() + "mine:\n  extends: AutoGluon\n")
-    (said,) = verify_forecasts(suite)
-    assert said.startswith("warning: frameworks.yaml: mine is an entry of the user's")
 
 
 def test_autogluon_is_there_without_models_that_are_downloaded(made):
@@ -153,19 +141,13 @@ def test_autogluon_is_there_without_models_that_are_downloaded(made):
     assert "presets" not in entry["params"]
 
 
-def test_a_damaged_manifest_is_refused(suite):
-    manifest = suite / "hardsynth" / "forecasting.json"
-    content = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(content | {"name": "other"}))
-    with pytest.raises(SuiteError, match="is damaged"):
-        verify_forecasts(suite)
-
-
 def test_commands_of_tables_refuse_the_suite(made, capsys):
-    with pytest.raises(SuiteError, match="holds forecasting tasks"):
+    with pytest.raises(
+        SuiteError, match="holds series, which this command does not take"
+    ):
         SuiteFiles.load(made)
     assert main(["publish", str(made), "--server", "test", "--dry-run"]) == 2
-    assert "OpenML has no task type for them" in capsys.readouterr().err
+    assert "holds series, which this command does not take" in capsys.readouterr().err
 
 
 def amlb_run(suite, out, framework, answers, drop=0):

@@ -62,7 +62,7 @@ def test_amlb_reads_the_series_of_an_export_from_its_address(suite, address, tmp
     assert (out / "extensions" / "HardsynthForecast" / "exec.py").is_file()
     assert str(suite) not in (out / "benchmarks" / "hardsynth_all.yaml").read_text()
     (packed,) = out.glob("upload/hardsynth-suite-*.zip")
-    assert "hardsynth/forecasting.json" in zipfile.ZipFile(packed).namelist()
+    assert "hardsynth/manifest.json" in zipfile.ZipFile(packed).namelist()
     # a second time gives the same bytes
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert main(words) == 0

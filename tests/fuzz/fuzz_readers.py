@@ -104,7 +104,7 @@ def read_archive(data: bytes, folder: Path) -> None:
 
 def read_manifest(data: bytes, folder: Path) -> None:
     """A suite's manifest."""
-    from amlb_ext.suite.manifest import read_manifest
+    from amlb_ext.suite.reader import read_manifest
 
     read_manifest(_file(data, folder / "manifest.json"))
 

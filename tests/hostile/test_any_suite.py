@@ -29,11 +29,6 @@ from amlb_ext.tasks import TASKS
 from amlb_ext.tasks.drop4 import draw_games
 
 KINDS = ("tables", "series", "folder")
-MANIFESTS = {
-    "tables": "manifest.json",
-    "series": "forecasting.json",
-    "folder": "tasks.json",
-}
 #: What stands in every kind of suite, and what only some have.
 FRAMEWORK = {
     "HardsynthNull": {
@@ -84,13 +79,13 @@ def suite(kind, originals, tmp_path):
     return root
 
 
-def manifest_of(suite, kind):
-    return suite / "hardsynth" / MANIFESTS[kind]
+def manifest_of(suite):
+    return suite / "hardsynth" / "manifest.json"
 
 
 def reseal(suite, kind, change=lambda entry: None):
     """Change a manifest as whoever means harm does: its checksums are right again."""
-    path = manifest_of(suite, kind)
+    path = manifest_of(suite)
     entry = json.loads(path.read_text())
     del entry["sha256"]
     change(entry)
@@ -108,14 +103,11 @@ def commands(suite, kind, out):
         ["verify", root],
         ["run", "HardsynthNull", "-u", root, "-r", str(out / "r"), "--amlb", str(out)],
         ["report", root, "--results", str(out / "r"), "-o", str(out / "page")],
+        ["verify", root, "--repair"],
+        ["show", root],
+        ["export", root, "-o", str(out / "x"), "--base-url", "https://e.org/x"],
+        ["install", root, "--userdir", str(out / "user")],
     ]
-    if kind != "folder":
-        words += [
-            ["verify", root, "--repair"],
-            ["show", root],
-            ["export", root, "-o", str(out / "x"), "--base-url", "https://e.org/x"],
-            ["install", root, "--userdir", str(out / "user")],
-        ]
     if kind == "tables":
         words += [
             ["certify", root, "-j", "1"],
@@ -337,7 +329,7 @@ def damaged_bytes():
     "content", [pytest.param(raw, id=name) for name, raw in damaged_bytes()]
 )
 def test_a_manifest_that_is_none_is_one_line(suite, kind, content, tmp_path):
-    manifest_of(suite, kind).write_bytes(content)
+    manifest_of(suite).write_bytes(content)
     words = [w for w in commands(suite, kind, tmp_path / "o") if "--repair" not in w]
     for command in words:
         status, lines = spoken(command)
@@ -360,7 +352,7 @@ def places_of(value, path=()):
 
 def test_wrong_values_anywhere_are_no_traceback(suite, kind, tmp_path):
     """Every value of a manifest in turn is of another type, or missing, under a seal that holds."""
-    path = manifest_of(suite, kind)
+    path = manifest_of(suite)
     original = path.read_text()
     tried = 0
     for number, way in enumerate(places_of(json.loads(original))):
@@ -495,13 +487,10 @@ def test_verify_sees_foreign_code_and_run_does_not_start_it(suite, kind, how, tm
     assert len(lines) == 1
     assert "--unverified" in lines[0]
     assert not (tmp_path / "r").exists()
-    if kind != "folder":  # which has its own user directory
-        status, lines = spoken(
-            ["install", str(suite), "--userdir", str(tmp_path / "u")]
-        )
-        assert status == 2
-        assert "--unverified" in lines[0]
-        assert not (tmp_path / "u").exists()
+    status, lines = spoken(["install", str(suite), "--userdir", str(tmp_path / "u")])
+    assert status == 2
+    assert "--unverified" in lines[0]
+    assert not (tmp_path / "u").exists()
 
 
 def test_told_so_run_goes_on(suite, kind, tmp_path):
@@ -542,6 +531,15 @@ def test_what_a_user_may_add_is_no_damage(suite, kind, capsys):
         assert name in said
 
 
+def test_a_constraint_of_ones_own_survives_a_repair(suite, kind):
+    if kind == "tables":
+        pytest.skip("test_suites.py repairs a suite with its sources")
+    mine = "mine: {folds: 10, max_runtime_seconds: 180, cores: 1}\n"
+    change_file("constraints.yaml", mine)(suite, kind)
+    assert main(["verify", str(suite), "--repair", "-q"]) == 0
+    assert mine in (suite / "constraints.yaml").read_text()
+
+
 def test_written_again_what_a_user_added_stays(originals, tmp_path):
     root = shutil.copytree(originals / "folder", tmp_path / "w")
     change_file("constraints.yaml", "mine: {folds: 1}\n")(root, "folder")
@@ -551,7 +549,7 @@ def test_written_again_what_a_user_added_stays(originals, tmp_path):
 
 
 def test_a_folder_without_a_manifest_is_not_run(suite, kind, tmp_path):
-    manifest_of(suite, kind).unlink()
+    manifest_of(suite).unlink()
     (suite / "hardsynth" / "request.json").unlink(missing_ok=True)
     words = ["run", "X", "-u", str(suite), "-b", "hardsynth", "--amlb", "nowhere"]
     status, lines = spoken(words)
@@ -560,8 +558,6 @@ def test_a_folder_without_a_manifest_is_not_run(suite, kind, tmp_path):
 
 
 def test_an_export_packs_what_the_manifest_names(suite, kind, tmp_path):
-    if kind == "folder":
-        pytest.skip("tasks are not exported")
     (suite / "data" / "secret.csv").write_text("secret")
     (suite / "hardsynth" / "secret.txt").write_text("secret")
     out = tmp_path / "x"
@@ -579,3 +575,66 @@ def test_an_export_packs_what_the_manifest_names(suite, kind, tmp_path):
     with Layout(suite).config.open("a") as file:
         file.write("\n")
     assert main([*words, "-q"]) == 2
+
+
+# one kind of suite beside the others
+
+
+def test_every_suite_is_installed_and_taken_back(suite, tmp_path):
+    user = tmp_path / "user"
+    where = ["--userdir", str(user), "-q"]
+    assert main(["install", str(suite), "--name", "other", *where]) == 0
+    home = user / "hardsynth_suites" / "other"
+    for task in yaml.safe_load((home / "benchmarks" / "other.yaml").read_text()):
+        data = task["dataset"]
+        for file in data.get("train", []) + data.get("test", []) + [data.get("path")]:
+            assert file is None or os.path.isfile(file)
+    assert main(["uninstall", str(suite), *where]) == 0
+    assert not user.exists()
+
+
+def test_no_kind_is_written_over_another(suite, kind, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    before = tree(suite)
+    others = [other for other in KINDS if other not in (kind, "tables")]
+    for other in others:
+        with pytest.raises(SuiteError):
+            make(other, suite)
+    if kind != "tables":
+        words = ["generate", str(tmp_path / "t.csv"), "-o", str(suite), "--force"]
+        status, [line] = spoken(words)
+        assert status == 2
+        assert "no suite of ours" in line
+    assert tree(suite) == before
+
+
+@pytest.mark.parametrize(
+    ("former", "wanted"),
+    [
+        ("forecasting.json", "hardsynth generate TABLE --series"),
+        ("tasks.json", "hardsynth tasks weird"),
+        ("manifest.json", "hardsynth generate openml/t/1"),
+    ],
+)
+def test_a_suite_of_a_former_version_is_refused_with_its_command(
+    former, wanted, originals, tmp_path
+):
+    suite = shutil.copytree(originals / "tables", tmp_path / "hard")
+    reseal(suite, "tables", lambda entry: entry.update(format=3))
+    for name in ("manifest.json", "request.json"):
+        (suite / "hardsynth" / name).rename(suite / "hardsynth" / f"kept_{name}")
+    (suite / "hardsynth" / "kept_manifest.json").rename(suite / "hardsynth" / former)
+    for words in commands(suite, "series", tmp_path):
+        status, [line] = spoken(words)
+        assert status == 2, words
+        if words[:2] == ["verify", str(suite)]:
+            assert wanted in line
+
+
+def test_a_command_that_a_shell_would_run_is_not_shown(originals, tmp_path):
+    suite = shutil.copytree(originals / "tables", tmp_path / "hard")
+    request = {"command": "hardsynth generate a; touch ran", "sources": []}
+    reseal(suite, "tables", lambda entry: entry.update(format=3, request=request))
+    status, [line] = spoken(["verify", str(suite)])
+    assert status == 2
+    assert "touch" not in line

@@ -174,6 +174,19 @@ def test_verify_calls_foreign_models_damage(suite, evil):
     assert any("the parameter alpha='kept/x'" in line for line in problems(suite))
 
 
+def test_code_does_not_pass_for_a_fold_that_waits_for_its_table(suite):
+    code = suite / "extensions" / "evil.py"
+    code.write_text("import os\n")
+    relative = "extensions/evil.py"
+    record = FoldRecord(
+        task="other", fold=0, key="", parts={}, files={relative: sha256_file(code)}
+    )
+    path = Layout(suite).record("other", 0)
+    path.parent.mkdir(parents=True)
+    path.write_text(record.json())
+    assert f"{relative} is not part of the suite." in problems(suite)
+
+
 def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
     reseal(suite, lambda entry: entry["config"]["baseline"].update(model=evil))
     assert main(["certify", str(suite), "-j", "1", "-q"]) == 2
@@ -184,6 +197,25 @@ def test_certify_refits_no_class_that_is_not_listed(suite, evil, capsys):
     with pytest.raises(SuiteError, match="not on the list"):
         certify_suite(suite)
     assert not list(suite.glob("hardsynth/*/certificate.json"))
+
+
+def test_entries_of_the_user_are_no_damage_and_survive_a_repair(suite):
+    layout = Layout(suite)
+    theirs = {
+        layout.constraints: "mine: {folds: 10, max_runtime_seconds: 180, cores: 1}\n",
+        layout.frameworks: "mine:\n  extends: flaml\n",
+    }
+    for path, entry in theirs.items():
+        path.write_text(path.read_text() + entry)
+    assert problems(suite) == []
+    for path in theirs:
+        path.write_text(f"# changed\n{path.read_text()}")
+    assert len(problems(suite)) == 2
+    source = str(suite.parent / "t.csv")
+    repair_suite(suite, RepairOptions((source,), quiet=True))
+    assert problems(suite) == []
+    for path, entry in theirs.items():
+        assert path.read_text().endswith(entry)
 
 
 def test_repair_builds_no_class_that_is_not_listed(suite, evil):

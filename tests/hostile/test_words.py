@@ -15,7 +15,7 @@ from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError, ModelError, SourceError, SuiteError
 from amlb_ext.core.task import Kind
 from amlb_ext.models.registry import resolve_model
-from amlb_ext.pipeline.rebuild import check_version
+from amlb_ext.pipeline.repair import check_version
 from amlb_ext.sources import open_specs
 from amlb_ext.synthesizers import copula, make_synthesizer
 

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
 from urllib.parse import unquote
@@ -18,7 +19,8 @@ from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.report import report_tables, report_text, write_report
 from amlb_ext.report.runs import build_run_report
-from amlb_ext.suite.task_folder import read_task_folder, verify_task_folder
+from amlb_ext.suite import verify_suite
+from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.tasks import TASKS, draw_fold
 from amlb_ext.tasks.digits import draw_digits
 from amlb_ext.tasks.drop4 import draw_games
@@ -37,7 +39,7 @@ def made(tmp_path_factory):
 
 
 def test_the_folder_is_an_amlb_user_directory_with_side_files(made):
-    folder = read_task_folder(made)
+    folder = WeirdSuite.load(made).manifest
     assert [task.name for task in folder.tasks] == ["drop4_winners", "digits_few"]
     games, digits = folder.tasks
     train = pd.read_csv(made / games.folds[1].train)
@@ -63,7 +65,7 @@ def test_the_folder_is_an_amlb_user_directory_with_side_files(made):
 
 
 def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, capsys):
-    assert verify_task_folder(made) == []
+    assert verify_suite(made) == []
     # what AMLB and Python leave beside the code is no damage
     venv = made / "extensions" / "LLMCoder" / "venv"
     venv.mkdir()
@@ -76,39 +78,39 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
     (copy / "data" / "more.csv").write_text("a\n")
     table = copy / "data" / "drop4_winners" / "drop4_winners_test_0.csv"
     table.write_text(table.read_text().replace("c1_first", "c9_other", 1))
-    text = " ".join(verify_task_folder(copy))
+    text = " ".join(verify_suite(copy))
     assert "data/more.csv is not part of the suite." in text
     assert "drop4_winners_test_0.csv was changed" in text
-    manifest = copy / "hardsynth" / "tasks.json"
+    manifest = copy / "hardsynth" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
-    assert "seal is broken" in verify_task_folder(copy)[0]
+    assert "seal is broken" in verify_suite(copy)[0]
 
 
 def test_the_same_request_gives_the_same_bytes(made, tmp_path):
     request = WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",))
-    salt = read_task_folder(made).salt
+    salt = WeirdSuite.load(made).manifest.salt
     again = tmp_path / "again"
     write_weird_tasks(again, replace(request, salt=salt))
-    assert read_task_folder(again) == read_task_folder(made)
+    assert WeirdSuite.load(again).manifest == WeirdSuite.load(made).manifest
     # a folder keeps its own
     write_weird_tasks(again, request)
-    assert read_task_folder(again) == read_task_folder(made)
+    assert WeirdSuite.load(again).manifest == WeirdSuite.load(made).manifest
     literal = write_weird_tasks(
         tmp_path / "l", WeirdRequest(tasks=SMALL[:1], folds=2, literal=True)
     )
     [first, second] = literal.tasks[0].folds
     assert literal.files[first.train] == literal.files[second.train]
-    folds = read_task_folder(made).tasks[0].folds
-    files = read_task_folder(made).files
+    folds = WeirdSuite.load(made).manifest.tasks[0].folds
+    files = WeirdSuite.load(made).manifest.files
     assert len({files[fold.train] for fold in folds}) == 3
 
 
 def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
-    salt = read_task_folder(made).salt
+    salt = WeirdSuite.load(made).manifest.salt
     assert len(salt) == 32
     for task in SMALL:
         fold = next(
-            t for t in read_task_folder(made).tasks if t.name == task.name
+            t for t in WeirdSuite.load(made).manifest.tasks if t.name == task.name
         ).folds[0]
         written = pd.read_csv(made / fold.test)
         assert draw_fold(task, 0, salt=salt).test.frame.equals(written)
@@ -120,17 +122,21 @@ def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
     )
     assert other.salt != salt
     for path in made.rglob("*"):
-        if path.is_file() and path.name != "tasks.json":
+        if path.is_file() and path.name != "manifest.json":
             assert salt.encode() not in path.read_bytes()
 
 
-def test_what_cannot_be_written_is_said(made, tmp_path):
+def test_what_cannot_be_written_is_said(made, tmp_path, capsys):
     with pytest.raises(ConfigError, match="--folds is 0"):
         write_weird_tasks(tmp_path / "w", WeirdRequest(tasks=SMALL, folds=0))
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(SuiteError, match="holds something else"):
         write_weird_tasks(tmp_path, WeirdRequest(tasks=SMALL))
-    assert main(["verify", str(made), "--repair"]) == 2
+    copy = shutil.copytree(made, tmp_path / "copy")
+    assert main(["verify", str(copy), "--repair", "-q"]) == 0
+    (copy / "config.yaml").unlink()
+    assert main(["verify", str(copy), "--repair"]) == 2
+    assert "weird tasks are not made again by a repair" in capsys.readouterr().err
 
 
 def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()):
@@ -253,7 +259,7 @@ def test_the_text_says_what_is_not_comparable(made, results, capsys):
     assert main(["report", str(made), "--results", str(results), "-q"]) == 1
     runs = pd.read_csv(made / "hardsynth" / "report" / "runs.csv")
     assert runs["transcript"].str.endswith("transcript.json").all()
-    assert all(said.startswith("warning: ") for said in verify_task_folder(made))
+    assert all(said.startswith("warning: ") for said in verify_suite(made))
 
 
 def test_folds_that_were_not_run_are_named(made, tmp_path):
@@ -285,7 +291,7 @@ def test_results_of_something_else_are_said(made, tmp_path):
 
 
 def test_the_manifest_names_version_origin_and_licence(made):
-    entry = json.loads((made / "hardsynth" / "tasks.json").read_text())
+    entry = json.loads((made / "hardsynth" / "manifest.json").read_text())
     assert entry["version"] == __version__
     for task in entry["tasks"]:
         assert task["origin"] in ("made", "embedded", "real")

@@ -12,7 +12,7 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.pipeline.weird import CODER_PARAMS
-from amlb_ext.suite.task_folder import read_task_folder
+from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.tasks import chess
 
 GAME = (
@@ -156,7 +156,7 @@ def test_a_task_of_a_module_of_ones_own(tmp_path, monkeypatch, capsys):
         == 0
     )
     assert main(["verify", "w"]) == 0
-    [task] = read_task_folder(tmp_path / "w").tasks
+    [task] = WeirdSuite.load(tmp_path / "w").manifest.tasks
     assert (task.name, task.labels) == ("parity", ("even", "odd"))
     assert task.statement == "Say whether the sum of a row is even."
     capsys.readouterr()

@@ -26,11 +26,11 @@ from amlb_ext.runner.jobs import (
 )
 from amlb_ext.runner.run_folder import ASKED, write_asked
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.definition import amlb_configuration, benchmark_entries, yaml_text
-from amlb_ext.suite.layout import MAIN_SUFFIXES, Layout, amlb_name
-from amlb_ext.suite.manifest import AmlbTask, Manifest, SuiteRequest
+from amlb_ext.suite.definition import amlb_configuration
+from amlb_ext.suite.layout import Layout, amlb_name
+from amlb_ext.suite.manifest import AmlbTask, SuiteRequest, TableManifest
 
-CONFIG = amlb_configuration(1, constraints=False)
+CONFIG = amlb_configuration(1)
 #: A task of two folds, of which one has no bad row, and a task of three.
 FOLDS = {
     ("iris", ""): 2,
@@ -55,17 +55,21 @@ def make_suite(root, name="hard"):
         own = amlb_name(task, suffix)
         tasks[own] = AmlbTask(own, task, suffix, Kind.BINARY, "y", "", None, list(range(n)), files,
                               files, files, [9] * n, [9] * n)  # fmt: skip
-    (root / "benchmarks").mkdir(parents=True)
-    main = [task for task in tasks.values() if task.suffix in MAIN_SUFFIXES]
-    (root / "benchmarks" / f"{name}.yaml").write_text(
-        yaml_text(benchmark_entries(main))
+    manifest = TableManifest(
+        version="0",
+        name=name,
+        seed=1,
+        request=SuiteRequest(command=""),
+        config={},
+        tasks={},
+        amlb_tasks=tasks,
+        order=list(dict.fromkeys(task for task, _ in FOLDS)),
     )
-    (root / "benchmarks" / f"{name}_all.yaml").write_text(
-        yaml_text(benchmark_entries(tasks.values()))
-    )
-    return SuiteFiles(
-        Layout(root), Manifest("0", name, 1, SuiteRequest(command=""), {}, {}, tasks)
-    )
+    suite = SuiteFiles(Layout(root), manifest)
+    for path, text in suite.definition_texts().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return suite
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_classification_losses_by_hand():
     assert LOSSES["zero_one"](y, np.array([1, 1])).tolist() == [1, 0]
     # .3^2 + .2^2 + .1^2 = .14;  .1^2 + .7^2 + .6^2 = .86
     assert LOSSES["brier"](y, F) == pytest.approx([0.14, 0.86])
-    assert LOSSES["log"](y, F) == pytest.approx([-np.log(0.7), -np.log(0.3)])
+    assert LOSSES["log_loss"](y, F) == pytest.approx([-np.log(0.7), -np.log(0.3)])
 
 
 def test_bounds_are_met_and_not_exceeded():

@@ -85,9 +85,9 @@ def test_wrong_surrogates_are_refused():
         prediction_powered_error([0.0, 1.0], given([0.1, np.nan], [0.1, 0.2]))
 
 
-@pytest.mark.parametrize("name", ["zero_one", "brier", "log"])
+@pytest.mark.parametrize("name", ["zero_one", "brier", "log_loss"])
 def test_expected_loss_is_the_mean_under_the_model(name):
-    loss = log_loss(0.05) if name == "log" else LOSSES[name]
+    loss = log_loss(0.05) if name == "log_loss" else LOSSES[name]
     f = np.array([[0.5, 0.3, 0.2], [0.97, 0.02, 0.01]])
     by_label = np.stack([loss(np.full(2, c), f) for c in range(3)], axis=1)
     assert expected_loss(loss, f) == pytest.approx((f * by_label).sum(axis=1))

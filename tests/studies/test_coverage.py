@@ -48,7 +48,7 @@ def test_what_should_cover_covers(table):
 
 
 def test_draws_by_class_bias_the_plain_mean_but_not_the_stratified_one(table):
-    for loss in ("zero_one", "brier", "log"):
+    for loss in ("zero_one", "brier", "log_loss"):
         bias = pick(table, loss=loss, design="by_class")["bias"].abs()
         assert bias["stratified"] < 0.5 * bias["t"]
 

@@ -98,7 +98,6 @@ def make_suite(root, synthetic, hard_train, summary):
         version="0",
         integrations={},
         request=SuiteRequest(command="hardsynth generate toy -o hard"),
-        constraints="---\n",
     )
 
 

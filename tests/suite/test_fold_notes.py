@@ -3,7 +3,7 @@
 import pytest
 
 from amlb_ext.core.task import Kind, Origin
-from amlb_ext.suite import AmlbTask, Coding, Manifest, SuiteRequest, TaskEntry
+from amlb_ext.suite import AmlbTask, Coding, SuiteRequest, TableManifest, TaskEntry
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.suite.manifest import FoldEntry, PartChanges
 from amlb_ext.suite.notes import Note
@@ -34,7 +34,15 @@ def manifest(**tasks):
         )
         for name, folds in tasks.items()
     }
-    return Manifest("0", "hard", 1, SuiteRequest(command=""), {}, entries, {})
+    return TableManifest(
+        version="0",
+        name="hard",
+        seed=1,
+        request=SuiteRequest(command=""),
+        config={},
+        tasks=entries,
+        amlb_tasks={},
+    )
 
 
 def lines(**tasks):

@@ -14,7 +14,7 @@ from amlb_ext.publish.export import export_suite
 from amlb_ext.runner.score import _framework_params
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.own_entries import split_own_entries
-from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
 INTEGRATIONS = {
@@ -54,15 +54,10 @@ def problems(suite):
 
 def write_again(suite):
     """Write what belongs to no fold, as another generation does."""
-    layout = Layout(suite)
-    manifest = SuiteFiles.load(suite).manifest
     return write_shared_files(
-        layout,
-        name=manifest.name,
-        seed=manifest.seed,
-        amlb_tasks=list(manifest.amlb_tasks.values()),
-        pair=manifest.pair,
-        integrations=INTEGRATIONS,
+        SuiteFiles.load(suite),
+        frameworks=INTEGRATIONS,
+        constraints=packaged_constraints(),
     )
 
 

@@ -99,7 +99,6 @@ def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
         version="0",
         integrations={},
         request=SuiteRequest(command="hardsynth generate toy -o hard"),
-        constraints="---\n",
     )
     return finish_suite(layout, **(settings | changes))
 

@@ -205,15 +205,10 @@ def _copy_content(member: Member, target: IO[bytes]) -> None:
             digest.update(block)
             target.write(block)
     if digest.hexdigest() != member.sha256:
-        raise changed_error(member)
-
-
-def changed_error(member: Member) -> SuiteError:
-    """Return the error for a file that is not what the manifest says."""
-    return SuiteError(
-        f"{member.file} was changed after the suite was written: its sha256 differs",
-        "hardsynth verify tells what differs; the command that made the suite writes it again",
-    )
+        raise SuiteError(
+            f"{member.file} was changed after the suite was written: its sha256 differs",
+            "hardsynth verify tells what differs; the command that made the suite writes it again",
+        )
 
 
 def _unreadable_error(member: Member, error: OSError) -> SuiteError:

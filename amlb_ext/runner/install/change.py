@@ -17,7 +17,7 @@ from amlb_ext.amlb.configuration import OWN_USER_DIRECTORY
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.runner.install.config_edit import read_config, set_entries
-from amlb_ext.runner.install.copies import SuiteContent, make_copies
+from amlb_ext.runner.install.copies import make_copies
 from amlb_ext.runner.install.userdir import (
     Home,
     Installed,
@@ -33,8 +33,8 @@ from amlb_ext.runner.install.userdir import (
     write_config,
     write_copies,
 )
-from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.layout import manifest_file
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.reader import Suite, open_suite
 
 Action = Literal["installed", "updated", "unchanged", "uninstalled"]
 
@@ -73,7 +73,6 @@ def install(
     userdir: Path | None = None,
     name: str | None = None,
     dry_run: bool = False,
-    content: SuiteContent | None = None,
 ) -> Change:
     """Add a suite to an AMLB user directory.
 
@@ -87,8 +86,6 @@ def install(
         In place of the suite's own, for benchmarks and frameworks.
     dry_run : bool
         Change nothing.
-    content : SuiteContent, optional
-        Of a suite that is none of tables; read from the folder when omitted.
 
     Raises
     ------
@@ -97,7 +94,7 @@ def install(
         was changed.
     """
     home = _user_home(userdir)
-    suite = content or SuiteContent.of_tables(SuiteFiles.load(directory))
+    suite = open_suite(directory)
     _check_home(home, suite)
     new = make_copies(suite, name)
     installed = read_installed(home)
@@ -107,7 +104,7 @@ def install(
     record = Installed(
         name=new.name,
         suite=str(directory.expanduser().absolute()),
-        manifest=sha256_file(suite.manifest),
+        manifest=sha256_file(suite.layout.manifest),
         benchmarks=list(new.benchmarks),
         frameworks=list(new.frameworks),
         constraints=list(new.constraints),
@@ -127,9 +124,10 @@ def install(
         notes.append(
             f"the constraint {constraint} is your own and stays; the suite's is not used"
         )
+    seed = suite.manifest.seed
     notes.append(
-        f"the suite's seed {suite.seed} is not set in your configuration: add "
-        f"-Xseed={suite.seed} to runbenchmark.py for the runs that -u {directory} gives"
+        f"the suite's seed {seed} is not set in your configuration: add "
+        f"-Xseed={seed} to runbenchmark.py for the runs that -u {directory} gives"
     )
 
     # The configuration with this suite beside the others.
@@ -207,7 +205,7 @@ def _user_home(userdir: Path | None) -> Home:
     return Home((userdir or Path(OWN_USER_DIRECTORY)).expanduser().absolute())
 
 
-def _check_home(home: Home, suite: SuiteContent) -> None:
+def _check_home(home: Home, suite: Suite) -> None:
     if home.root.exists() and not home.root.is_dir():
         raise RunError(
             f"{home.root} is a file, but AMLB's user directory must be a folder",
@@ -218,7 +216,7 @@ def _check_home(home: Home, suite: SuiteContent) -> None:
             "this folder is the suite itself, which needs no installation",
             "name yours with --userdir, or use -u SUITE",
         )
-    if manifest_file(home.root).is_file():
+    if Layout(home.root).manifest.is_file():
         raise RunError(
             f"{home.root} is a suite itself", "name your own user directory: --userdir"
         )
@@ -238,7 +236,7 @@ def _check_earlier(
             )
     if earlier is None or _is_same_folder(earlier.suite, record.suite):
         return []
-    if manifest_file(earlier.suite).is_file():
+    if Layout(Path(earlier.suite)).manifest.is_file():
         raise RunError(
             f"another suite is installed as {record.name}: {earlier.suite}",
             f"--name NAME for a second one, or first: {undo} {shlex.quote(earlier.suite)}",
@@ -256,7 +254,7 @@ def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed 
     for record in installed.values():
         if _is_same_folder(record.suite, path):
             return record
-    manifest = manifest_file(path)
+    manifest = Layout(Path(path)).manifest
     if not manifest.is_file():
         return None
     digest = sha256_file(manifest)

@@ -25,66 +25,14 @@ import yaml
 
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.estimators import packaged_folder
-from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import safe_names
+from amlb_ext.suite.reader import Suite
 
 #: The folder of all installed suites, in a user directory; on AMLB's ``sys.path``.
 FOLDER = "hardsynth_suites"
 #: The name that suites have unless another is asked for.
 _DEFAULT_NAME = "hardsynth"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuiteContent:
-    """What an installation needs to know of a suite, of tables or of series.
-
-    Attributes
-    ----------
-    name : str
-    seed : int
-    root : Path
-        The suite's folder.
-    manifest : Path
-        The file that is there once the suite is whole.
-    files : tuple of str
-        Files of the suite, by their place in it.
-    definitions : dict of str to list
-        Contents of the benchmark definitions by name.
-    """
-
-    name: str
-    seed: int
-    root: Path
-    manifest: Path
-    files: tuple[str, ...]
-    definitions: dict[str, Any]
-
-    @classmethod
-    def of_tables(cls, suite: SuiteFiles) -> SuiteContent:
-        """Return the content of a suite of tables, with absolute paths in its definitions.
-
-        Raises
-        ------
-        RunError, SuiteError
-            As :func:`make_copies`.
-        """
-        content = cls(
-            name=suite.manifest.name,
-            seed=suite.manifest.seed,
-            root=suite.layout.root,
-            manifest=suite.layout.manifest,
-            files=tuple(sorted(suite.manifest.files)),
-            definitions={},
-        )
-        root = _root_text(content.root)
-        for path in content.files:
-            if path.startswith("benchmarks/"):
-                entries = _load_yaml(content, path)
-                content.definitions[Path(path).stem] = _with_absolute_paths(
-                    entries, root
-                )
-        return content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +55,12 @@ class Copies:
     files: dict[str, bytes]
 
 
-def make_copies(suite: SuiteContent, name: str | None = None) -> Copies:
+def make_copies(suite: Suite, name: str | None = None) -> Copies:
     """Return what to install of a suite.
 
     Parameters
     ----------
-    suite : SuiteContent
+    suite : Suite
     name : str, optional
         In place of the suite's own; see :func:`benchmark_names` and :func:`framework_name`.
 
@@ -131,12 +79,14 @@ def make_copies(suite: SuiteContent, name: str | None = None) -> Copies:
             f"use letters, digits, - and _, e.g. --name {loadable_name}",
         )
     files: dict[str, bytes] = {}
-    suite_files = suite.files
+    suite_files = sorted(suite.manifest.files)
 
     # Definitions, whose data files lie in the suite's folder.
-    names = benchmark_names(list(suite.definitions), suite.name, name)
+    root = _root_text(suite.root)
+    definitions = suite.definition_entries()
+    names = benchmark_names(list(definitions), suite.name, name)
     for stem, installed_name in names.items():
-        content = suite.definitions[stem]
+        content = _with_absolute_paths(definitions[stem], root)
         files[f"benchmarks/{installed_name}.yaml"] = yaml_text(content).encode("ascii")
 
     # Frameworks, whose code AMLB imports from the copy.
@@ -251,7 +201,7 @@ def _with_installed_module(entry: Any, name: str) -> Any:
     return installed
 
 
-def _read_bytes(suite: SuiteContent, relative: str) -> bytes:
+def _read_bytes(suite: Suite, relative: str) -> bytes:
     try:
         return suite.root.joinpath(*relative.split("/")).read_bytes()
     except OSError as error:
@@ -261,7 +211,7 @@ def _read_bytes(suite: SuiteContent, relative: str) -> bytes:
         ) from None
 
 
-def _load_yaml(suite: SuiteContent, relative: str) -> Any:
+def _load_yaml(suite: Suite, relative: str) -> Any:
     try:
         return yaml.safe_load(_read_bytes(suite, relative).decode("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):

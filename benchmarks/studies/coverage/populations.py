@@ -195,7 +195,7 @@ MAKERS: dict[str, Callable[[int, int], Population]] = {
         _make_mixture,
         "logistic",
         LogisticRegression(max_iter=1000),
-        ("zero_one", "brier", "log"),
+        ("zero_one", "brier", "log_loss"),
     ),
     "boosting": _make_boosting,
 }

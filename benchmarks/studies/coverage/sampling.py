@@ -242,7 +242,7 @@ def _judge_answers(
 
 def _losses_of_kind(kind: str) -> list[BoundedLoss]:
     if kind == "classes":
-        return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log"]]
+        return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log_loss"]]
     return [squared_loss(*RANGE), absolute_loss(*RANGE)]
 
 
