@@ -26,7 +26,7 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_file, write_text
 from amlb_ext.core.frames import with_columns
 from amlb_ext.core.paths import check_no_links
-from amlb_ext.report.suite_folds import SuiteFold, read_suite_folds
+from amlb_ext.report.notebook import SuiteFold, read_suite_folds
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import is_fresh
 

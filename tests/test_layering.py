@@ -46,9 +46,9 @@ HEAVY = {
     "deap": {"hardening/search/deap_engine", "synthesizers/swarm/particles"},
     "skops": {"models/skops_files"},
     "matplotlib": {
+        "report/ranks",
         "swap/plot",
         "report/still",
-        "report/rank_bars",
         "estimate/plot",
         "comparison/page",
         "comparison/result",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
-from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.paths import check_predictions_file, check_suite_folder
+from amlb_ext.core.paths import (
+    OWN_FOLDER,
+    check_suite_folder,
+)
+
+if TYPE_CHECKING:
+    from amlb_ext.report.model import BuiltReport
 
 
 @command(group="benchmark")
@@ -57,126 +61,51 @@ def report(
     $ hardsynth report hard --predictions mine=mine.csv
     """
     check_suite_folder(suite)
-    from amlb_ext.suite import open_suite
-    from amlb_ext.suite.series_manifest import SeriesManifest
-    from amlb_ext.suite.task_folder import TaskFolder
-
-    named = named_files(predictions, "--predictions")
-    files = {name: Path(file) for name, file in named.items()}
-    shown: dict[str, Any] = {"text": text, "out": out, "quiet": quiet, "json": json}
-    manifest = open_suite(suite).manifest
-    if isinstance(manifest, SeriesManifest):
-        return _report_series(suite, results, files, level=level, **shown)
-    for path in files.values():
-        check_predictions_file(path)
-    if isinstance(manifest, TaskFolder):
-        if files:
-            raise ConfigError(
-                f"--predictions: {suite} holds no suite of tables",
-                "give AMLB's results with --results",
-            )
-        return _report_runs(suite, results, level=level, **shown)
     from amlb_ext.report import (
-        build_report,
         report_as_json,
         report_summary,
         report_text,
         write_report,
     )
-    from amlb_ext.suite import SuiteFiles
 
-    # loaded first: a folder that is no suite is an error at once
-    own = SuiteFiles.load(suite).layout.own
-    built = build_report(
+    named = named_files(predictions, "--predictions")
+    build = _report_builder(suite, workers=jobs, quiet=quiet or json)
+    built = build(
         suite,
         results,
-        predictions=files,
-        workers=jobs,
+        predictions={name: Path(file) for name, file in named.items()},
         level=level,
         # they take most of the time, and only the page shows them
         charts=not (text or json),
-        quiet=quiet or json,
     )
     if json:
         print_json(report_as_json(built.report))
     elif text:
         print(report_text(built.report), end="")
     else:
-        page = write_report(built, out or own)
+        page = write_report(built, out or suite / OWN_FOLDER)
         if not quiet:
             print(report_summary(built.report, page))
     return 0 if built.report.is_complete else 1
 
 
-def _report_runs(
-    root: Path,
-    results: Sequence[str],
-    *,
-    level: float,
-    text: bool,
-    out: Path | None,
-    quiet: bool,
-    json: bool,
-) -> int:
-    """Report on a folder of tasks; see :mod:`amlb_ext.report.runs`."""
-    from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.report.runs import build_run_report, run_report_text
-    from amlb_ext.report.runs_page import write_run_report
+def _report_builder(
+    suite: Path, *, workers: int, quiet: bool
+) -> Callable[..., BuiltReport]:
+    """Return what builds the report of a suite, by the form of its tasks."""
+    from amlb_ext.suite import open_suite
+    from amlb_ext.suite.series_manifest import SeriesManifest
+    from amlb_ext.suite.task_folder import TaskFolder
 
-    built = build_run_report(root, results, level=level)
-    if json:
-        print_json(to_json_values(vars(built)))
-    elif not quiet:
-        print(run_report_text(built), end="")
-    if not (json or text):
-        path = write_run_report(built, out or root / "hardsynth")
-        if not quiet:
-            print(f"\nreport: {path}")
-    return 0 if built.is_complete else 1
+    manifest = open_suite(suite).manifest
+    if isinstance(manifest, SeriesManifest):
+        from amlb_ext.forecasting.suite_report import build_series_report
 
+        return build_series_report
+    if isinstance(manifest, TaskFolder):
+        from amlb_ext.report.runs import build_run_report
 
-def _report_series(
-    suite: Path,
-    results: Sequence[str],
-    predictions: dict[str, Path],
-    *,
-    level: float,
-    text: bool,
-    out: Path | None,
-    quiet: bool,
-    json: bool,
-) -> int:
-    """Set forecasters against F; see :mod:`amlb_ext.forecasting.suite_report`."""
-    from amlb_ext.core.json_values import to_json_values
-    from amlb_ext.forecasting.report_files import (
-        reports_as_json,
-        verdict_table,
-        write_answer,
-    )
-    from amlb_ext.forecasting.suite_report import report_forecasts
+        return build_run_report
+    from amlb_ext.report import build_report
 
-    if not results and not predictions:
-        raise ConfigError(
-            "a report of forecasting tasks needs results",
-            f"hardsynth run HardsynthForecast -u {shlex.quote(str(suite))} -r out, then "
-            "--results out",
-        )
-    reports = report_forecasts(suite, results, predictions=predictions, level=level)
-    if json:
-        print_json(to_json_values(reports_as_json(reports)))
-    for name, answer in {} if json else reports.items():
-        table = name if len(reports) > 1 else ""
-        if table and not quiet:
-            print(f"== {table}")
-        if text:
-            print(answer.text(), end="")
-        elif answer.comparison is not None:
-            page = write_answer(answer, out or suite / "hardsynth", table)
-            if not quiet:
-                print(answer.headline(), page, sep="\n")
-        where = f" on {table}" if table else ""
-        for framework, reason in answer.incomplete.items():
-            print(f"{framework} is not compared{where}: {reason}", file=sys.stderr)
-    if len(reports) > 1 and not (json or quiet):
-        print(verdict_table(reports))
-    return 0 if all(answer.is_whole for answer in reports.values()) else 1
+    return partial(build_report, workers=workers, quiet=quiet)

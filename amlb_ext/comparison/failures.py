@@ -51,7 +51,7 @@ class FailureReport:
         By position in X: ``loss`` of F, ``is_bad``, and ``weight``, the chance to be bad by
         features alone (missing where features do not foresee failures).
     slices : DataFrame
-        See :func:`amlb_ext.report.slices.find_slices`.
+        See :func:`amlb_ext.report.slices.search_and_judge`.
     rule : str
         The rule that calls a row bad, with its threshold and why.
     verb : {'fails', 'is unsure'}

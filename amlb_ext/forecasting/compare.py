@@ -233,6 +233,43 @@ def as_forecaster(given: Any, name: str, roles: PanelRoles) -> Forecaster:
     )
 
 
+def judge_windows(
+    failing: FailingWindows,
+    twins: Sequence[RolledForecasts],
+    *,
+    loss: Loss = "mase",
+    level: float = 0.95,
+) -> Judged:
+    """Return the windows as F was judged on them, with the losses of its twins.
+
+    Raises
+    ------
+    DataError
+        Too few series and origins, or no quantiles where SQL is compared.
+    """
+    _check_size(failing)
+    refits = None
+    if twins:
+        columns = [_known_loss(twin, "a twin of F", loss) for twin in twins]
+        refits = pd.DataFrame(dict(enumerate(columns)))
+    return Judged(
+        compared=ComparedUnits(
+            loss_f=_known_loss(failing.forecasts, "F", loss),
+            weights=failing.weighting.weights,
+            reweighted=failing.weighting.reweighted,
+            clusters=failing.items,
+            refits=refits,
+            level=level,
+            calendar=failing.cutoffs,
+            unit=WINDOW,
+        ),
+        is_bad=failing.is_bad,
+        rule=failing.rule.text,
+        no_claim=failing.weighting.reason,
+        overlap=failing.overlap,
+    )
+
+
 def answer_comparison(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
@@ -258,30 +295,10 @@ def answer_comparison(
     DataError
         Too few series and origins, or a forecaster without quantiles where SQL is compared.
     """
-    _check_size(failing)
     losses = pd.DataFrame(
         {name: _known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
     )
-    refits = None
-    if twins:
-        columns = [_known_loss(twin, "a twin of F", loss) for twin in twins]
-        refits = pd.DataFrame(dict(enumerate(columns)))
-    judged = Judged(
-        compared=ComparedUnits(
-            loss_f=_known_loss(failing.forecasts, "F", loss),
-            weights=failing.weighting.weights,
-            reweighted=failing.weighting.reweighted,
-            clusters=failing.items,
-            refits=refits,
-            level=level,
-            calendar=failing.cutoffs,
-            unit=WINDOW,
-        ),
-        is_bad=failing.is_bad,
-        rule=failing.rule.text,
-        no_claim=failing.weighting.reason,
-        overlap=failing.overlap,
-    )
+    judged = judge_windows(failing, twins, loss=loss, level=level)
     known = failing.known_beforehand()
     windows = failing.table()
     swap = judge_swaps(
@@ -302,17 +319,13 @@ def answer_comparison(
         windows[f"mase_{name}"] = forecasts.mase
         if forecasts.sql is not None:
             windows[f"sql_{name}"] = forecasts.sql
-    notes = [
-        *_notes(failing, rolled, len(twins)),
-        *describe_heavy_windows(failing, rolled, loss),
-    ]
     return ModelComparison.of(
         judged,
         answer(judged, losses),
         loss_name=LOSSES[loss],
         swap=swap,
         seed=seed,
-        notes=tuple(notes),
+        notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,
         worst=windows.nlargest(MOST_WORST, "hardness"),
         scores=_scores(failing, everyone),
@@ -373,9 +386,13 @@ def _scores(
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
 
 
-def _notes(
-    failing: FailingWindows, rolled: Mapping[str, RolledForecasts], n_twins: int
-) -> list[str]:
+def window_notes(
+    failing: FailingWindows,
+    rolled: Mapping[str, RolledForecasts],
+    n_twins: int,
+    loss: Loss = "mase",
+) -> tuple[str, ...]:
+    """Return what stands behind an answer on windows, a sentence each."""
     panel, origins = failing.panel, failing.origins
     n_series = failing.n_series
     cutoffs = [panel.time_text(cutoff) for cutoff in origins.test]
@@ -408,4 +425,4 @@ def _notes(
             "windows of one series are alike, so intervals are clustered by series; from ten test "
             "origins on by calendar, too"
         )
-    return notes
+    return (*notes, *describe_heavy_windows(failing, rolled, loss))

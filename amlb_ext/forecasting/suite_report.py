@@ -1,29 +1,49 @@
-"""Forecasters set against F on a suite: from predictions of ``_full`` alone, AMLB's or fev's."""
+"""The report on a suite of series: predictions of ``_full`` tasks, AMLB's or fev's, against F.
+
+What is compared are windows of series at the test origins. All after that is the report of any
+suite, see :mod:`amlb_ext.report`.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.core.display import text_table
+from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.forecasting.compare import answer_comparison
+from amlb_ext.core.unit import WINDOW
+from amlb_ext.forecasting.compare import judge_windows, window_notes
 from amlb_ext.forecasting.failing_windows import FailingWindows
 from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
 from amlb_ext.forecasting.losses import scaled_errors
 from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
 from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.rolling import Loss, RolledForecasts, score_forecasts
+from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
 from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
 from amlb_ext.forecasting.window_certificate import read_certificates
+from amlb_ext.report.build import assemble_report, check_level
+from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
+from amlb_ext.report.compare import TaskComparison, compare_units
+from amlb_ext.report.model import (
+    BuiltReport,
+    Chart,
+    ChartSeries,
+    ColourRole,
+    F,
+    ReportSection,
+    TaskReport,
+)
+from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
+from amlb_ext.report.predictions import job_table
+from amlb_ext.report.task import BuiltTask
 from amlb_ext.runner.results import (
     find_predictions,
     find_running,
@@ -34,78 +54,47 @@ from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
 from amlb_ext.units.region import RegionWeights
+from amlb_ext.validity import Certificate
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
+#: Windows on which F does worst that are drawn of a table, and of all tables together.
+_WORST, _ALL_WORST = 6, 24
+#: Seasons of the past that are drawn.
+_SEASONS_SHOWN = 3
+#: Losses of windows, as scores have them.
+_METRICS = ("mase", "sql")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForecastReport:
-    """What predictions say of a table of a suite.
-
-    Attributes
-    ----------
-    comparison : ModelComparison or None
-        None where no forecaster has predictions of every ``_full`` task of the table.
-    incomplete : dict of str to str
-        Forecasters that are not compared, and why.
-    amlb_scores : DataFrame
-        Mean MASE of each forecaster's items, by task, as AMLB and fev compute it.
-    made : DataFrame
-        What AMLB's frameworks do on made windows, see
-        :func:`~amlb_ext.forecasting.suite_report.score_made_windows`.
-    """
-
-    comparison: ModelComparison | None
-    incomplete: dict[str, str]
-    amlb_scores: pd.DataFrame
-    made: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every forecaster is compared."""
-        return self.comparison is not None and not self.incomplete
-
-    def text(self) -> str:
-        """Return the whole answer, as text for a terminal; nothing where there is none."""
-        if self.comparison is None:
-            return ""
-        return self.comparison.text() + made_text(self.made)
-
-    def headline(self) -> str:
-        """Return the answer in a few lines; nothing where there is none."""
-        if self.comparison is None:
-            return ""
-        lines = [*self.comparison.headline(), self.comparison.advice]
-        return "\n".join([*lines, made_text(self.made)]).rstrip("\n")
-
-
-def report_forecasts(
-    folder: str | Path,
+def build_series_report(
+    directory: str | Path,
     results: Sequence[str | Path] = (),
     *,
-    predictions: Mapping[str, Path] | None = None,
-    loss: Loss = "mase",
+    predictions: Mapping[str, Path] = MappingProxyType({}),
     level: float = 0.95,
-) -> dict[str, ForecastReport]:
+    charts: bool = True,
+) -> BuiltReport:
     """Compare forecasters with F, on each table of a suite.
 
     Parameters
     ----------
-    folder : path
+    directory : path
         The suite.
     results : sequence of path
-        AMLB's output folders. Of several runs of a framework the latest counts.
-    predictions : mapping of str to path, optional
+        AMLB's output folders. Of several runs of a framework the latest counts. With none the
+        report tells of the suite alone.
+    predictions : mapping of str to path
         Predictions that were made with fev, by the names that the report calls them; see
         :mod:`amlb_ext.forecasting.fev_predictions`.
-    loss : {'mase', 'sql'}
     level : float
+        Nominal coverage of intervals, between 0 and 1.
+    charts : bool
+        Whether to draw charts.
 
     Returns
     -------
-    dict of str to ForecastReport
-        By the suite's tables.
+    BuiltReport
+        A task of the report is a table of the suite.
 
     Raises
     ------
@@ -113,21 +102,104 @@ def report_forecasts(
         A folder holds no predictions of the suite, or those of other data; or a file of predictions
         does not fit its task.
     ConfigError
-        Predictions have the name of a framework.
+        Predictions have the name of a framework, or the level does not lie between 0 and 1.
     SuiteError
         The suite cannot be read.
     """
-    suite = ForecastSuite.load(folder)
-    runs = _find_runs(suite, results)
-    by_fev = {}
-    for name, path in (predictions or {}).items():
-        if name in runs or name == "F":
-            raise ConfigError(
-                f"--predictions {name}={path}: {name} is another forecaster's name",
-                "write --predictions NAME=FILE with another name",
+    check_level(level)
+    suite = ForecastSuite.load(directory)
+    entrants = _find_entrants(suite, results, predictions)
+    colours = framework_colours(sorted(entrants, key=str.lower))
+    certificates = read_certificates(suite)
+    # many tables share what the page may weigh
+    worst = min(_WORST, max(1, _ALL_WORST // len(suite.tables))) if charts else 0
+    built_tasks = []
+    jobs = []
+    for table in suite.tables:
+        # of the made windows or, where there are none, of all
+        named = [amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)]
+        own = [certificates[name] for name in named if name in certificates]
+        judged = _judge_table(table, entrants, level, own[0] if own else None)
+        jobs += judged.jobs
+        made = score_made_windows(suite, table, entrants, level)
+        built_tasks.append(
+            _build_task(
+                judged,
+                made,
+                colours=colours,
+                worst=worst,
+                level=level,
             )
-        by_fev[name] = open_fev_predictions(path, suite)
-    if not runs and not by_fev:
+        )
+    root = shlex.quote(str(suite.layout.root))
+    all_jobs = job_table(jobs)
+    broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
+    report = assemble_report(
+        built_tasks,
+        all_jobs,
+        unit=WINDOW,
+        level=level,
+        name=suite.name,
+        made={
+            "Seed": str(suite.manifest.seed),
+            "hardsynth": suite.manifest.version,
+        },
+        colours=colours if charts else None,
+    )
+    commands = []
+    for framework in dict.fromkeys(broken["framework"]):
+        if entrants[framework].runs:
+            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
+    return BuiltReport(report=replace(report, commands=tuple(commands)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Entrant:
+    """Where the predictions of a forecaster stand: in AMLB's runs by task, or in fev's files."""
+
+    runs: Mapping[str, Path]
+    fev: FevPredictions | None = None
+
+    def answers(
+        self, table: ForecastTable, failing: FailingWindows, name: str
+    ) -> list[Forecasts] | str:
+        """Return the forecasts of each main task of a table, or why they cannot be used."""
+        if self.fev is not None:
+            return self.fev.read(table, failing)
+        tasks = [task.name for task in table.main_tasks]
+        missing = [task for task in tasks if task not in self.runs]
+        if missing:
+            is_going_on = any(map(is_running, self.runs.values()))
+            yet = " yet, its run is going on" if is_going_on else ""
+            return f"no predictions of {', '.join(missing)}{yet}"
+        answers = []
+        for task, windows in zip(tasks, failing.tests, strict=True):
+            answer = self.answer(task, windows, name)
+            if isinstance(answer, str):
+                return answer
+            answers.append(answer)
+        return answers
+
+    def answer(self, task: str, windows: Windows, name: str) -> Forecasts | str:
+        """Return what AMLB's run of a task forecasts, or why it cannot be used."""
+        table = read_predictions(self.runs[task], task, 0)
+        return _read_answer(table, windows, f"{name} on {task}")
+
+
+def _find_entrants(
+    suite: ForecastSuite,
+    results: Sequence[str | Path],
+    predictions: Mapping[str, Path],
+) -> dict[str, _Entrant]:
+    """Return the latest run of each framework and task of the suite, and what fev predicted."""
+    tasks = {task.name for task in suite.tasks}
+    runs: dict[str, dict[str, Path]] = {}
+    for outdir in results:
+        # runs are named by their time, so the last one is the latest
+        for file in find_predictions(outdir):
+            if file.task in tasks and file.fold == 0:
+                runs.setdefault(file.framework, {})[file.task] = file.run_dir
+    if results and not runs:
         running = [run for folder in results for run in find_running(folder)]
         if running:
             raise RunError(
@@ -138,126 +210,327 @@ def report_forecasts(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
         )
-    reports = {}
-    certificates = read_certificates(suite)
-    for table in suite.tables:
-        # of the made windows or, where there are none, of all
-        certified = {amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)}
-        own = [certificates[name] for name in certified & certificates.keys()]
-        report = _report_table(
-            table,
-            runs,
-            by_fev,
-            loss=loss,
-            level=level,
-            root=suite.layout.root,
-            no_region="; ".join(certificate.no_region for certificate in own),
-        )
-        made = score_made_windows(suite, table, partial(_read_task, runs), level)
-        reports[table.name] = replace(report, made=made)
-    return reports
+    entrants = {name: _Entrant(runs=folders) for name, folders in runs.items()}
+    for name, path in predictions.items():
+        if name in runs or name == F:
+            raise ConfigError(
+                f"--predictions {name}={path}: {name} is another forecaster's name",
+                "write --predictions NAME=FILE with another name",
+            )
+        entrants[name] = _Entrant(runs={}, fev=open_fev_predictions(path, suite))
+    return entrants
 
 
-def _report_table(
+@dataclass(frozen=True, kw_only=True)
+class _JudgedTable:
+    """A table of series, and what the forecasters do on it.
+
+    Attributes
+    ----------
+    table : ForecastTable
+    failing : FailingWindows
+        The windows, with F's forecasts.
+    rolled : dict of str to RolledForecasts
+        Of the candidates.
+    comparison : TaskComparison
+    certificate : Certificate or None
+    incomplete : dict of str to str
+        Forecasters that are not compared, and why.
+    jobs : list of dict
+        See :data:`amlb_ext.runner.jobs.JOB_COLUMNS`.
+    notes : tuple of str
+    """
+
+    table: ForecastTable
+    failing: FailingWindows
+    rolled: dict[str, RolledForecasts]
+    comparison: TaskComparison
+    certificate: Certificate | None
+    incomplete: dict[str, str]
+    jobs: list[dict[str, Any]]
+    notes: tuple[str, ...]
+
+
+def _judge_table(
     table: ForecastTable,
-    runs: Mapping[str, Mapping[str, Path]],
-    by_fev: Mapping[str, FevPredictions],
-    *,
-    loss: Loss,
+    entrants: Mapping[str, _Entrant],
     level: float,
-    root: Path,
-    no_region: str,
-) -> ForecastReport:
+    certificate: Certificate | None,
+) -> _JudgedTable:
+    """Read what was forecast of a table, and set the candidates against F."""
     failing = table.read_failing_windows()
-    if no_region and not failing.weighting.reason:
+    if certificate is not None and certificate.no_region:
         # what the certificate does not find is claimed nowhere
-        failing = replace(failing, weighting=RegionWeights(reason=no_region))
-    tasks = [task.name for task in table.main_tasks]
-    where = shlex.quote(str(root))
-    answers: dict[str, list[Forecasts] | str] = {}
-    for framework, folders in runs.items():
-        answers[framework] = _read_runs(framework, folders, tasks, failing.tests)
-    for name, files in by_fev.items():
-        answers[name] = files.read(table, failing)
-    rolled = {}
-    incomplete = {}
-    for name, answer in answers.items():
-        if isinstance(answer, str):
-            remedy = f"; hardsynth run {shlex.quote(name)} -u {where} runs it again"
-            incomplete[name] = answer + (remedy if name in runs else "")
-        else:
-            rolled[name] = score_forecasts(answer, failing.tests)
-    comparison = None
-    if rolled:
-        own = [name for name, said in rolled.items() if _is_baseline(said, failing)]
-        others = {name: said for name, said in rolled.items() if name not in own}
-        comparison = answer_comparison(
-            failing, others or rolled, table.read_twins(), loss=loss, level=level
+        reason = failing.weighting.reason or certificate.no_region
+        failing = replace(failing, weighting=RegionWeights(reason=reason))
+    rolled, own, incomplete = {}, [], {}
+    jobs = []
+    for name, entrant in entrants.items():
+        answers = entrant.answers(table, failing, name)
+        jobs += _jobs_of(name, entrant, table, answers)
+        if isinstance(answers, str):
+            incomplete[name] = answers
+            continue
+        rolled[name] = score_forecasts(answers, failing.tests)
+        same = np.allclose(
+            rolled[name].mean, failing.forecasts.mean, rtol=_TRUTH_TOLERANCE
         )
-        # F is no candidate: it would count among the comparisons that verdicts are adjusted for
-        if own:
-            note = f"{', '.join(own)} forecasts what F does: it is F itself, and no candidate"
-            comparison = replace(comparison, notes=(note, *comparison.notes))
-        notes = [f"{name} is not compared: {why}" for name, why in incomplete.items()]
-        comparison = replace(comparison, notes=(*comparison.notes, *notes))
-    return ForecastReport(
-        comparison=comparison,
+        if same:
+            own.append(name)
+    notes: tuple[str, ...] = ()
+    # F is no candidate: it would count among the comparisons that verdicts are adjusted for
+    if own:
+        names = ", ".join(own)
+        notes = (f"{names} forecasts what F does: it is F itself, and no candidate",)
+    others = {name: said for name, said in rolled.items() if name not in own} or rolled
+    twins = table.read_twins()
+    comparison = compare_units(
+        table.name,
+        judge_windows(failing, twins, level=level),
+        pd.DataFrame(
+            {name: said.mase for name, said in others.items()},
+            index=range(len(failing.items)),
+        ),
+        fold_of=failing.cutoffs,
+        folds=len(failing.tests),
         incomplete=incomplete,
-        amlb_scores=_amlb_scores(failing, rolled, tasks),
+    )
+    return _JudgedTable(
+        table=table,
+        failing=failing,
+        rolled=others,
+        comparison=comparison,
+        certificate=certificate,
+        incomplete=incomplete,
+        jobs=jobs,
+        notes=(*notes, *window_notes(failing, others, len(twins))),
     )
 
 
-def _is_baseline(said: RolledForecasts, failing: FailingWindows) -> bool:
-    """Whether forecasts are those of F, but for rounding."""
-    return np.allclose(said.mean, failing.forecasts.mean, rtol=_TRUTH_TOLERANCE)
+def _jobs_of(
+    name: str,
+    entrant: _Entrant,
+    table: ForecastTable,
+    answers: list[Forecasts] | str,
+) -> list[dict[str, Any]]:
+    """Return the jobs that a forecaster's predictions of a table stand for."""
+    jobs = []
+    for task in table.main_tasks:
+        has_predictions = entrant.fev is not None or task.name in entrant.runs
+        status, reason = "scored", ""
+        if not has_predictions:
+            status, reason = "missing", "it has no predictions"
+        elif isinstance(answers, str):
+            status, reason = "refused", answers
+        jobs.append(
+            {
+                "framework": name,
+                "name": name,
+                "amlb_task": task.name,
+                "fold": 0,
+                "status": status,
+                "reason": reason,
+                "run": str(entrant.runs.get(task.name, "")),
+            }
+        )
+    return jobs
 
 
-def _read_runs(
-    framework: str,
-    folders: Mapping[str, Path],
-    tasks: Sequence[str],
-    origins: Sequence[Windows],
-) -> list[Forecasts] | str:
-    """Return a framework's forecasts of each task, or why they cannot be used."""
-    missing = [name for name in tasks if name not in folders]
-    if missing:
-        is_going_on = any(map(is_running, folders.values()))
-        yet = " yet, its run is going on" if is_going_on else ""
-        return f"no predictions of {', '.join(missing)}{yet}"
-    answers = []
-    for name, windows in zip(tasks, origins, strict=True):
-        table = read_predictions(folders[name], name, 0)
-        answer = _read_answer(table, windows, f"{framework} on {name}")
-        if isinstance(answer, str):
-            return answer
-        answers.append(answer)
-    return answers
+def _build_task(
+    judged: _JudgedTable,
+    made: pd.DataFrame,
+    *,
+    colours: Mapping[str, ColourRole],
+    worst: int,
+    level: float,
+) -> BuiltTask:
+    """Return a table's part of the report, and what the whole report needs of it.
+
+    ``worst`` windows are drawn; with 0 there is no chart at all.
+    """
+    table, failing = judged.table, judged.failing
+    name = table.name
+    comparison = judged.comparison
+    contrasts = comparison.contrasts
+    n_made = {}
+    for task in table.tasks:
+        if task.kind in (GA, "synthetic"):
+            n_made[task.kind] = len(task.items)
+    charts = []
+    if worst:
+        charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
+    losses = pd.DataFrame({n: said.mase for n, said in judged.rolled.items()})
+    report = TaskReport(
+        name=name,
+        title=name,
+        unit=WINDOW,
+        kind="forecasting",
+        target=str(table.entry.made.get("roles", {}).get("target", "")),
+        labels=(),
+        rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
+        folds=len(failing.tests),
+        certificate=judged.certificate,
+        loss="MASE",
+        weighting=comparison.weighting,
+        weighted=comparison.is_weighted,
+        no_claim=comparison.no_claim,
+        warnings=tuple(f"{n}: {why}." for n, why in judged.incomplete.items()),
+        contrasts=contrasts,
+        pairs=comparison.pairs,
+        scores=_score_table(judged, level),
+        # none are searched
+        slices=pd.DataFrame(),
+        charts=tuple(chart for chart in charts if chart is not None),
+        notes=judged.notes,
+        sections=_sections(judged, made, contrasts, colours, worst),
+    )
+    return BuiltTask(
+        report=report,
+        refused={},
+        added=[],
+        losses=losses,
+        loss_f=failing.forecasts.mase,
+    )
 
 
-def _read_task(
-    runs: Mapping[str, Mapping[str, Path]], name: str, windows: Windows
-) -> dict[str, Forecasts | str]:
-    """Return the answers of all frameworks that ran a task."""
-    answers = {}
-    for framework, folders in runs.items():
-        if name in folders:
-            table = read_predictions(folders[name], name, 0)
-            answers[framework] = _read_answer(table, windows, f"{framework} on {name}")
-    return answers
+def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
+    """Return the mean losses of F and each forecaster: on all windows, the region and bad ones.
+
+    Intervals are clustered by series; there is none on the bad windows, which F's errors chose.
+    """
+    failing = judged.failing
+    weights = failing.weighting.weights
+    parts: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
+        "full": (np.ones(len(failing.items), dtype=bool), None),
+        "bad": (failing.is_bad, None),
+    }
+    if weights is not None:
+        parts["region"] = (parts["full"][0], weights)
+    rows = []
+    for name, said in {F: failing.forecasts, **judged.rolled}.items():
+        for metric in _METRICS:
+            values = said.loss(metric)
+            if values is None:
+                continue
+            for part, (is_in, part_weights) in parts.items():
+                estimate = weighted_mean_interval(
+                    values[is_in], part_weights, failing.items[is_in], level=level
+                )
+                has_interval = part != "bad"
+                rows.append(
+                    {
+                        "task": judged.table.name,
+                        "framework": name,
+                        "part": part,
+                        "metric": metric,
+                        "value": estimate.point,
+                        # no loss is below 0
+                        "low": max(estimate.low, 0.0) if has_interval else np.nan,
+                        "high": estimate.high if has_interval else np.nan,
+                        "rows": int(is_in.sum()),
+                        "folds": len(failing.tests),
+                        "direction": "lower",
+                    }
+                )
+    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
 
 
-def _find_runs(
-    suite: ForecastSuite, results: Sequence[str | Path]
-) -> dict[str, dict[str, Path]]:
-    """Return the latest run of each framework and task of the suite."""
-    names = {task.name for task in suite.tasks}
-    found: dict[str, dict[str, Path]] = {}
-    for outdir in results:
-        # runs are named by their time, so the last one is the latest
-        for file in find_predictions(outdir):
-            if file.task in names and file.fold == 0:
-                found.setdefault(file.framework, {})[file.task] = file.run_dir
-    return found
+def _sections(
+    judged: _JudgedTable,
+    made: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    colours: Mapping[str, ColourRole],
+    worst: int,
+) -> tuple[ReportSection, ...]:
+    """Return what only series have: windows, the worst of them drawn, and made windows."""
+    name, failing = judged.table.name, judged.failing
+    windows = failing.table()
+    panel = failing.panel
+    windows["cutoff"] = [panel.time_text(cutoff) for cutoff in failing.cutoffs]
+    for framework, said in {F: failing.forecasts, **judged.rolled}.items():
+        windows[f"mase_{framework}"] = said.mase
+        if said.sql is not None:
+            windows[f"sql_{framework}"] = said.sql
+    hardest = np.argsort(-failing.hardness, kind="stable")
+    windows.insert(0, "task", name)
+    best_first = contrasts[contrasts["where"] == "all rows"]
+    best_first = best_first.sort_values("difference")
+    shown = [n for n in best_first["framework"] if n in judged.rolled][:MOST_LINES]
+    drawn = [
+        _window_chart(judged, int(window), shown, colours) for window in hardest[:worst]
+    ]
+    sections = [
+        ReportSection(
+            key="windows",
+            title="Windows on which F does worst",
+            about="The past, what came, and what was forecast; shaded: F’s 10 % to 90 % quantiles.",
+            table=windows.iloc[hardest],
+            charts=tuple(drawn),
+            most=5,
+        )
+    ]
+    if len(made):
+        sections.append(
+            ReportSection(
+                key="made",
+                title="Made windows",
+                about="Frameworks saw made pasts alone, F learnt from real ones. Only the "
+                "certificate “rank” may order models here.",
+                table=made,
+            )
+        )
+    return tuple(sections)
+
+
+def _window_chart(
+    judged: _JudgedTable,
+    window: int,
+    shown: Sequence[str],
+    colours: Mapping[str, ColourRole],
+) -> Chart:
+    """Return a window: the past, what came, and what F and the best candidates forecast."""
+    failing = judged.failing
+    panel = failing.panel
+    item, cutoff = int(failing.items[window]), int(failing.cutoffs[window])
+    past = panel.past(item, cutoff)
+    length = min(len(past), max(_SEASONS_SHOWN * panel.season, 2 * panel.horizon))
+    steps = np.arange(1.0, panel.horizon + 1)
+    own = failing.forecasts
+    series = [
+        ChartSeries(
+            name="what came",
+            kind="line",
+            x=np.arange(1.0 - length, panel.horizon + 1),
+            y=np.concatenate([past[-length:], failing.future[window]]),
+            role="good",
+        ),
+        ChartSeries(name=F, kind="line", x=steps, y=own.mean[window], role="bad"),
+    ]
+    if own.quantiles is not None:
+        band = ChartSeries(
+            name="",
+            kind="band",
+            x=steps,
+            y=own.mean[window],
+            role="bad",
+            low=own.quantiles[window][:, 0],
+            high=own.quantiles[window][:, -1],
+        )
+        series.append(band)
+    for name in shown:
+        mean = judged.rolled[name].mean[window]
+        line = ChartSeries(name=name, kind="line", x=steps, y=mean, role=colours[name])
+        series.append(line)
+    mase = format_decimals(float(own.mase[window]), 2)
+    return Chart(
+        key=f"{judged.table.name}-window-{window}",
+        title=panel.names[item],
+        about=f"MASE of F {mase}; last value seen: {panel.time_text(cutoff)}.",
+        x_label="steps after the last value seen",
+        y_label="",
+        series=tuple(series),
+        guides=("zero",),
+    )
 
 
 def _read_answer(table: pd.DataFrame, windows: Windows, where: str) -> Forecasts | str:
@@ -290,31 +563,24 @@ def _read_answer(table: pd.DataFrame, windows: Windows, where: str) -> Forecasts
     return Forecasts(mean=mean, quantiles=quantiles)
 
 
-def _amlb_scores(
-    failing: FailingWindows,
-    rolled: dict[str, RolledForecasts],
-    tasks: Sequence[str],
-) -> pd.DataFrame:
-    records = {}
-    for framework, forecasts in {"F": failing.forecasts, **rolled}.items():
-        record = {}
-        for name, windows in zip(tasks, failing.tests, strict=True):
-            here = failing.cutoffs == windows.cutoff
-            record[name] = float(forecasts.mase[here].mean())
-        records[framework] = record
-    return pd.DataFrame.from_dict(records, orient="index")
-
-
-#: Answers of frameworks to a task, by name; a text says why one cannot be used.
-ReadAnswers = Callable[[str, Windows], Mapping[str, Forecasts | str]]
-COLUMNS = ["task", "framework", "mase", "mase_f", "difference", "low", "high", "use"]
+#: Columns of :func:`score_made_windows`.
+MADE_COLUMNS = [
+    "task",
+    "framework",
+    "mase",
+    "mase_f",
+    "difference",
+    "low",
+    "high",
+    "use",
+]
 
 
 def score_made_windows(
     suite: ForecastSuite,
     table: ForecastTable,
-    read_answers: ReadAnswers,
-    level: float = 0.95,
+    entrants: Mapping[str, _Entrant],
+    level: float,
 ) -> pd.DataFrame:
     """Return one row for each framework and made task that it ran.
 
@@ -323,7 +589,8 @@ def score_made_windows(
     suite : ForecastSuite
     table : ForecastTable
         Of the suite.
-    read_answers : callable
+    entrants : mapping of str to _Entrant
+        Of them those that AMLB ran.
     level : float
 
     Returns
@@ -336,16 +603,19 @@ def score_made_windows(
     records = []
     tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=MADE_COLUMNS)
     provenance = read_provenance(table)
     certificates = read_certificates(suite)
     for task in tasks:
         rows = provenance[provenance["task"] == task.name]
         windows = read_made_windows(suite.layout, task, rows, table.horizon)
         loss_f = rows["f_mase"].to_numpy(dtype=float)
-        for framework, answer in read_answers(task.name, windows).items():
+        for framework, entrant in entrants.items():
+            if task.name not in entrant.runs:
+                continue
+            answer = entrant.answer(task.name, windows, framework)
             if isinstance(answer, str):
-                nothing = dict.fromkeys(COLUMNS[2:-1], float("nan"))
+                nothing = dict.fromkeys(MADE_COLUMNS[2:-1], float("nan"))
                 about = {"task": task.name, "framework": framework, "use": answer}
                 records.append({**about, **nothing})
                 continue
@@ -366,21 +636,4 @@ def score_made_windows(
                     "use": certificate.verdict if certificate else "not certified",
                 }
             )
-    return pd.DataFrame(records, columns=COLUMNS)
-
-
-def made_text(made: pd.DataFrame) -> str:
-    """Return the table for a terminal, with what it may not be used for; empty without rows."""
-    if made.empty:
-        return ""
-    rows = []
-    for record in made.to_dict("records"):
-        limits = f"{record['low']:+.3f} to {record['high']:+.3f}"
-        numbers = [record["mase"], record["mase_f"], record["difference"], limits]
-        rows.append([record["task"], record["framework"], *numbers, record["use"]])
-    headers = ["made windows", "framework", "MASE", "F", "difference", "95 %", "use"]
-    lines = [
-        text_table(headers, rows),
-        "frameworks saw made pasts alone, F learnt from real ones; 'rank' alone may order models",
-    ]
-    return "\n".join(lines) + "\n"
+    return pd.DataFrame(records, columns=MADE_COLUMNS)

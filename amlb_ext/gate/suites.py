@@ -8,7 +8,7 @@ from pathlib import Path
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_settings
 from amlb_ext.report import build_report
-from amlb_ext.report.files import report_tables
+from amlb_ext.report.tables import report_tables
 from amlb_ext.suite import SuiteFiles
 
 

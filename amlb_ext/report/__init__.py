@@ -1,25 +1,28 @@
 """The report wing: from AMLB's results to an answer.
 
-``model`` what a report is made of · ``predictions`` predictions joined to the rows of the suite ·
-``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each other ·
-``slices`` (with ``conditions``) and ``failures`` where F fails, and who mends them ·
-``charts`` what is to be seen · ``task`` one task of it · ``ranks``, ``overall``, ``matrix`` (tasks
-by candidates) and ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite
-and results to a ``SuiteReport`` · ``still`` (with ``inline``) a chart drawn · ``tables``,
-``glossary``, ``page``, ``text``, ``amlb_csv`` and ``files`` the report shown and written ·
-``notebook`` the same as data frames (``Suite``).
+``model`` what a report is made of, of any suite · ``predictions`` predictions joined to the rows of
+a suite · ``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each
+other · ``slices`` (with ``conditions``) where F fails, and who mends it · ``charts`` what is to be
+seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of tasks by candidates) and
+``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite and results to a
+``SuiteReport`` · ``runs`` (with ``coder_runs``) the same of a folder of tasks without F · ``still``
+(with ``inline``) a chart drawn · ``tables``, ``glossary``, ``page``, ``text`` and ``amlb_csv`` the
+report shown and written · ``notebook`` the same as data frames (``Suite``).
 """
 
-from amlb_ext.report.build import BuiltReport, build_report
-from amlb_ext.report.files import report_as_json, report_tables, write_report
+from amlb_ext.report.build import build_report
 from amlb_ext.report.model import (
+    BuiltReport,
     Chart,
     ChartSeries,
     FrameworkRanks,
+    ReportSection,
     SuiteReport,
     TaskReport,
 )
 from amlb_ext.report.notebook import Suite
+from amlb_ext.report.page import report_as_json, write_report
+from amlb_ext.report.tables import report_tables
 from amlb_ext.report.text import report_summary, report_text
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "Chart",
     "ChartSeries",
     "FrameworkRanks",
+    "ReportSection",
     "Suite",
     "SuiteReport",
     "TaskReport",

@@ -12,7 +12,7 @@ development branch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError
 from amlb_ext.core.files import write_file
 from amlb_ext.report.metrics import DIRECTION, MAIN
 from amlb_ext.suite import amlb_name
@@ -75,9 +74,8 @@ _TEXT = set(FIXED) - _WHOLE - _SECONDS - {"result"}
 _COPIED = ("mode", "version", "params", "app_version", "utc", "seed")
 #: How far a metric of ours may be from AMLB's six digits to be of the same predictions.
 _TOLERANCE = 2e-5
-#: What names a score's job and part; a job and a metric have one score.
+#: What names a score's job and part.
 _JOB = ["amlb_task", "part", "framework", "constraint", "fold"]
-_WANTED = (*_JOB, "type", "metric", "value")
 
 #: AMLB's f1 of a multiclass task is the support-weighted mean.
 _MULTICLASS_NAMES = {"f1": "f1_macro", "f1_weighted": "f1"}
@@ -115,11 +113,6 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         missing. ``metric`` is that of AMLB's rows of the same source; where it is defined in
         some fold for no framework (AUC of one class), the task is told in log loss.
 
-    Raises
-    ------
-    DataError
-        A column is missing, a metric is unknown, or a score stands twice.
-
     Notes
     -----
     ``f1`` of a multiclass task is a support-weighted mean in AMLB's files: ``f1_weighted`` is
@@ -138,10 +131,7 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     0                t      t    -2.0  neg_rmse  4.0   2.0
     1  hardsynth/t_bad  t_bad    -3.0  neg_rmse  NaN   3.0
     """
-    jobs: list[_ScoredJob] = []
-    if len(added):
-        _check_scores(added)
-        jobs = _scored_jobs(added)
+    jobs = _scored_jobs(added) if len(added) else []
     amlb_results = results.drop(columns="run", errors="ignore")
     rows: list[_Row] = amlb_results.to_dict("records")
     amlb_columns = set(results.columns)
@@ -150,7 +140,11 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     for job in jobs:
         own_rows = amlb.of_job(job, job.task)
         for row in own_rows:
-            _add_metrics(row, job.scores, amlb_columns)
+            if not _are_same_predictions(row, job.scores):
+                continue
+            for name, score in job.scores.items():
+                if name not in amlb_columns:
+                    row[name] = score
         # A part that AMLB ran as a task of its own has its row already.
         if not own_rows and job.has_score:
             jobs_by_task.setdefault(job.task, []).append(job)
@@ -159,17 +153,6 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
         for job in task_jobs:
             rows.append(_result_row(job, metric, amlb.nearest(job)))
     return _in_amlb_order(rows, amlb_columns)
-
-
-def _add_metrics(
-    row: _Row, scores: Mapping[str, float], amlb_columns: Collection[str]
-) -> None:
-    """Add to AMLB's row the metrics that AMLB does not compute, if they are of the same job."""
-    if not _are_same_predictions(row, scores):
-        return
-    for name, score in scores.items():
-        if name not in amlb_columns:
-            row[name] = score
 
 
 def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
@@ -191,7 +174,11 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
     """
     printable = {}
     for name, values in frame.items():
-        printable[str(name)] = _printable_column(str(name), values)
+        column = str(name)
+        printable[column] = values
+        if column not in _TEXT:
+            numbers = [_printable_number(column, value) for value in values]
+            printable[column] = pd.Series(numbers, dtype=object, index=values.index)
     # As objects, or pandas would give a column of whole numbers its decimals back.
     table = pd.DataFrame(printable, columns=list(printable), dtype=object)
     return write_file(
@@ -273,25 +260,6 @@ class _AmlbRows:
 def _source_tasks(source: str) -> tuple[str, str]:
     """Return the AMLB tasks whose rows stand for a source."""
     return source, amlb_name(source, "full")
-
-
-def _check_scores(added: pd.DataFrame) -> None:
-    for name in _WANTED:
-        if name not in added.columns:
-            raise DataError(
-                f"the scores have no column {name!r}", f"they need {_WANTED}"
-            )
-    # Without a direction there is no telling which way `result` is better.
-    unknown = sorted(set(added["metric"]) - set(DIRECTION))
-    if unknown:
-        raise DataError(
-            f"unknown metric {unknown[0]!r}", f"known: {', '.join(DIRECTION)}"
-        )
-    is_double = added.duplicated([*_JOB, "metric"])
-    if is_double.any():
-        first = added[is_double].iloc[0]
-        where = first[[*_JOB, "metric"]].to_dict()
-        raise DataError(f"a score stands twice: {where}", "keep one run per job")
 
 
 def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
@@ -387,13 +355,6 @@ def _in_amlb_order(rows: list[_Row], amlb_columns: set[str]) -> pd.DataFrame:
             dtype = "int64" if name == "fold" else "float64"
             columns[name] = pd.Series(values, dtype=dtype)
     return pd.DataFrame(columns, columns=order)
-
-
-def _printable_column(name: str, values: pd.Series) -> pd.Series:
-    if name in _TEXT:
-        return values
-    printed = [_printable_number(name, value) for value in values]
-    return pd.Series(printed, dtype=object, index=values.index)
 
 
 def _printable_number(name: str, value: float) -> float | int | str:

@@ -1,10 +1,10 @@
-"""Build a report from a suite and AMLB's results."""
+"""Build a report: of a suite of tables from AMLB's results, and of any suite from its tasks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +15,7 @@ from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
+from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.compare import is_control_framework
@@ -25,12 +26,19 @@ from amlb_ext.report.given_predictions import (
     read_given_predictions,
     refuse_taken_names,
 )
-from amlb_ext.report.matrix import answer_matrix
-from amlb_ext.report.model import ColourRole, FrameworkRanks, SuiteReport, TaskReport
-from amlb_ext.report.overall import overall_table
+from amlb_ext.report.glossary import comparison_glossary
+from amlb_ext.report.model import (
+    BuiltReport,
+    Chart,
+    ColourRole,
+    FrameworkRanks,
+    SuiteReport,
+    TaskReport,
+)
+from amlb_ext.report.overall import answer_matrix, overall_table
 from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.summary import (
-    ADVICE,
+    advice,
     baseline_alarm,
     caveat_sentences,
     verdict_sentences,
@@ -45,32 +53,20 @@ from amlb_ext.runner.jobs import (
 from amlb_ext.runner.run_folder import output_folder
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
-from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.validity import read_certificates
 
 #: Points of a task's largest chart.
 MOST_POINTS = 400
 #: Points of the largest charts of all tasks together, for the size of the page.
 ALL_POINTS = 6000
-_BROKEN = ("failed", "missing", "refused")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltReport:
-    """A report, and what else its files are written from.
-
-    Attributes
-    ----------
-    report : SuiteReport
-    results : DataFrame
-        AMLB's own rows.
-    added : DataFrame
-        Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
-    """
-
-    report: SuiteReport
-    results: pd.DataFrame
-    added: pd.DataFrame
+#: Statuses of jobs that were asked for and have no score.
+BROKEN = ("failed", "missing", "refused")
+#: Columns of jobs without a score.
+JOBS_SHOWN = ("framework", "amlb_task", "fold", "status", "reason")
+NO_RESULTS = (
+    "There are no results yet, so this report describes the suite only. Run a framework, then name "
+    "its output folder with --results; or give predictions with --predictions NAME=FILE."
+)
 
 
 def build_report(
@@ -119,64 +115,87 @@ def build_report(
     ConfigError
         The level does not lie between 0 and 1, or a name is taken.
     """
-    if not 0 < level < 1:
-        raise ConfigError(
-            f"the level of an interval is {level:g}, wanted a number between 0 and 1",
-            "leave it out for 0.95",
-        )
+    check_level(level)
     suite = SuiteFiles.load(directory)
     of_amlb, all_predictions = find_predictions(results, predictions)
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
-    names = sorted(found.table["framework"].unique(), key=_candidates_first)
-    needed_jobs = _needed_jobs(found.table, suite)
-    points = 0
-    if charts:
-        # The page holds every point twice, still and live: many tasks share what it may weigh.
-        n_tasks = max(1, len(suite.tasks))
-        points = min(MOST_POINTS, ALL_POINTS // n_tasks)
+    names = frameworks_in_order(found.table)
+    # F's own controls are no candidates: without them there is a verdict.
+    is_control = found.table["name"].map(is_control_framework).astype(bool)
+    needed = jobs_for_verdict(found.table[~is_control], suite)
     colours = framework_colours(names)
     inputs = _task_inputs(
         suite,
         found.table,
-        needed=needed_jobs,
+        needed=needed,
         given=given,
         colours=colours,
         level=level,
-        points=points,
+        points=points_per_chart(len(suite.tasks)) if charts else 0,
     )
     built_tasks = _build_tasks(inputs, workers, quiet)
 
     # Which predictions cannot be used is known only now that they have been read.
-    jobs = _with_refused(found.table, built_tasks)
-    report = _assemble_report(
-        suite, built_tasks, jobs=jobs, names=names, level=level, notes=found.notes
+    jobs = found.table.copy()
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
+            jobs.loc[index, ["status", "reason"]] = "refused", why
+    tasks = [built_task.report for built_task in built_tasks]
+    report = assemble_report(
+        built_tasks,
+        jobs,
+        unit=ROW,
+        level=level,
+        name=suite.manifest.name,
+        made={
+            "Baseline F": str(suite.manifest.config["baseline"]["model"]),
+            "Preset": str(suite.manifest.config.get("preset", "")),
+            "Seed": str(suite.manifest.seed),
+            "hardsynth": suite.manifest.version,
+            "Made by": suite.manifest.command,
+        },
+        caveats=_unsure_sentences(suite.manifest.config, tasks),
+        warnings=_claim_warnings(tasks, needed),
+        colours=colours if charts else None,
     )
+    report = replace(report, notes=tuple(found.notes))
     if results:
-        broken = jobs[jobs["status"].isin(_BROKEN)]
         out = output_folder(Path(results[0]))
-        commands = rerun_commands(broken, suite, out)
-        by_amlb = needed_jobs[needed_jobs["constraint"] != CONSTRAINT]
-        needed = rerun_commands(by_amlb, suite, out)
+        broken = jobs[jobs["status"].isin(BROKEN)]
+        by_amlb = needed[needed["constraint"] != CONSTRAINT]
         report = replace(
             report,
-            commands=tuple(commands),
-            needed=tuple(needed),
+            commands=tuple(rerun_commands(broken, suite, out)),
+            needed=tuple(rerun_commands(by_amlb, suite, out)),
         )
-    warnings = (*report.warnings, *_needed_warnings(needed_jobs))
-    report = replace(report, warnings=warnings)
-    if charts:
-        drawn = (
-            overall_chart(report.overall),
-            trade_off_chart(report.tasks, colours),
-        )
-        shown = tuple(chart for chart in drawn if chart is not None)
-        report = replace(report, charts=shown)
     added = []
     for built_task in built_tasks:
         # AMLB's file is of what AMLB ran
         added += [row for row in built_task.added if row["constraint"] != CONSTRAINT]
     return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
+
+
+def check_level(level: float) -> None:
+    """Raise ``ConfigError`` where the coverage of an interval is no number between 0 and 1."""
+    if not 0 < level < 1:
+        raise ConfigError(
+            f"the level of an interval is {level:g}, wanted a number between 0 and 1",
+            "leave it out for 0.95",
+        )
+
+
+def points_per_chart(n_tasks: int) -> int:
+    """Return the most points of a chart: many tasks share what the page may weigh."""
+    return min(MOST_POINTS, ALL_POINTS // max(1, n_tasks))
+
+
+def frameworks_in_order(jobs: pd.DataFrame) -> list[str]:
+    """Return the frameworks by name, F's own controls behind the others."""
+    return sorted(
+        jobs["framework"].unique(),
+        key=lambda name: (is_control_framework(name), name.lower()),
+    )
 
 
 def _find_jobs(
@@ -191,11 +210,6 @@ def _find_jobs(
     refuse_taken_names(given, found.table)
     table = pd.concat([found.table, given.jobs], ignore_index=True)
     return replace(found, table=table)
-
-
-def _candidates_first(framework: str) -> tuple[bool, str]:
-    """Sort frameworks by name, F's own controls behind them."""
-    return is_control_framework(framework), framework.lower()
 
 
 def _task_inputs(
@@ -248,64 +262,74 @@ def _build_tasks(
     return [built[index] for index in sorted(built)]
 
 
-def _with_refused(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
-    """Return the jobs, with the status "refused" where predictions could not be used."""
-    jobs = jobs.copy()
-    for built_task in built_tasks:
-        for index, why in built_task.refused.items():
-            jobs.loc[index, ["status", "reason"]] = "refused", why
-    return jobs
-
-
-def _assemble_report(
-    suite: SuiteFiles,
+def assemble_report(
     built_tasks: Sequence[BuiltTask],
-    *,
     jobs: pd.DataFrame,
-    names: Sequence[str],
+    *,
+    unit: Unit,
     level: float,
-    notes: Sequence[str],
+    name: str,
+    made: dict[str, str],
+    caveats: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    colours: Mapping[str, ColourRole] | None = None,
 ) -> SuiteReport:
+    """Return the report on tasks whose frameworks are set against F.
+
+    Parameters
+    ----------
+    built_tasks : sequence of BuiltTask
+    jobs : DataFrame
+        With the columns :data:`amlb_ext.runner.jobs.JOB_COLUMNS`; ``refused`` is a status, too.
+    unit : Unit
+    level : float
+    name : str
+        Of the suite.
+    made : dict of str to str
+        What the suite was made with, by label.
+    caveats, warnings : sequence of str
+        Beside those that all suites have.
+    colours : mapping of str to ColourRole, optional
+        Of the charts over all tasks; without it there are none.
+    """
     tasks = [built_task.report for built_task in built_tasks]
-    ranks = _rank_frameworks(built_tasks, names)
+    names = frameworks_in_order(jobs)
+    compared = {name for task in tasks for name in task.contrasts["framework"]}
+    ranks = _rank_frameworks(built_tasks, [n for n in names if n in compared])
     overall = overall_table(tasks, ranks, level)
+    # A suite can be looked at before anything is run on it.
+    verdict: tuple[str, ...] = (NO_RESULTS,)
+    shown_caveats: tuple[str, ...] = ()
     if len(jobs):
-        verdict = verdict_sentences(answer_matrix(tasks, overall, level))
-    else:
-        # A suite can be looked at before anything is run on it.
-        verdict = (
-            "There are no results yet, so this report describes the suite only. Run a framework, "
-            "then name its output folder with --results; or give predictions with "
-            "--predictions NAME=FILE.",
+        verdict = verdict_sentences(answer_matrix(tasks, overall, level), unit)
+        shown_caveats = (
+            advice(unit),
+            *caveats,
+            *caveat_sentences(tasks, overall, ranks, unit),
         )
-    caveats: tuple[str, ...] = ()
-    if len(jobs):
-        caveats = (
-            ADVICE,
-            *_unsure_sentences(suite.manifest.config, tasks),
-            *caveat_sentences(tasks, overall, ranks),
-        )
+    charts: list[Chart | None] = []
+    if colours is not None:
+        charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
     # "not run" is listed too: the reader sees what a verdict does not rest on.
-    unscored = jobs[jobs["status"] != "scored"]
-    columns = ["framework", "amlb_task", "fold", "status", "reason"]
+    unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
+    # An F that is another one makes all else moot.
+    alarms = [f"{task.shown_name}: {task.alarm}" for task in tasks if task.alarm]
     return SuiteReport(
-        name=suite.manifest.name,
-        about=_suite_overview(suite.manifest, tasks),
+        name=name,
+        question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
+        unit=unit,
+        glossary=comparison_glossary(unit),
+        about=_suite_overview(name, tasks, unit) | made,
         verdict=(*baseline_alarm(tasks), *verdict),
-        warnings=(
-            # An F that is another one makes all else moot.
-            *_alarm_warnings(tasks),
-            *_job_warnings(jobs),
-            *_certificate_warnings(tasks),
-        ),
+        warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
         overall=overall,
         ranks=ranks,
-        frameworks=_framework_table(jobs, names),
-        jobs=unscored[columns].reset_index(drop=True),
+        frameworks=framework_table(jobs, names),
+        jobs=unscored.reset_index(drop=True),
         level=level,
-        notes=tuple(notes),
-        caveats=caveats,
+        caveats=shown_caveats,
+        charts=tuple(chart for chart in charts if chart is not None),
     )
 
 
@@ -381,39 +405,30 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
 
 
 def _suite_overview(
-    manifest: TableManifest, tasks: Sequence[TaskReport]
+    name: str, tasks: Sequence[TaskReport], unit: Unit
 ) -> dict[str, str]:
-    """Return how the suite was made and what it holds, by label."""
-    config: dict[str, Any] = manifest.config
-    verdicts = []
-    n_folds = 0
-    n_rows: Counter[str] = Counter()
+    """Return what a suite holds, by label."""
+    n_folds = sum(task.folds for task in tasks)
+    n_units: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     for task in tasks:
-        certificate = task.certificate
-        verdicts.append(certificate.verdict if certificate else "not certified")
-        n_folds += task.folds
-        n_rows.update(task.rows)
-    certificates = []
-    # The most frequent verdict first.
-    for verdict, count in pd.Series(verdicts).value_counts().items():
-        certificates.append(f"{count} {verdict}")
+        n_units.update(task.rows)
+        verdicts[task.certificate.verdict if task.certificate else "not certified"] += 1
     parts = ("full", "bad", "ga", "synthetic")
-    counts = {part: format_number(n_rows[part]) for part in parts}
+    counts = {part: format_number(n_units[part]) for part in parts}
+    # The most frequent verdict first.
+    certificates = [f"{count} {verdict}" for verdict, count in verdicts.most_common()]
+    many = unit.many
     return {
-        "Suite": manifest.name,
-        "Tasks": f"{len(tasks)}, {format_count(n_folds, 'fold')}",
-        "Baseline F": str(config["baseline"]["model"]),
-        "Preset": str(config.get("preset", "")),
-        "Test rows": f"{counts['full']}, of which {counts['bad']} are bad for F",
-        "Made rows": f"{counts['ga']} augmented, {counts['synthetic']} synthetic",
+        "Suite": name,
+        "Tasks": f"{len(tasks)}, {format_count(n_folds, unit.fold)}",
+        f"Test {many}": f"{counts['full']}, of which {counts['bad']} are bad for F",
+        f"Made {many}": f"{counts['ga']} augmented, {counts['synthetic']} synthetic",
         "Certificates": ", ".join(certificates),
-        "Seed": str(manifest.seed),
-        "hardsynth": manifest.version,
-        "Made by": manifest.command,
     }
 
 
-def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return a row per framework on its jobs; see ``SuiteReport.frameworks``."""
     rows = []
     for framework in names:
@@ -430,26 +445,17 @@ def _framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             "version": ", ".join(versions),
             "runs": framework_jobs["run"].nunique(),
         }
-        for status in ("scored", *_BROKEN, "not run"):
+        for status in ("scored", *BROKEN, "not run"):
             column = status.replace(" ", "_")
             row[column] = int(n_by_status.get(status, 0))
         row["minutes"] = float(seconds) / 60
         rows.append(row)
     columns = ["framework", "name", "constraint", "version", "runs"]
-    columns += ["scored", *_BROKEN, "not_run", "minutes"]
+    columns += ["scored", *BROKEN, "not_run", "minutes"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _alarm_warnings(tasks: Sequence[TaskReport]) -> list[str]:
-    warnings = []
-    for task in tasks:
-        if task.alarm:
-            name = task.title or task.name
-            warnings.append(f"{name}: {task.alarm}")
-    return warnings
-
-
-def _job_warnings(jobs: pd.DataFrame) -> list[str]:
+def job_warnings(jobs: pd.DataFrame) -> list[str]:
     """Return one sentence per reason for which jobs have no usable score."""
     warnings = []
     happened = {
@@ -477,24 +483,28 @@ def _job_warnings(jobs: pd.DataFrame) -> list[str]:
     return warnings
 
 
-def _needed_jobs(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
-    """Return the jobs that the verdicts on candidates need and nobody has run."""
-    # F's own controls are no candidates: without them there is a verdict.
-    is_control = jobs["name"].map(is_control_framework).astype(bool)
-    return jobs_for_verdict(jobs[~is_control], suite)
-
-
-def _needed_warnings(needed: pd.DataFrame) -> list[str]:
-    """Return the sentence that says for which jobs there is no verdict."""
-    if not len(needed):
-        return []
-    by_name = _count_by_framework(needed)
-    counted = format_count(len(needed), "job")
-    verb = "has" if len(needed) == 1 else "have"
-    return [
-        f"{counted} that a verdict needs {verb} not been run ({by_name}): frameworks are "
-        "compared with F on the untouched test folds."
-    ]
+def _claim_warnings(tasks: Sequence[TaskReport], needed: pd.DataFrame) -> list[str]:
+    """Return what is missing for claims: certificates, and jobs that nobody has run."""
+    warnings = []
+    n_uncertified = sum(task.certificate is None for task in tasks)
+    if n_uncertified:
+        verb = "has" if n_uncertified == 1 else "have"
+        which = f"{n_uncertified} of {len(tasks)} tasks {verb}"
+        if len(tasks) == 1:
+            which = "The only task has"
+        warnings.append(
+            f"{which} no certificate, so nothing is claimed where F fails: hardsynth certify "
+            "writes it."
+        )
+    if len(needed):
+        counted = format_count(len(needed), "job")
+        verb = "has" if len(needed) == 1 else "have"
+        warnings.append(
+            f"{counted} that a verdict needs {verb} not been run "
+            f"({_count_by_framework(needed)}): frameworks are compared with F on the untouched "
+            "test folds."
+        )
+    return warnings
 
 
 def _count_by_framework(jobs: pd.DataFrame) -> str:
@@ -502,17 +512,3 @@ def _count_by_framework(jobs: pd.DataFrame) -> str:
     for framework, count in jobs["framework"].value_counts().items():
         texts.append(f"{count} of {framework}")
     return ", ".join(texts)
-
-
-def _certificate_warnings(tasks: Sequence[TaskReport]) -> list[str]:
-    n_uncertified = sum(task.certificate is None for task in tasks)
-    if not n_uncertified:
-        return []
-    verb = "has" if n_uncertified == 1 else "have"
-    which = f"{n_uncertified} of {len(tasks)} tasks {verb}"
-    if len(tasks) == 1:
-        which = "The only task has"
-    return [
-        f"{which} no certificate, so nothing is claimed where F fails: hardsynth certify "
-        "writes it."
-    ]

@@ -13,10 +13,10 @@ import pandas as pd
 from sklearn.metrics import roc_curve
 
 from amlb_ext.core.display import format_number, format_percent
+from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole, F, TaskReport
 from amlb_ext.report.overall import WITHHELD
-from amlb_ext.report.parts import F
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
 #: Frameworks that a crowded chart shows, the best ones.
@@ -33,14 +33,8 @@ _BINS = 20
 _PALETTE: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
 #: Half the width of a 95 % interval, in standard errors.
 _NORMAL_HALF_WIDTH = 1.96
-#: Colour of each origin of rows, and what its rows are called.
-ORIGINS: dict[str, ColourRole] = {
-    "good": "good",
-    "bad": "bad",
-    "ga": "ga",
-    "synthetic": "synthetic",
-}
-WORDS = {
+#: What the rows of each origin are called; an origin is a colour, too.
+ORIGINS: dict[ColourRole, str] = {
     "good": "good rows",
     "bad": "bad rows",
     "ga": "augmented rows",
@@ -68,16 +62,21 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
 
 
 def contrast_chart(
-    key: str, contrasts: pd.DataFrame, colours: Mapping[str, ColourRole]
+    key: str,
+    contrasts: pd.DataFrame,
+    colours: Mapping[str, ColourRole],
+    unit: Unit,
 ) -> Chart | None:
     """Return the contrasts with F and their intervals, the null control at the bottom.
 
-    They are those of the region, and of all rows where nothing was compared in the region.
+    They are those of the region, and of all units where nothing was compared in the region.
     """
     if not len(contrasts):
         return None
     compared = contrasts.dropna(subset=["difference"])
-    where = "region" if (compared["where"] == "region").any() else "all rows"
+    where, place = "all rows", f"on all {unit.many}"
+    if (compared["where"] == "region").any():
+        where, place = "region", "on the region"
     table = compared[compared["where"] == where]
     if not len(table):
         return None
@@ -85,7 +84,7 @@ def contrast_chart(
     series = []
     for position, row in enumerate(rows):
         framework = str(row["framework"])
-        marks = _interval_series(
+        marks = interval_mark(
             framework,
             position,
             point=row["difference"],
@@ -100,14 +99,14 @@ def contrast_chart(
         # Every framework has the same re-fits beside it: the first row that has them will do.
         middle = float(known["null_difference"].iloc[0])
         half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
-        marks = _interval_series(
-            "re-fits of F (null)",
+        marks = interval_mark(
+            f"{unit.refits} of F (null)",
             len(rows),
             point=middle,
             low=middle - half_width,
             high=middle + half_width,
             role="null",
-            text=f"mean of F's re-fits: {middle:.4g}, two standard errors either side",
+            text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
         )
         series.append(marks)
     # For those who cannot see the marks.
@@ -117,7 +116,7 @@ def contrast_chart(
     )
     return Chart(
         key=key,
-        title=f"Loss minus F's loss, on {'the region' if where == 'region' else where}",
+        title=f"Loss minus F's loss, {place}",
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
         "there is no interval.",
         x_label="mean loss minus F's",
@@ -128,7 +127,7 @@ def contrast_chart(
     )
 
 
-def _interval_series(
+def interval_mark(
     name: str,
     position: int,
     *,
@@ -136,7 +135,7 @@ def _interval_series(
     low: float,
     high: float,
     role: ColourRole,
-    text: str,
+    text: str = "",
 ) -> ChartSeries:
     """Return one mark with its interval, on the row ``position`` of a chart by name."""
     return ChartSeries(
@@ -147,7 +146,7 @@ def _interval_series(
         role=role,
         low=np.array([low]),
         high=np.array([high]),
-        text=(text,),
+        text=(text,) if text else (),
     )
 
 
@@ -164,7 +163,7 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         series = _histogram_series(targets)
     counts = []
     for origin, y in targets.items():
-        counts.append(f"{len(y)} {WORDS[origin]}")
+        counts.append(f"{len(y)} {ORIGINS[origin]}")
     place = "class" if labels else "bin"
     return Chart(
         key=key,
@@ -177,15 +176,17 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
     )
 
 
-def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.ndarray]:
+def _targets_by_origin(
+    views: Mapping[str, TaskPredictions],
+) -> dict[ColourRole, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
     # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
-    origins_by_suffix = {
+    origins_by_suffix: dict[str, tuple[ColourRole, ...]] = {
         "full": ("good", "bad"),
         "ga": ("ga",),
         "": ("ga", "synthetic"),
     }
-    targets: dict[str, np.ndarray] = {}
+    targets: dict[ColourRole, np.ndarray] = {}
     for suffix, origins in origins_by_suffix.items():
         if suffix not in views:
             continue
@@ -198,7 +199,7 @@ def _targets_by_origin(views: Mapping[str, TaskPredictions]) -> dict[str, np.nda
 
 
 def _class_share_series(
-    targets: Mapping[str, np.ndarray], labels: Sequence[str]
+    targets: Mapping[ColourRole, np.ndarray], labels: Sequence[str]
 ) -> tuple[ChartSeries, ...]:
     positions = np.arange(len(labels), dtype=float)
     series = []
@@ -208,20 +209,22 @@ def _class_share_series(
         shares = counts / len(y)
         texts = []
         for label, share in zip(labels, shares, strict=True):
-            texts.append(f"{WORDS[origin]}, {label}: {share:.1%}")
+            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
         bars = ChartSeries(
-            name=WORDS[origin],
+            name=ORIGINS[origin],
             kind="bars",
             x=positions,
             y=shares,
-            role=ORIGINS[origin],
+            role=origin,
             text=texts,
         )
         series.append(bars)
     return tuple(series)
 
 
-def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, ...]:
+def _histogram_series(
+    targets: Mapping[ColourRole, np.ndarray],
+) -> tuple[ChartSeries, ...]:
     # The same bins for all kinds of rows, or their shares could not be compared.
     all_targets = np.concatenate(list(targets.values()))
     edges = np.histogram_bin_edges(all_targets, bins=_BINS)
@@ -229,11 +232,11 @@ def _histogram_series(targets: Mapping[str, np.ndarray]) -> tuple[ChartSeries, .
     for origin, y in targets.items():
         counts, _ = np.histogram(y, edges)
         bars = ChartSeries(
-            name=WORDS[origin],
+            name=ORIGINS[origin],
             kind="bars",
             x=edges,
             y=counts / len(y),
-            role=ORIGINS[origin],
+            role=origin,
         )
         series.append(bars)
     return tuple(series)
@@ -244,7 +247,6 @@ def truth_chart(
     key: str,
     title: str,
     predictions: TaskPredictions,
-    rows: np.ndarray,
     order: Sequence[str],
     colours: Mapping[str, ColourRole],
     most: int,
@@ -255,8 +257,6 @@ def truth_chart(
     ----------
     key, title : str
     predictions : TaskPredictions
-    rows : ndarray of shape (n,), bool
-        The rows to show.
     order : sequence of str
         Candidates, the best first.
     colours : mapping of str to ColourRole
@@ -264,11 +264,10 @@ def truth_chart(
         Points per model; the rows are thinned evenly along the truth.
     """
     entrants = _best_entrants(predictions, order, 2)
-    shown = np.flatnonzero(rows)
-    if predictions.labels or not entrants or not len(shown):
+    if predictions.labels or not entrants:
         return None
     # Thinned along the truth: rows with rare, extreme targets stay.
-    shown = shown[np.argsort(predictions.y[shown], kind="stable")]
+    shown = np.argsort(predictions.y, kind="stable")
     evenly = np.linspace(0, len(shown) - 1, most)
     kept = np.unique(evenly.round().astype(int))
     shown = shown[kept]
@@ -300,7 +299,6 @@ def roc_chart(
     key: str,
     title: str,
     predictions: TaskPredictions,
-    rows: np.ndarray,
     weights: np.ndarray | None,
     order: Sequence[str],
     colours: Mapping[str, ColourRole],
@@ -313,7 +311,7 @@ def roc_chart(
         return None
     series = []
     for name, f in _best_entrants(predictions, order, MOST_LINES).items():
-        shown = rows & has_prediction(f)
+        shown = has_prediction(f)
         shown_weights = None if weights is None else weights[shown]
         curve = _roc_curve(predictions.y[shown], f[shown], shown_weights)
         if curve is None:
@@ -448,16 +446,15 @@ def trade_off_chart(
     points: dict[str, list[tuple[str, float, float]]] = {}
     left_out = []
     for task in tasks:
-        if not len(task.contrasts) or "from_region" not in task.contrasts:
+        if not len(task.contrasts):
             continue
-        overall = task.contrasts[task.contrasts["where"] == "all rows"]
-        known = overall.dropna(subset=["from_region", "from_elsewhere"])
+        known = task.asked("all rows").dropna(subset=["from_region", "from_elsewhere"])
         for row in known.to_dict("records"):
             name = str(row["framework"])
             if is_control_framework(name) or row["verdict"] in WITHHELD:
                 continue
             parts = 100 * row["from_elsewhere"], 100 * row["from_region"]
-            title = task.title or task.name
+            title = task.shown_name
             if max(np.abs(parts)) > 100 * OFF_THE_SCALE:
                 change = format_percent(sum(parts) / 100, sign=True)
                 left_out.append(f"{name} on {title} ({change} in all)")
@@ -484,8 +481,9 @@ def trade_off_chart(
         series.append(marks)
     about = (
         "Each point is a candidate on a task. Both axes are in percent of F's whole loss, so they "
-        "add up to the change on all rows. Below the dashed line a candidate has less loss than F "
-        "in total: at the lower left everywhere; at the lower right it gains where F fails and "
+        f"add up to the change on all {tasks[0].unit.many}. Below the dashed line a candidate has "
+        "less loss than F in total: at the lower left everywhere; at the lower right it gains "
+        "where F fails and "
         "loses elsewhere."
     )
     if left_out:
@@ -501,7 +499,7 @@ def trade_off_chart(
     )
 
 
-def overall_chart(overall: pd.DataFrame) -> Chart | None:
+def overall_chart(overall: pd.DataFrame, unit: Unit) -> Chart | None:
     """Return the mean change over tasks per framework and question, with intervals over tasks."""
     names: list[str] = []
     left_out: list[str] = []
@@ -523,7 +521,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
     is_cut = False
     series = []
     questions: tuple[tuple[str, str, ColourRole, float, int], ...] = (
-        ("whole test folds", "overall_", "f", -0.14, 0),
+        (f"whole {unit.folds}", "overall_", "f", -0.14, 0),
         ("where F fails", "", "bad", 0.14, 2),
     )
     for label, prefix, role, offset, symbol in questions:
@@ -547,7 +545,7 @@ def overall_chart(overall: pd.DataFrame) -> Chart | None:
             symbol=symbol,
         )
         series.append(marks)
-    about = f"Negative means less loss. On whole test folds: {_list_changes(table.loc[names])}."
+    about = f"Negative means less loss. On whole {unit.folds}: {_list_changes(table.loc[names])}."
     if left_out:
         about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
     if is_cut:

@@ -9,7 +9,7 @@ errors flatters every other model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,7 @@ class TaskComparison:
     weighting: str
     no_claim: str
     cap: ErrorCap
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def is_baseline_framework(framework: str) -> bool:
@@ -141,18 +141,63 @@ def compare_frameworks(
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    no_claim_on_f = no_claim or no_gain
-    judged = _judge_task(full, refits, level, no_claim_on_f)
-    losses = _snapped_losses(full)
+    judged = _judge_task(full, refits, level, no_claim or no_gain)
+    comparison = compare_units(
+        task,
+        judged,
+        _snapped_losses(full),
+        fold_of=full.rows["fold"].to_numpy(),
+        folds=folds,
+        incomplete=incomplete,
+        alarm=alarm,
+        no_claim=no_claim,
+    )
+    warnings = (refits_warning,) if refits_warning else ()
+    return replace(comparison, warnings=warnings)
+
+
+def compare_units(
+    task: str,
+    judged: Judged,
+    losses: pd.DataFrame,
+    *,
+    fold_of: np.ndarray,
+    folds: int,
+    incomplete: Mapping[str, str],
+    alarm: str = "",
+    no_claim: str = "",
+) -> TaskComparison:
+    """Compare every framework with F and with every other one, on rows or windows.
+
+    Parameters
+    ----------
+    task : str
+    judged : Judged
+        The units, as F was judged on them; why nothing is claimed where F fails.
+    losses : DataFrame of shape (n, frameworks)
+        NaN where a framework has no prediction.
+    fold_of : ndarray of shape (n,)
+        The fold of each unit.
+    folds, incomplete, alarm
+        See :func:`compare_frameworks`.
+    no_claim : str
+        Why no two frameworks are compared where F fails.
+
+    Returns
+    -------
+    TaskComparison
+    """
+    scored = losses.notna()
     controls = [name for name in losses.columns if is_control_framework(name)]
+    many = judged.unit.many
     lacking = {
-        str(name): f"{int(n)} of {len(full)} rows have no prediction"
-        for name, n in losses.isna().sum().items()
+        str(name): f"{int(n)} of {len(losses)} {many} have no prediction"
+        for name, n in (~scored).sum().items()
         if n
     }
     incomplete = {**lacking, **incomplete}
     # F's own controls are no candidates: they do not count in the candidates' adjustment.
-    answers = answer(judged, losses, scored=losses.notna(), apart=controls)
+    answers = answer(judged, losses, scored=scored, apart=controls)
     table = answers.rename(columns={"candidate": "framework"})
     table.insert(0, "task", task)
     table["where"] = table.pop("question").map(WHERE)
@@ -162,32 +207,36 @@ def compare_frameworks(
     order = pd.Categorical(table["where"], categories=list(WHERE.values())).codes
     table = table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
     table = _with_shares(table, losses, judged.compared)
-    table["folds"] = [
-        f"{_shared_folds(full, name)}/{folds}" for name in table["framework"]
-    ]
+
+    def shared_folds(*frameworks: str) -> str:
+        """Return on how many folds all these frameworks are scored."""
+        is_scored = scored[list(frameworks)].all(axis=1).to_numpy()
+        return f"{len(np.unique(fold_of[is_scored]))}/{folds}"
+
+    table["folds"] = [shared_folds(name) for name in table["framework"]]
     # an F that is not the suite's spoils every contrast; all else concerns the region alone
     table = _withhold_verdicts(table, alarm, incomplete)
     table = _withhold_verdicts(
-        table, no_claim_on_f, {}, among=table["where"] != WHERE[OVERALL]
+        table, judged.no_claim, {}, among=table["where"] != WHERE[OVERALL]
     )
     table = _with_absent(
         table,
         task,
         folds=folds,
         incomplete=incomplete,
-        no_claim={"all rows": alarm, "region": no_claim_on_f},
+        no_claim={"all rows": alarm, "region": judged.no_claim},
     )
 
     pairs = compare_pairs(
         losses,
         judged.compared,
-        scored=losses.notna(),
+        scored=scored,
         apart=controls,
         smallest=SMALLEST_EFFECTIVE_SIZE,
     )
     pairs.insert(0, "task", task)
     pairs["folds"] = [
-        f"{_shared_folds(full, first, second)}/{folds}"
+        shared_folds(first, second)
         for first, second in zip(pairs["framework"], pairs["other"], strict=True)
     ]
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
@@ -202,8 +251,7 @@ def compare_frameworks(
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
         cap=judged.compared.cap,
-        no_claim=no_claim_on_f,
-        warnings=(refits_warning,) if refits_warning else (),
+        no_claim=judged.no_claim,
     )
 
 
@@ -239,12 +287,6 @@ def error_cap(full: TaskPredictions) -> ErrorCap:
     return cap_from_baseline(
         full.rows["loss"].to_numpy(dtype=float), full.rows["source_row"].to_numpy()
     )
-
-
-def _shared_folds(full: TaskPredictions, *frameworks: str) -> int:
-    """Return on how many folds all these frameworks are scored."""
-    is_scored = np.all([full.scored(name) for name in frameworks], axis=0)
-    return int(full.rows.loc[is_scored, "fold"].nunique())
 
 
 def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:

@@ -7,8 +7,9 @@ computed: rows that do not fit are an error in one line.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,8 @@ from amlb_ext.models.answers import Labels
 from amlb_ext.models.columns import list_names
 from amlb_ext.models.predictions import interpret_predictions
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.predictions import read_target
+from amlb_ext.report.predictions import job_table, read_target
 from amlb_ext.runner import join_predictions
-from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.sources.read_table import CsvFormat, read_table
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.coding import Coding
@@ -66,10 +66,8 @@ class GivenPredictions:
         :func:`amlb_ext.runner.results.read_predictions` gives them.
     """
 
-    jobs: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=list(JOB_COLUMNS))
-    )
-    tables: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
+    jobs: pd.DataFrame
+    tables: Mapping[tuple[str, str, int], pd.DataFrame]
 
 
 def class_column(label: str) -> str:
@@ -121,22 +119,14 @@ def read_given_predictions(
                     "framework": name,
                     "name": name,
                     "constraint": CONSTRAINT,
-                    "version": "",
                     "benchmark": suite.manifest.name,
                     "amlb_task": task,
                     "fold": fold,
                     "status": "scored",
-                    "reason": "",
-                    "result": np.nan,
-                    "metric": "",
-                    "duration": np.nan,
                     "run": Path(path).name,
-                    "original_task": "",
-                    "original_fold": -1,
                 }
             )
-    jobs = pd.DataFrame(records, columns=list(JOB_COLUMNS))
-    return GivenPredictions(jobs=jobs, tables=tables)
+    return GivenPredictions(jobs=job_table(records), tables=tables)
 
 
 def find_predictions(
@@ -407,7 +397,12 @@ def _interpret(
     try:
         return interpret_predictions(given, Labels(labels), f"{file}, {place}").f
     except ModelError as error:
-        row = _first_refused(given, labels)
+        # rows up to the first bad one are refused, rows before it are not
+        row = bisect_left(
+            range(len(given) - 1),
+            True,
+            key=lambda last: _is_refused(given, labels, slice(None, last + 1)),
+        )
         # columns that lack are refused for every row, so the row is none to name
         if row == 0 and _is_refused(given, labels, slice(len(given) - 1, None)):
             raise error
@@ -419,18 +414,6 @@ def _interpret(
         except ModelError as of_row:
             raise of_row from None
         raise
-
-
-def _first_refused(given: Any, labels: Sequence[str]) -> int:
-    """Return the first row that is refused: rows up to it are, rows before it are not."""
-    first, last = 0, len(given) - 1
-    while first < last:
-        middle = (first + last) // 2
-        if _is_refused(given, labels, slice(None, middle + 1)):
-            last = middle
-        else:
-            first = middle + 1
-    return first
 
 
 def _is_refused(given: Any, labels: Sequence[str], rows: slice) -> bool:

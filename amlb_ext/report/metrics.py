@@ -15,7 +15,8 @@ w : (n,) weights, sample_weight of scikit-learn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -23,7 +24,6 @@ import numpy as np
 from sklearn import config_context
 from sklearn import metrics as sk
 
-from amlb_ext.core.errors import DataError
 from amlb_ext.core.row_losses import brier_loss, symmetric_percentage_error
 
 #: Which way each metric is better.
@@ -59,6 +59,7 @@ VERDICT_METRIC: dict[str, str] = {
     "regression": "rmse",
     "binary": "brier",
     "multiclass": "brier",
+    "forecasting": "mase",
 }
 #: What metrics that have a unit are measured in.
 UNITS = {
@@ -67,6 +68,9 @@ UNITS = {
     "mse": "mse in the square of the target's unit",
     "brier": "brier, the mean squared distance from the true class, 0 to 2",
     "logloss": "logloss in nats",
+    "mase": "MASE, the mean absolute error of a window over its scale",
+    "sql": "SQL, the mean pinball loss of a window over its scale",
+    "acc": "accuracy",
 }
 
 #: A metric whose arguments are bound: computed only where it is wanted.
@@ -77,7 +81,6 @@ def score_rows(
     y: np.ndarray,
     f: np.ndarray,
     weights: np.ndarray | None = None,
-    n_classes: int = 0,
     predicted: np.ndarray | None = None,
     leave_out: Collection[str] = (),
 ) -> dict[str, float]:
@@ -96,9 +99,7 @@ def score_rows(
     f : ndarray of shape (n,) or (n, C)
         Predictions in the target's unit, or class probabilities in label order.
     weights : ndarray of shape (n,), optional
-        Not negative; rows of weight 0 do not count. Their scale does not matter.
-    n_classes : int
-        C, as a check on ``f``; 0 takes it from ``f``.
+        Not negative and known; rows of weight 0 do not count. Their scale does not matter.
     predicted : ndarray of shape (n,), optional
         Codes of the labels that the model named, where they may differ from the most
         probable ones; for ``acc``, ``balacc`` and the F scores. Any other code is an error
@@ -113,11 +114,6 @@ def score_rows(
         is made of them); one class only (AUC); a constant target or a single row (``r2``); a
         negative target or prediction (``rmsle``); no positive row and none predicted
         (``f1``); weights with ``auc_ovo``, which scikit-learn does not offer.
-
-    Raises
-    ------
-    DataError
-        Shapes that do not agree, codes outside 0..C-1, or weights that are negative or NaN.
 
     Notes
     -----
@@ -150,10 +146,8 @@ def score_rows(
     """
     y = np.asarray(y)
     f = np.asarray(f, dtype=float)
-    if predicted is None and f.ndim == 2 and f.shape[1]:
+    if predicted is None and f.ndim == 2:
         predicted = f.argmax(axis=1)
-    _check_shapes(f, n_classes, y=y, weights=weights, predicted=predicted)
-    _check_values(y, f, weights)
     if weights is not None:
         weights = np.asarray(weights, dtype=float)
         # Taken out, for some metrics of scikit-learn see rows of weight 0: a class, a range.
@@ -168,61 +162,17 @@ def score_rows(
     else:
         named = np.asarray(predicted).astype(int)
         metrics = _class_metrics(y.astype(int), f, named=named, weights=weights)
-    for name in leave_out:
-        metrics.pop(name, None)
-    return _evaluate_metrics(metrics, len(y))
-
-
-def _check_shapes(f: np.ndarray, n_classes: int, **arrays: np.ndarray | None) -> None:
-    """Raise unless ``f`` has a column per class, and the arrays an entry per row."""
-    n_columns = f.shape[1] if f.ndim == 2 else 0
-    # One column of probabilities does not say of which class they are.
-    has_wrong_columns = n_columns == 1 or (n_classes and n_columns != n_classes)
-    if has_wrong_columns or f.ndim not in (1, 2):
-        wanted = f"(n, {n_classes})" if n_classes else "(n,) or (n, C)"
-        raise DataError(
-            f"predictions have the shape {f.shape}, wanted {wanted}",
-            "hand in one column of probabilities per label",
-        )
-    for name, values in arrays.items():
-        if values is not None and np.shape(values) != (len(f),):
-            raise DataError(
-                f"{name} has the shape {np.shape(values)}, wanted ({len(f)},)"
-            )
-
-
-def _check_values(y: np.ndarray, f: np.ndarray, weights: np.ndarray | None) -> None:
-    n_columns = f.shape[1] if f.ndim == 2 else 0
-    if n_columns:
-        is_code = np.isin(y, np.arange(n_columns))
-        if not is_code.all():
-            raise DataError(
-                f"a class code is not among 0..{n_columns - 1}",
-                "encode the labels first",
-            )
-    if weights is not None:
-        # NaN is not at least 0 either.
-        is_weight = np.asarray(weights) >= 0
-        if not is_weight.all():
-            raise DataError(
-                "a weight is negative or missing", "hand in one weight >= 0 per row"
-            )
-
-
-def _evaluate_metrics(metrics: Mapping[str, _Metric], n_rows: int) -> dict[str, float]:
-    """Return the values, NaN for what scikit-learn refuses."""
-    values = dict.fromkeys(metrics, float("nan"))
-    if not n_rows:
+    values = {name: float("nan") for name in metrics if name not in leave_out}
+    if not len(y):
         return values
-    # Shapes are checked above, and checking them in each metric takes most of the time.
+    # Rows are whole, and to check them in each metric takes most of the time.
     unchecked = config_context(skip_parameter_validation=True)
     with unchecked, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for name, metric in metrics.items():
-            try:
-                values[name] = float(metric())
-            except (ValueError, ZeroDivisionError):
-                continue
+        for name in values:
+            # what scikit-learn refuses is undefined
+            with suppress(ValueError, ZeroDivisionError):
+                values[name] = float(metrics[name]())
     return values
 
 

@@ -6,16 +6,20 @@ come from the user's data and is never trusted: whoever shows it escapes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.unit import Unit
+from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.validity import Certificate
 
+#: What F is called among frameworks.
+F = "F"
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
 ColourRole = Literal[
     "ink",
@@ -47,10 +51,11 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'bars', 'intervals'}
+    kind : {'points', 'line', 'bars', 'intervals', 'band'}
         ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
         positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
-        along x, NaN where there is none.
+        along x, NaN where there is none; ``band``: the area from ``low`` to ``high`` along y,
+        around ``y``.
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -62,7 +67,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "bars", "intervals"]
+    kind: Literal["points", "line", "bars", "intervals", "band"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"
@@ -109,6 +114,39 @@ class Chart:
     drawn: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportSection:
+    """A table with what one kind of suite shows beside what all have in common.
+
+    Attributes
+    ----------
+    key : str
+        The table's file is ``<key>.csv``; those of one key are stacked over the tasks.
+    title, about : str
+        Plain text.
+    table : DataFrame
+    charts : tuple of Chart
+    percents : tuple of str
+        Columns of shares.
+    links : str
+        Column of paths that a reader may open; empty for none.
+    verbatim : tuple of str
+        Columns that are names of frameworks: their headings stay as they are.
+    most : int
+        Rows that are shown; the file has all of them.
+    """
+
+    key: str
+    title: str
+    about: str
+    table: pd.DataFrame
+    charts: tuple[Chart, ...] = ()
+    percents: tuple[str, ...] = ()
+    links: str = ""
+    verbatim: tuple[str, ...] = ()
+    most: int = 30
+
+
 @dataclass(frozen=True)
 class FrameworkRanks:
     """Frameworks ranked over tasks; rank 1 is the smallest loss on the untouched test folds.
@@ -137,6 +175,17 @@ class FrameworkRanks:
     about: str
 
 
+NO_RANKS = FrameworkRanks(
+    mean=pd.Series(dtype=float),
+    tasks=(),
+    left_out={},
+    friedman_p=float("nan"),
+    p=pd.DataFrame(),
+    about="There is nothing to rank: fewer than two entrants share a task on which "
+    "claims may be made.",
+)
+
+
 @dataclass(frozen=True)
 class TaskReport:
     """Results on one task.
@@ -145,7 +194,10 @@ class TaskReport:
     ----------
     name, title : str
         The suite's name, and the source's, which may be any text.
+    unit : Unit
+        What is counted.
     kind, target : str
+        The target is empty where it has no name.
     labels : tuple of str
         Class labels of the source; empty for regression.
     rows : dict of str to int
@@ -198,13 +250,19 @@ class TaskReport:
     replaced : dict of str to int
         Test cells by column, in which another value stands, since no training row has theirs.
     relations : DataFrame
-        What made rows keep, see :mod:`amlb_ext.report.kept_relations`.
+        What made rows keep, see :mod:`amlb_ext.report.task`.
     rejected : int
         Made rows that were rejected, since they broke a relation.
+    composition : tuple of str
+        What the main task's test rows are, see :mod:`amlb_ext.hardening.composition`.
+    uncertified : str
+        What is said where there is no certificate; empty where none is wanted.
+    sections : tuple of ReportSection
     """
 
     name: str
     title: str
+    unit: Unit
     kind: str
     target: str
     labels: tuple[str, ...]
@@ -229,6 +287,21 @@ class TaskReport:
     rejected: int = 0
     capping: str = ""
     slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
+    composition: tuple[str, ...] = ()
+    uncertified: str = ""
+    sections: tuple[ReportSection, ...] = ()
+
+    @property
+    def shown_name(self) -> str:
+        """The task's name as a reader knows it."""
+        return self.title or self.name
+
+    def asked(self, where: str) -> pd.DataFrame:
+        """Return the contrasts of one question; none where nothing was compared."""
+        # a table of nothing may have no column to ask for
+        if not len(self.contrasts):
+            return self.contrasts
+        return self.contrasts[self.contrasts["where"] == where]
 
     @property
     def heavy_tail(self) -> str:
@@ -261,7 +334,7 @@ class TaskReport:
         return " ".join(sentences)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SuiteReport:
     """The answer to: which framework really improves where F fails?
 
@@ -269,14 +342,24 @@ class SuiteReport:
     ----------
     name : str
         Name of the suite.
+    question : str
+        What the report answers.
+    unit : Unit
+        What is counted.
+    glossary : dict of str to GlossarySection
+        Its words; keys of sections and terms are anchors in the page.
+    has_baseline : bool
+        Whether frameworks are set against an F.
     about : dict of str to str
         Suite overview: what it was made with, by label.
     verdict : tuple of str
         The answer: on which tasks F is beaten, then one sentence per candidate.
     caveats : tuple of str
-        What stands behind the answer and what limits it, a sentence each.
+        How the answer is to be used, then what stands behind it and limits it, a sentence each.
     warnings : tuple of str
         What must be known before anything is believed: refused, failed and missing jobs.
+    sections : tuple of ReportSection
+        Over all tasks.
     tasks : tuple of TaskReport
     overall : DataFrame
         One row per framework: ``framework``, ``tasks``, ``better``, ``worse``, ``undecided``,
@@ -305,19 +388,24 @@ class SuiteReport:
     """
 
     name: str
+    question: str
+    unit: Unit
+    glossary: Mapping[str, GlossarySection]
     about: dict[str, str]
     verdict: tuple[str, ...]
     warnings: tuple[str, ...]
     tasks: tuple[TaskReport, ...]
-    overall: pd.DataFrame
-    ranks: FrameworkRanks
     frameworks: pd.DataFrame
     jobs: pd.DataFrame
+    level: float
+    overall: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ranks: FrameworkRanks = NO_RANKS
+    has_baseline: bool = True
+    sections: tuple[ReportSection, ...] = ()
     commands: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
-    level: float = 0.95
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
 
     @property
@@ -325,3 +413,21 @@ class SuiteReport:
         """Whether every job has a result, and no verdict needs jobs that have not been run."""
         has_no_result = self.jobs["status"].isin(["failed", "missing", "refused"])
         return not has_no_result.any() and not self.needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltReport:
+    """A report, and what else its files are written from.
+
+    Attributes
+    ----------
+    report : SuiteReport
+    results : DataFrame
+        AMLB's own rows; empty where its file is not written again.
+    added : DataFrame
+        Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
+    """
+
+    report: SuiteReport
+    results: pd.DataFrame = field(default_factory=pd.DataFrame)
+    added: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -1,18 +1,23 @@
-"""The report as one HTML document that loads nothing, so that it opens from disk and prints.
+"""A report on disk: one HTML document that loads nothing, and everything it shows as CSV and JSON.
 
 Templates stand in ``resources/report``. They escape whatever they print; marked as safe are only
-the drawings of :mod:`~amlb_ext.report.still` and our own style and script.
+the drawings of :mod:`~amlb_ext.report.still` and our own style and script. One template serves all
+kinds of suites: what a suite has not is not shown.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Mapping
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -27,18 +32,24 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
+from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.version import __version__
-from amlb_ext.report.glossary import GLOSSARY
-from amlb_ext.report.matrix import answer_matrix
+from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.metrics import UNITS
-from amlb_ext.report.model import SuiteReport
-from amlb_ext.report.still import draw_chart, draw_rank_diagram
+from amlb_ext.report.model import BuiltReport, SuiteReport
+from amlb_ext.report.overall import answer_matrix
+from amlb_ext.report.ranks import draw_rank_diagram
+from amlb_ext.report.still import draw_chart
 from amlb_ext.report.tables import (
-    PARTS,
+    column_heading,
     job_groups,
+    part_texts,
     ranking_sentence,
+    report_tables,
     score_pivots,
     table_records,
+    table_titles,
 )
 from amlb_ext.stats.claims import CONCENTRATIONS, verdict_text
 
@@ -52,6 +63,8 @@ _LONGEST_WORD = 18
 MANY_TASKS = 8
 #: More jobs without a score than this are grouped.
 MANY_JOBS = 30
+#: What a spreadsheet takes for the start of a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 #: Colour of a badge, beside its words.
 TONES = {
     **dict.fromkeys(("rank", "better", "pass"), "yes"),
@@ -60,7 +73,81 @@ TONES = {
 }
 
 
-def render_page(report: SuiteReport, links: Mapping[str, str]) -> str:
+def write_report(built: BuiltReport, directory: Path) -> Path:
+    """Write ``report.html`` and the folder ``report`` beside it.
+
+    Every file is replaced as a whole; the page is written last.
+
+    Parameters
+    ----------
+    built : BuiltReport
+    directory : Path
+        Folder to write to, usually ``hardsynth`` in the suite.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    SuiteError
+        The folder cannot be written.
+    """
+    folder = directory / "report"
+    links = {}
+    titles = table_titles(built.report)
+    for name, table in report_tables(built.report).items():
+        file_name = f"{name}.csv"
+        _write_csv(table, folder / file_name)
+        links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"
+    content = json.dumps(report_as_json(built.report), indent=1)
+    write_text(folder / "report.json", f"{content}\n")
+    links["report.json: everything but the charts' points"] = "report/report.json"
+    if len(built.results):
+        write_amlb_csv(amlb_rows(built.results, built.added), folder / "results.csv")
+        links[
+            "results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"
+        ] = "report/results.csv"
+    # Last, so that a page never shows links to files that are not there yet.
+    page = directory / "report.html"
+    write_text(page, render_page(built.report, links, directory))
+    return page
+
+
+def report_as_json(report: SuiteReport) -> dict[str, Any]:
+    """Return the report as plain mappings and lists; numbers that are not finite are None."""
+    omitted = {"charts", "unit", "glossary"}
+    # What is needed is told where anything is.
+    if not report.needed:
+        omitted.add("needed")
+    out: dict[str, Any] = to_json_values(report, omit=omitted)
+    return {"unit": report.unit.one, **out}
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> None:
+    safe = frame.copy()
+    for name in safe.columns:
+        dtype = safe[name].dtype
+        # Columns of text only; a number below zero is no formula.
+        if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
+            safe[name] = safe[name].map(_no_formula)
+    write_file(
+        path, partial(safe.to_csv, index=False, encoding="utf-8", lineterminator="\n")
+    )
+
+
+def _no_formula(value: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would run as a formula."""
+    # Names of columns and categories are the user's data, and may come from a stranger.
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value
+
+
+def render_page(
+    report: SuiteReport, links: Mapping[str, str], directory: Path = Path()
+) -> str:
     """Return the report as one self-contained HTML document.
 
     Parameters
@@ -68,22 +155,45 @@ def render_page(report: SuiteReport, links: Mapping[str, str]) -> str:
     report : SuiteReport
     links : dict of str to str
         Files to offer for download: their relative addresses by label.
+    directory : Path
+        Where the page will stand: what sections link to is addressed from there.
     """
     folder = asset_path("resources", "report")
     template = page_environment().get_template("page.html.j2")
-    names = [task.name for task in report.tasks]
-    anchors = task_anchors(names)
+    anchors = task_anchors([task.name for task in report.tasks])
+    matrix = answer_matrix(report.tasks, report.overall, report.level)
+    # tasks on which F is beaten come first, in the page as in its first table
+    by_answer = [row.task.name for row in matrix.rows]
+    tasks = sorted(
+        report.tasks,
+        key=lambda task: (
+            by_answer.index(task.name) if task.name in by_answer else len(by_answer)
+        ),
+    )
     return template.render(
         report=report,
+        tasks=tasks,
+        matrix=matrix,
+        unit=report.unit,
+        parts=part_texts(report.unit),
         # of the page alone: the report's files have the same bytes on every day
         made=f"{date.today().isoformat()} by hardsynth {__version__}",
         links={label: quote(href, safe="/%#?=&") for label, href in links.items()},
-        anchors=anchors,
-        anchor_of=dict(zip(names, anchors, strict=True)),
+        anchor_of={
+            task.name: anchor
+            for task, anchor in zip(report.tasks, anchors, strict=True)
+        },
+        address=partial(_relative_address, directory),
         many=len(report.tasks) > MANY_TASKS,
         style=Markup((folder / "report.css").read_text("utf-8")),
         script=Markup((folder / "report.js").read_text("utf-8")),
     )
+
+
+def _relative_address(directory: Path, path: str) -> str:
+    """Return the address of a file as a browser finds it from the page's folder."""
+    relative = os.path.relpath(Path(path).resolve(), directory.resolve())
+    return quote(Path(relative).as_posix(), safe="/")
 
 
 @lru_cache(maxsize=1)
@@ -108,18 +218,16 @@ def page_environment() -> Environment:
         estimate=format_interval,
         known=is_known,
         count=format_count,
-        unit=lambda metric: UNITS.get(metric, metric),
+        metric=lambda metric: UNITS.get(metric, metric),
         name=name_element,
+        heading=column_heading,
         tone=lambda word: TONES.get(str(word), "none"),
     )
     environment.globals.update(
-        GLOSSARY=GLOSSARY,
-        PARTS=PARTS,
         MANY_JOBS=MANY_JOBS,
         CONCENTRATIONS=CONCENTRATIONS,
         still=lambda chart: Markup(chart.drawn or draw_chart(chart)),
         diagram=lambda ranks: Markup(draw_rank_diagram(ranks, "ranks")),
-        answer_matrix=answer_matrix,
         pivots=score_pivots,
         ranking_sentence=ranking_sentence,
         verdict_text=verdict_text,

@@ -9,7 +9,7 @@ rows; ``hard`` are models trained on hard rows, on their own test rows. All fold
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.report.metrics import DIRECTION, score_rows
+from amlb_ext.report.model import F
 from amlb_ext.report.predictions import (
     TaskPredictions,
     has_prediction,
@@ -25,8 +26,6 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
-#: What F is called among frameworks.
-F = "F"
 #: Parts chosen without looking at F's errors: all that models may be ranked on.
 UNSELECTED = ("full", "region")
 COLUMNS = (
@@ -92,6 +91,72 @@ class ReportPart:
         rows = (predictions.rows["origin"] == origin).to_numpy()
         return cls(predictions=predictions, rows=rows)
 
+    def scored_by(self, f: np.ndarray) -> ReportPart:
+        """Return the rows of the part that have a prediction."""
+        return replace(self, rows=self.rows & has_prediction(f))
+
+    def scores(
+        self, name: str, f: np.ndarray, leave_out: Collection[str] = ()
+    ) -> dict[str, float]:
+        """Return the metrics of a framework on the part, whose rows all have a prediction.
+
+        Parameters
+        ----------
+        name : str
+        f : ndarray of shape (n,) or (n, C)
+        leave_out : collection of str
+        """
+        rows = self.rows
+        # The class that a framework names need not be the most probable one.
+        chosen = self.predictions.chosen.get(name)
+        return score_rows(
+            self.predictions.y[rows],
+            f[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            predicted=None if chosen is None else chosen[rows],
+            leave_out=leave_out,
+        )
+
+    def intervals(
+        self, name: str, f: np.ndarray, level: float
+    ) -> dict[str, tuple[float, float]]:
+        """Return intervals of the metrics that are means over rows, clustered as the rows are."""
+        rows = self.rows
+        # Occurrences of a source row in several folds are one observation.
+        clusters = row_clusters(self.predictions.rows)[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        intervals = {}
+        for metric, values in _row_metrics(self.predictions, name, f, rows).items():
+            mean = weighted_mean_interval(values, weights, clusters, level=level)
+            least, most = _RANGES[metric]
+            intervals[metric] = (max(mean.low, least), min(mean.high, most))
+        if "mse" in intervals:
+            # A monotone function of the mean has its ends at those of the mean.
+            low, high = intervals["mse"]
+            intervals["rmse"] = (float(np.sqrt(low)), float(np.sqrt(high)))
+        return intervals
+
+
+def _row_metrics(
+    predictions: TaskPredictions, name: str, f: np.ndarray, rows: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the metrics that are means over rows, row by row."""
+    y, f = predictions.y[rows], f[rows]
+    if not predictions.labels:
+        error = f - y
+        return {"mse": error**2, "mae": np.abs(error)}
+    chosen = f.argmax(axis=1)
+    if name in predictions.chosen:
+        chosen = predictions.chosen[name][rows]
+    tiny = np.finfo(float).eps
+    # The logarithm of 0 is no loss: clipped as the metric does.
+    of_true_class = np.clip(true_probability(y, f), tiny, 1 - tiny)
+    return {
+        "acc": (chosen == y).astype(float),
+        "brier": brier_loss(y, f),
+        "logloss": -np.log(of_true_class),
+    }
+
 
 def report_parts(views: Mapping[str, TaskPredictions]) -> dict[str, ReportPart]:
     """Return the parts of a task that have rows, by name.
@@ -143,23 +208,27 @@ def score_parts(
     scores = []
     for part_name, part in parts.items():
         folds = part.predictions.rows["fold"]
-        for entrant in _part_entrants(part, part_name):
-            if not entrant.rows.any():
+        f_by_name = dict(sorted(part.predictions.f.items()))
+        own = part.predictions.own()
+        # On the rows of `hard` the provenance holds F trained on other rows: no fair neighbour.
+        if own is not None and part_name != "hard":
+            f_by_name = {F: own, **f_by_name}
+        for name, f in f_by_name.items():
+            scored = part.scored_by(f)
+            if not scored.rows.any():
                 continue
             # Rows that F's errors chose flatter every other model: no interval says so.
             intervals = {}
             if part_name in UNSELECTED:
-                intervals = _metric_intervals(part, entrant, level)
-            n_rows = int(entrant.rows.sum())
-            n_folds = int(folds[entrant.rows].nunique())
-            for metric, value in _entrant_scores(part, entrant).items():
+                intervals = scored.intervals(name, f, level)
+            for metric, value in scored.scores(name, f).items():
                 low, high = intervals.get(metric, (np.nan, np.nan))
                 row = {
                     "task": task,
-                    "framework": entrant.name,
+                    "framework": name,
                     "part": part_name,
-                    "rows": n_rows,
-                    "folds": n_folds,
+                    "rows": int(scored.rows.sum()),
+                    "folds": int(folds[scored.rows].nunique()),
                     "metric": metric,
                     "value": value,
                     "low": low,
@@ -192,12 +261,11 @@ def fold_scores(
         predictions = part.predictions
         folds = predictions.rows["amlb_fold"].to_numpy()
         for framework, f in predictions.f.items():
-            is_scored = part.rows & predictions.scored(framework)
+            scored = part.scored_by(f)
             amlb_name, constraint = jobs[framework]
-            for fold in np.unique(folds[is_scored]):
-                fold_rows = is_scored & (folds == fold)
-                entrant = _Entrant(name=framework, f=f, rows=fold_rows)
-                scores = _entrant_scores(part, entrant, leave_out=_NOT_PER_FOLD)
+            for fold in np.unique(folds[scored.rows]):
+                of_fold = replace(scored, rows=scored.rows & (folds == fold))
+                scores = of_fold.scores(framework, f, leave_out=_NOT_PER_FOLD)
                 for metric, value in scores.items():
                     yield {
                         "amlb_task": task,
@@ -209,88 +277,3 @@ def fold_scores(
                         "metric": metric,
                         "value": value,
                     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Entrant:
-    """A framework, or F, on the rows of a part that it predicted."""
-
-    name: str
-    f: np.ndarray
-    rows: np.ndarray
-
-
-def _part_entrants(part: ReportPart, part_name: str) -> list[_Entrant]:
-    """Return F, where its predictions are kept, and every framework by name."""
-    f_by_name = dict(sorted(part.predictions.f.items()))
-    own = part.predictions.own()
-    # On the rows of `hard` the provenance holds F trained on other rows: no fair neighbour.
-    if own is not None and part_name != "hard":
-        f_by_name = {F: own, **f_by_name}
-    entrants = []
-    for name, f in f_by_name.items():
-        rows = part.rows & has_prediction(f)
-        entrants.append(_Entrant(name=name, f=f, rows=rows))
-    return entrants
-
-
-def _entrant_scores(
-    part: ReportPart, entrant: _Entrant, leave_out: Collection[str] = ()
-) -> dict[str, float]:
-    predictions = part.predictions
-    rows = entrant.rows
-    # The class that a framework names need not be the most probable one.
-    chosen = predictions.chosen.get(entrant.name)
-    return score_rows(
-        predictions.y[rows],
-        entrant.f[rows],
-        weights=None if part.weights is None else part.weights[rows],
-        n_classes=len(predictions.labels),
-        predicted=None if chosen is None else chosen[rows],
-        leave_out=leave_out,
-    )
-
-
-def _metric_intervals(
-    part: ReportPart, entrant: _Entrant, level: float
-) -> dict[str, tuple[float, float]]:
-    """Return intervals of the metrics that are means over rows, clustered as the rows are."""
-    predictions = part.predictions
-    rows = entrant.rows
-    # Occurrences of a source row in several folds are one observation.
-    clusters = row_clusters(predictions.rows)[rows]
-    weights = None if part.weights is None else part.weights[rows]
-    intervals = {}
-    for metric, values in _row_metrics(predictions, entrant).items():
-        mean = weighted_mean_interval(values, weights, clusters, level=level)
-        least, most = _RANGES[metric]
-        intervals[metric] = (max(mean.low, least), min(mean.high, most))
-    if "mse" in intervals:
-        # A monotone function of the mean has its ends at those of the mean.
-        low, high = intervals["mse"]
-        intervals["rmse"] = (float(np.sqrt(low)), float(np.sqrt(high)))
-    return intervals
-
-
-def _row_metrics(
-    predictions: TaskPredictions, entrant: _Entrant
-) -> dict[str, np.ndarray]:
-    """Return the metrics that are means over rows, row by row."""
-    rows = entrant.rows
-    y = predictions.y[rows]
-    f = entrant.f[rows]
-    if not predictions.labels:
-        error = f - y
-        return {"mse": error**2, "mae": np.abs(error)}
-    if entrant.name in predictions.chosen:
-        chosen = predictions.chosen[entrant.name][rows]
-    else:
-        chosen = f.argmax(axis=1)
-    tiny = np.finfo(float).eps
-    # The logarithm of 0 is no loss: clipped as the metric does.
-    of_true_class = np.clip(true_probability(y, f), tiny, 1 - tiny)
-    return {
-        "acc": (chosen == y).astype(float),
-        "brier": brier_loss(y, f),
-        "logloss": -np.log(of_true_class),
-    }

@@ -9,10 +9,11 @@ f : (n,) or (n, C) predictions, NaN where a framework has none
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from amlb_ext.runner.agreement import (
     stored_predictions,
     stored_refits,
 )
+from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.coding import Coding
@@ -112,6 +114,25 @@ def has_prediction(f: np.ndarray) -> np.ndarray:
     if f.ndim == 2:
         f = f[:, 0]
     return ~np.isnan(f)
+
+
+def job_table(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return jobs that were not read from AMLB's results of a suite of tables.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Of some of :data:`amlb_ext.runner.jobs.JOB_COLUMNS`; the others are empty.
+
+    Examples
+    --------
+    >>> job_table([{"framework": "a", "fold": 0}])[["framework", "constraint"]].values.tolist()
+    [['a', '']]
+    """
+    texts = ("constraint", "version", "benchmark", "reason", "metric", "run")
+    nothing = dict.fromkeys(texts, "") | {"original_task": "", "original_fold": -1}
+    filled = [nothing | dict(record) for record in records]
+    return pd.DataFrame(filled, columns=list(JOB_COLUMNS))
 
 
 def row_clusters(rows: pd.DataFrame) -> np.ndarray:

@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
 from amlb_ext.report.conditions import CodedColumn, Condition, code_columns
-from amlb_ext.report.parts import F
+from amlb_ext.report.model import F
 from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.bounded_mean import wilson_limits
 from amlb_ext.stats.heavy_tails import contrast_plainly
@@ -48,7 +48,7 @@ from amlb_ext.stats.weighted_mean import (
     weighted_mean_interval,
 )
 
-#: Columns of :func:`find_slices`.
+#: Columns of slices.
 COLUMNS = (
     "slice",
     "rows",
@@ -72,6 +72,8 @@ LEVEL = 0.05
 MOST_FOUND_ON = 20_000
 #: Values in the rows that are used to find slices: of a wide table fewer rows are used.
 MOST_VALUES = 4_000_000
+#: Slices that are judged at most, and their conditions; those on one feature are merged.
+_MOST_SLICES, _DEPTH = 5, 3
 #: Coverage of the interval of a slice's share.
 _COVERAGE = 0.95
 #: Trees, each without the feature at the root of those before it.
@@ -100,7 +102,8 @@ class JudgedSlices:
     Attributes
     ----------
     table : DataFrame
-        See :func:`find_slices`.
+        One row per slice, smallest p first, with :data:`COLUMNS`; all numbers come from the
+        judging half.
     inside : tuple of ndarray of shape (n,), bool
         For each slice, the rows of the judging half that meet its conditions.
     """
@@ -109,15 +112,13 @@ class JudgedSlices:
     inside: tuple[np.ndarray, ...]
 
 
-def find_slices(
+def search_and_judge(
     features: pd.DataFrame,
     columns: Sequence[Column],
     bad: np.ndarray,
     groups: np.ndarray,
     rng: np.random.Generator,
-    most: int = 5,
-    depth: int = 3,
-) -> pd.DataFrame:
+) -> JudgedSlices:
     """Return slices of the features in which F fails significantly more often than elsewhere.
 
     Parameters
@@ -129,43 +130,21 @@ def find_slices(
     groups : ndarray of shape (n,)
         The source row of each row; rows of one source row have the same features.
     rng : Generator
-    most : int
-        Slices judged at most.
-    depth : int
-        Conditions at most; those on one feature are merged.
 
     Returns
     -------
-    DataFrame
-        One row per slice, smallest p first, with :data:`COLUMNS`; all numbers come from the
-        judging half. Empty when nothing was found, or there is too little to find anything in.
+    JudgedSlices
+        With no slice when nothing was found, or there is too little to find anything in.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> x = pd.DataFrame({"age": rng.integers(18, 80, 800).astype(float)})
     >>> bad = (x["age"] > 60).to_numpy() & (rng.random(800) < 0.5)
-    >>> slices = find_slices(x, [Column("age", "integer")], bad, np.arange(800), rng)
-    >>> slices["slice"].tolist()
+    >>> found = search_and_judge(x, [Column("age", "integer")], bad, np.arange(800), rng)
+    >>> found.table["slice"].tolist()
     ['age > 60']
     """
-    found = search_and_judge(
-        features, columns, bad, groups, rng, most=most, depth=depth
-    )
-    return found.table
-
-
-def search_and_judge(
-    features: pd.DataFrame,
-    columns: Sequence[Column],
-    bad: np.ndarray,
-    groups: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    most: int = 5,
-    depth: int = 3,
-) -> JudgedSlices:
-    """Return the slices of :func:`find_slices` with the rows inside; same parameters."""
     # An empty column would be taken for numbers; the text of a slice is no number.
     no_rows = pd.DataFrame({name: [] for name in COLUMNS}).astype({"slice": object})
     nothing_found = JudgedSlices(table=no_rows, inside=())
@@ -178,7 +157,9 @@ def search_and_judge(
     # All rows of a source row are in one half, or the halves would not be independent.
     is_finding = _draw_finding_half(has_bad_row, rng)[source]
     for half in (is_finding, ~is_finding):
-        if not _is_searchable(bad, source, half):
+        # enough bad source rows, and good rows beside them
+        n_bad = len(np.unique(source[half & bad]))
+        if n_bad < MIN_BAD or bad[half].all():
             return nothing_found
 
     data = features[[column.name for column in columns]]
@@ -194,7 +175,7 @@ def search_and_judge(
         rows=finding_rows,
         bad=bad[finding_rows],
     )
-    slices = _search_slices(finding, rng, most=most, depth=depth)
+    slices = _search_slices(finding, rng)
     is_judging = ~is_finding
     judged = _judge_slices(
         slices,
@@ -227,13 +208,6 @@ def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.
         half = (len(members) + odd_one) // 2
         is_finding[members[:half]] = True
     return is_finding
-
-
-def _is_searchable(bad: np.ndarray, source: np.ndarray, half: np.ndarray) -> bool:
-    """Whether a half has enough bad source rows, and good rows beside them."""
-    bad_sources = np.unique(source[half & bad])
-    has_good_rows = not bad[half].all()
-    return has_good_rows and len(bad_sources) >= MIN_BAD
 
 
 # Finding: candidates are the nodes of a few trees; none of this sees the judging half.
@@ -283,25 +257,19 @@ class _Candidate:
     score: float
 
 
-@dataclass(kw_only=True)
-class _Slice:
-    """A chosen candidate, with its conditions in words."""
-
-    inside: np.ndarray
-    text: str
-    n_features: int
-
-
 def _search_slices(
-    finding: _FindingHalf, rng: np.random.Generator, *, most: int, depth: int
-) -> list[_Slice]:
-    """Return the slices to be judged: the most telling candidates, with little overlap."""
+    finding: _FindingHalf, rng: np.random.Generator
+) -> list[tuple[_Candidate, list[str]]]:
+    """Return the slices to be judged, and their conditions in words.
+
+    They are the most telling candidates, with little overlap.
+    """
     # The finding rows may have been thinned to those of one kind.
     n_bad = finding.bad.sum()
     if not finding.columns or n_bad in (0, len(finding)):
         return []
     smallest_leaf = max(5, math.ceil(len(finding) / 50))
-    paths = _tree_paths(finding, rng, depth=depth, smallest_leaf=smallest_leaf)
+    paths = _tree_paths(finding, rng, smallest_leaf)
 
     candidates: list[_Candidate] = []
     for path in paths:
@@ -314,20 +282,26 @@ def _search_slices(
     # Greedy: a candidate is held against all that did better.
     chosen: list[_Candidate] = []
     for candidate in candidates:
-        if len(chosen) == most or candidate.score < _FEWEST_STANDARD_ERRORS:
+        if len(chosen) == _MOST_SLICES or candidate.score < _FEWEST_STANDARD_ERRORS:
             break
         if all(_says_more(candidate, earlier, finding.bad) for earlier in chosen):
             chosen.append(candidate)
-    described = [_describe_slice(candidate, finding.columns) for candidate in chosen]
-    # A slice whose conditions hold for every row has no text.
-    return [slice_ for slice_ in described if slice_.text]
+    described = []
+    for candidate in chosen:
+        is_alone = len(candidate.path) == 1
+        texts = []
+        for position, condition in candidate.path.items():
+            texts.append(finding.columns[position].describe(condition, is_alone))
+        # A condition that holds for every row of both halves has no text.
+        texts = [text for text in texts if text]
+        if texts:
+            described.append((candidate, texts))
+    return described
 
 
 def _tree_paths(
     finding: _FindingHalf,
     rng: np.random.Generator,
-    *,
-    depth: int,
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
@@ -343,7 +317,7 @@ def _tree_paths(
         if not len(positions):
             break
         classifier = DecisionTreeClassifier(
-            max_depth=depth,
+            max_depth=_DEPTH,
             min_samples_leaf=smallest_leaf,
             # Bad rows are few: unweighted, a leaf of them would rarely be worth a split.
             class_weight="balanced",
@@ -458,28 +432,11 @@ def _says_more(candidate: _Candidate, earlier: _Candidate, bad: np.ndarray) -> b
     return bool(my_share >= _WORSE * other_share)
 
 
-def _describe_slice(
-    candidate: _Candidate, coded_columns: Sequence[CodedColumn]
-) -> _Slice:
-    is_alone = len(candidate.path) == 1
-    texts = []
-    for position, condition in candidate.path.items():
-        text = coded_columns[position].describe(condition, is_alone)
-        # A condition that holds for every row of both halves has no text.
-        if text:
-            texts.append(text)
-    return _Slice(
-        inside=candidate.inside,
-        text=" and ".join(texts),
-        n_features=len(texts),
-    )
-
-
 # Judging: on the other half alone, and by source row, for copies of a row are one observation.
 
 
 def _judge_slices(
-    slices: Sequence[_Slice],
+    slices: Sequence[tuple[_Candidate, list[str]]],
     *,
     is_judging: np.ndarray,
     bad: np.ndarray,
@@ -490,7 +447,7 @@ def _judge_slices(
 
     Parameters
     ----------
-    slices : sequence of _Slice
+    slices : sequence of (_Candidate, list of str)
     is_judging : ndarray of shape (n,), bool
         Which m of all rows judge.
     bad, source : ndarray of shape (m,)
@@ -504,9 +461,9 @@ def _judge_slices(
     n_bad = np.bincount(source_code, weights=bad)
     base = float(bad.mean())
     judged: list[dict[str, object]] = []
-    for slice_ in slices:
+    for candidate, texts in slices:
         # Rows of one source row have the same features: the first tells for all.
-        inside = slice_.inside[is_judging][first_row]
+        inside = candidate.inside[is_judging][first_row]
         if inside.sum() < _FEWEST_JUDGED or inside.all():
             continue
         rows_inside = n_rows[inside].sum()
@@ -515,7 +472,7 @@ def _judge_slices(
         effective_size = kish_size(n_rows[inside])
         low, high = _share_interval(share, effective_size)
         row = {
-            "slice": slice_.text,
+            "slice": " and ".join(texts),
             "rows": int(rows_inside),
             "bad": int(bad_inside),
             "share": share,
@@ -524,8 +481,8 @@ def _judge_slices(
             "base": base,
             "lift": share / base,
             "p": _p_value(n_rows, n_bad, inside=inside, rng=rng),
-            "n_features": slice_.n_features,
-            "inside": slice_.inside & is_judging,
+            "n_features": len(texts),
+            "inside": candidate.inside & is_judging,
         }
         judged.append(row)
     return judged
@@ -612,7 +569,7 @@ def losses_on_slices(
     ----------
     task : str
     slices : DataFrame
-        See :func:`amlb_ext.report.slices.find_slices`.
+        See :class:`JudgedSlices`.
     inside : sequence of ndarray of shape (n,), bool
         For each slice, the rows that judge it.
     losses : DataFrame of shape (n, candidates)

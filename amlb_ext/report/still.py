@@ -3,7 +3,7 @@
 The only module of the wing that needs matplotlib. A colour is drawn as a stand-in and becomes
 ``var(--c-ROLE)``, so that the page decides what it looks like, in light and in dark; text,
 axes and frames are ``var(--c-ink)``, helping lines ``var(--c-grid)``. One unit of the ``viewBox``
-is a point: at ``width=6.4`` a chart shown 460 pixels wide has text of 10 pixels.
+is a point: a chart shown 460 pixels wide has text of 10 pixels.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,12 +37,13 @@ from amlb_ext.report.inline import (
     rows_of_categories,
     wrap_category,
 )
-from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
-from amlb_ext.report.rank_bars import draw_rank_bars
+from amlb_ext.report.model import Chart, ChartSeries
 
-_INK = COLOUR["ink"]
+INK = COLOUR["ink"]
 _GRID = COLOUR["grid"]
-_POINTS_PER_INCH = 72
+POINTS_PER_INCH = 72
+#: Of a chart, in inches; sets how large the text is compared to the rest.
+_WIDTH = 6.4
 _MARKS = ("o", "s", "D", "^", "X", "v")
 #: Keyword arguments of matplotlib.
 _Look = dict[str, Any]
@@ -68,11 +70,11 @@ _SETTINGS: Any = {
     "xtick.labelsize": 9.5,
     "ytick.labelsize": 9.5,
     "legend.fontsize": 9.5,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "axes.linewidth": 0.7,
     "grid.color": _GRID,
     "grid.linewidth": 0.6,
@@ -89,7 +91,7 @@ _SETTINGS: Any = {
 }
 
 
-def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) -> str:
+def draw_chart(chart: Chart) -> str:
     """Return a chart as an ``<svg>`` element to be put into a page.
 
     The title is for those who cannot see the picture and is not drawn. The same chart gives the
@@ -98,10 +100,6 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
     Parameters
     ----------
     chart : Chart
-    width : float
-        In inches; sets how large the text is compared to the rest.
-    height : float, optional
-        In inches; without it, what the chart needs.
 
     Returns
     -------
@@ -119,20 +117,23 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
     >>> text.startswith("<svg"), "var(--c-c0)" in text
     (True, True)
     """
-    legend_columns, legend_lines = _legend_shape(chart, width)
-    if height is None:
-        height = _default_height(chart, width) + 0.2 * legend_lines
-    with _canvas(chart.key):
-        figure = Figure((width, height), dpi=_POINTS_PER_INCH)
+    legend_columns, legend_lines = _legend_shape(chart)
+    height = 0.2 * legend_lines
+    if chart.y_categories:
+        height += 0.75 + 0.27 * rows_of_categories(chart)
+    else:
+        height += (0.75 if chart.square else 0.52) * _WIDTH
+    with canvas(chart.key):
+        figure = Figure((_WIDTH, height), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
-        _draw_frame(axes, chart, width)
+        _draw_frame(axes, chart)
         told: dict[str, Sequence[str]] = {}
         entries = _draw_series(axes, chart, told)
         if chart.square:
             _make_square(axes, chart)
         if entries:
             legend = figure.legend(
-                [entry.handle for entry in entries],
+                list(entries.values()),
                 ["name"] * len(entries),
                 frameon=False,
                 loc="outside lower center",
@@ -140,92 +141,15 @@ def draw_chart(chart: Chart, width: float = 6.4, height: float | None = None) ->
                 handlelength=2.4,
             )
             # Set afterwards: a leading "_" would hide the entry.
-            for text, entry in zip(legend.get_texts(), entries, strict=True):
-                text.set_text(shorten_text(entry.name))
-        return _to_svg(
+            for text, name in zip(legend.get_texts(), entries, strict=True):
+                text.set_text(shorten_text(name))
+        return figure_to_svg(
             figure, key=chart.key, title=chart.title, about=chart.about, told=told
         )
 
 
-def draw_rank_diagram(ranks: FrameworkRanks, key: str, alpha: float = 0.05) -> str:
-    """Return the critical difference diagram of mean ranks; empty when there is none.
-
-    Bars join entrants that cannot be told apart (Demšar 2006).
-
-    Parameters
-    ----------
-    ranks : FrameworkRanks
-    key : str
-        Unique in the page.
-    alpha : float
-        Entrants with a larger p-value are joined.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> no_ranks = pd.Series(dtype=float)
-    >>> nothing = FrameworkRanks(no_ranks, (), {}, np.nan, pd.DataFrame(), "no task")
-    >>> draw_rank_diagram(nothing, "ranks")
-    ''
-    """
-    mean = ranks.mean.dropna()
-    if ranks.p.empty or len(mean) < 2:
-        return ""
-    p_values = ranks.p.reindex(index=mean.index, columns=mean.index)
-    p_values = p_values.fillna(1.0)
-    names = [shorten_text(name, 24) for name in mean.index]
-    longest_name = max(len(name) for name in names)
-    longest_label = longest_name + len(" (1.23)")
-    width = float(np.clip(3.6 + 0.15 * longest_label, 6.4, 9.0))
-    # Between a mark and its label, in ranks: a share of the axis.
-    margin = 0.015 * (len(mean) - 1)
-    with _canvas(key):
-        figure = Figure((width, 3.0), dpi=_POINTS_PER_INCH)
-        axes = figure.subplots()
-        labels = draw_rank_bars(
-            axes,
-            mean.to_numpy(dtype=float),
-            p_values.to_numpy(dtype=float),
-            alpha=alpha,
-            margin=2 * margin,
-            line={"color": _INK, "linewidth": 0.8},
-            bar={"color": COLOUR["c0"], "linewidth": 3.5, "zorder": 2},
-            text={"size": 9.5},
-        )
-        for place, label in enumerate(labels):
-            mean_rank = mean.iloc[place]
-            label.set_text(f"{names[place]} ({mean_rank:.2f})")
-            # Labels that end at their mark stand to the left of it.
-            is_left = label.get_horizontalalignment() == "right"
-            x, _ = label.get_position()
-            label.set_x(x - margin if is_left else x + margin)
-        # Marks at the ends of the axis are drawn whole.
-        for mark in (*axes.lines, *axes.collections):
-            mark.set_clip_on(False)
-        axes.spines["top"].set_visible(True)
-        axes.set_xlim(1, len(mean))
-        axes.set_xticks(range(1, len(mean) + 1))
-        axes.set_xlabel("mean rank (1 is best)")
-        axes.xaxis.set_label_position("top")
-        # Each entrant has a line of its own below the axis: only now their number is known.
-        depth = -axes.get_ylim()[0]
-        figure.set_size_inches(width, 0.6 + 0.2 * depth)
-        best_mean = mean.iloc[0]
-        best = f"{names[0]} has the best mean rank, {best_mean:.2f}."
-        return _to_svg(
-            figure,
-            key=key,
-            title="Mean ranks and critical differences",
-            about=f"{best} {ranks.about}",
-        )
-
-
 @contextmanager
-def _canvas(key: str) -> Iterator[None]:
+def canvas(key: str) -> Iterator[None]:
     """Draw with our settings, whatever the user's are, and without warnings of missing glyphs.
 
     A glyph that matplotlib's font lacks is drawn by the browser, from its own fonts.
@@ -237,15 +161,7 @@ def _canvas(key: str) -> Iterator[None]:
         yield
 
 
-def _default_height(chart: Chart, width: float) -> float:
-    """Return the height without the legend, in inches."""
-    if chart.y_categories:
-        return 0.75 + 0.27 * rows_of_categories(chart)
-    aspect = 0.75 if chart.square else 0.52
-    return aspect * width
-
-
-def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
+def _legend_shape(chart: Chart) -> tuple[int, int]:
     """Return columns and lines: one line where it fits, else columns as wide as the longest."""
     # In points: a letter takes about 5.6, the mark and the gap beside it 50.
     entry_widths = []
@@ -255,7 +171,7 @@ def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
     n_entries = len(entry_widths)
     if not n_entries:
         return 1, 0
-    room = width * _POINTS_PER_INCH
+    room = _WIDTH * POINTS_PER_INCH
     per_line = n_entries
     if sum(entry_widths) > room:
         per_line = max(1, int(room // max(entry_widths)))
@@ -265,12 +181,12 @@ def _legend_shape(chart: Chart, width: float) -> tuple[int, int]:
     return n_columns, n_lines
 
 
-def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
+def _draw_frame(axes: Axes, chart: Chart) -> None:
     """Draw what stands around the marks."""
     axes.set_xlabel(shorten_text(chart.x_label, 70))
     axes.set_ylabel(shorten_text(chart.y_label, 44))
     if chart.x_categories:
-        _name_x_positions(axes, chart.x_categories, width)
+        _name_x_positions(axes, chart.x_categories)
     if chart.y_categories:
         names = ["\n".join(wrap_category(name)) for name in chart.y_categories]
         axes.set_yticks(range(len(names)), names)
@@ -285,30 +201,30 @@ def _draw_frame(axes: Axes, chart: Chart, width: float) -> None:
         grid_axis = "x"
     axes.grid(axis=grid_axis)
     if "zero" in chart.guides:
-        axes.axvline(0, color=_INK, linewidth=0.9)
+        axes.axvline(0, color=INK, linewidth=0.9)
     if "level" in chart.guides:
-        axes.axhline(0, color=_INK, linewidth=0.9)
+        axes.axhline(0, color=INK, linewidth=0.9)
     for guide, slope in (("diagonal", 1), ("break-even", -1)):
         if guide not in chart.guides:
             continue
         axes.axline(
             (0, 0),
             slope=slope,
-            color=_INK,
+            color=INK,
             linewidth=0.9,
             linestyle=(0, (4, 3)),
             alpha=0.6,
         )
 
 
-def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> None:
+def _name_x_positions(axes: Axes, categories: Sequence[str]) -> None:
     """Write categories below the axis, turned where they would overlap, 25 at most."""
     names = [shorten_text(name, 22) for name in categories]
     step = math.ceil(len(names) / 25)
     # In points: a letter takes about 5.8, what stands left of the axes 60.
     longest_name = max(len(name) for name in names)
     longest = 5.8 * longest_name + 8
-    axis_length = width * _POINTS_PER_INCH - 60
+    axis_length = _WIDTH * POINTS_PER_INCH - 60
     room = axis_length / len(names) * step
     look: _Look = {}
     if longest > room:
@@ -317,12 +233,6 @@ def _name_x_positions(axes: Axes, categories: Sequence[str], width: float) -> No
     axes.set_xticks(positions, names[::step], **look)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.tick_params("x", length=0, pad=5)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _LegendEntry:
-    handle: Artist
-    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,6 +247,8 @@ class _Marks:
     order : int
         Position among the series of its kind: lines and bars are told apart by it, not by
         colour alone.
+    n_series : int
+        Of this kind.
     told : dict of str to sequence of str
         What the marks of each artist are called, by its gid: filled while they are drawn.
     """
@@ -345,6 +257,7 @@ class _Marks:
     x: np.ndarray
     y: np.ndarray
     order: int
+    n_series: int
     told: dict[str, Sequence[str]]
 
     def tell(self, artist: Artist, is_shown: np.ndarray) -> None:
@@ -371,12 +284,12 @@ class _Marks:
 
 def _draw_series(
     axes: Axes, chart: Chart, told: dict[str, Sequence[str]]
-) -> list[_LegendEntry]:
-    """Draw all series; return what stands in the legend, if there is one."""
-    entries: list[_LegendEntry] = []
+) -> dict[str, Artist]:
+    """Draw all series; return what stands in the legend by name, if there is one."""
+    entries: dict[str, Artist] = {}
     names = legend_names(chart)
-    n_drawn = {"points": 0, "line": 0, "bars": 0, "intervals": 0}
-    n_bars = sum(series.kind == "bars" for series in chart.series)
+    kinds = Counter(series.kind for series in chart.series)
+    n_drawn: Counter[str] = Counter()
     is_empty = True
     for series in chart.series:
         has_edges = series.kind == "bars" and not chart.x_categories
@@ -386,43 +299,32 @@ def _draw_series(
             x=axis_numbers(series.x),
             y=axis_numbers(series.y),
             order=n_drawn[series.kind],
+            n_series=kinds[series.kind],
             told=told,
         )
         n_drawn[series.kind] += 1
         # Counted all the same: the others keep their dashes and patterns.
-        has_x = np.isfinite(marks.x).any()
-        has_y = np.isfinite(marks.y).any()
-        if not has_x or not has_y:
+        if not (np.isfinite(marks.x).any() and np.isfinite(marks.y).any()):
             continue
         is_empty = False
-        if series.kind == "points":
-            handle = _draw_points(axes, marks)
-        elif series.kind == "line":
-            handle = _draw_line(axes, marks)
-        elif series.kind == "intervals":
-            handle = _draw_intervals(axes, marks)
-        elif has_edges:
-            handle = _draw_steps(axes, marks)
-        else:
-            handle = _draw_grouped_bars(axes, marks, n_bars)
+        draw = _draw_steps if has_edges else _DRAW[series.kind]
+        handle = draw(axes, marks)
         if series.name in names:
-            entries.append(_LegendEntry(handle=handle, name=series.name))
+            entries[series.name] = handle
     if is_empty:
-        _draw_nothing(axes, keep_rows=bool(chart.y_categories))
+        axes.text(
+            0.5,
+            0.5,
+            "nothing to show",
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+        )
+        # without numbers; the names of rows may stay
+        axes.tick_params(
+            length=0, labelbottom=False, labelleft=bool(chart.y_categories)
+        )
     return entries
-
-
-def _draw_nothing(axes: Axes, keep_rows: bool) -> None:
-    """Write "nothing to show" on axes without numbers; the names of rows may stay."""
-    axes.text(
-        0.5,
-        0.5,
-        "nothing to show",
-        transform=axes.transAxes,
-        ha="center",
-        va="center",
-    )
-    axes.tick_params(length=0, labelbottom=False, labelleft=keep_rows)
 
 
 def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
@@ -470,10 +372,10 @@ def _draw_line(axes: Axes, marks: _Marks) -> Artist:
     return lines[0]
 
 
-def _draw_grouped_bars(axes: Axes, marks: _Marks, n_series: int) -> Artist:
+def _draw_grouped_bars(axes: Axes, marks: _Marks) -> Artist:
     # The bars of one category take 0.8 of its place, side by side around its middle.
-    width = 0.8 / n_series
-    middle = (n_series - 1) / 2
+    width = 0.8 / marks.n_series
+    middle = (marks.n_series - 1) / 2
     x = marks.x + (marks.order - middle) * width
     heights = np.nan_to_num(marks.y)
     bar_width = 0.92 * width
@@ -542,6 +444,23 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
     return Line2D([], [], **look)
 
 
+def _draw_band(axes: Axes, marks: _Marks) -> Artist:
+    low = interval_bound(marks.series.low, len(marks.x))
+    high = interval_bound(marks.series.high, len(marks.x))
+    return axes.fill_between(
+        marks.x, low, high, color=marks.colour, alpha=0.16, linewidth=0
+    )
+
+
+_DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
+    "points": _draw_points,
+    "line": _draw_line,
+    "bars": _draw_grouped_bars,
+    "intervals": _draw_intervals,
+    "band": _draw_band,
+}
+
+
 def _make_square(axes: Axes, chart: Chart) -> None:
     """Make units equally long; a diagonal runs from corner to corner."""
     if "diagonal" in chart.guides:
@@ -553,7 +472,7 @@ def _make_square(axes: Axes, chart: Chart) -> None:
         axes.set_aspect("equal", adjustable="datalim")
 
 
-def _to_svg(
+def figure_to_svg(
     figure: Figure,
     *,
     key: str,
@@ -561,6 +480,7 @@ def _to_svg(
     about: str,
     told: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
+    """Return a figure as an ``<svg>`` element for the page; see :func:`inline_svg`."""
     # An engine of the figure's own would draw everything once more.
     FigureCanvasSVG(figure)
     ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06).execute(figure)

@@ -8,44 +8,36 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_count, format_percent, shorten_text
+from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_baseline_framework, is_control_framework
-from amlb_ext.report.matrix import (
+from amlb_ext.report.model import F, FrameworkRanks, TaskReport
+from amlb_ext.report.overall import (
+    JUDGED,
     SURELY_BETTER,
     AnswerMatrix,
-    MatrixCell,
     MatrixRow,
 )
-from amlb_ext.report.model import FrameworkRanks, TaskReport
-from amlb_ext.report.parts import F
+from amlb_ext.report.ranks import RANK_LEVEL
 from amlb_ext.report.tables import table_records
 
-#: How the report is to be used.
-ADVICE = (
-    "Decide on the whole test folds. The region shows where a change comes from, and how large it "
-    "is there."
-)
 #: What is said of F as it was run, and of F fitted again.
 _AS_IT_SHOULD_BE = {
     True: "called neither better nor worse than F",
     False: "not called better than F",
 }
-#: Verdicts that were given.
-_JUDGED = ("better", "worse", "undecided")
-#: Ranks differ significantly below this p-value.
-_RANK_LEVEL = 0.05
 
 
-def _contrasts_where(task: TaskReport, where: str) -> pd.DataFrame:
-    """Return the contrasts of one question."""
-    # Where nothing was compared, the table may have no column to ask for.
-    if not len(task.contrasts):
-        return task.contrasts
-    return task.contrasts[task.contrasts["where"] == where]
+def advice(unit: Unit) -> str:
+    """Return how the report is to be used."""
+    return (
+        f"Decide on all {unit.many}. The region shows where a change comes from, and how large it "
+        "is there."
+    )
 
 
 def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     """Return the alarm that precedes any verdict, if the F that was run is not the suite's F."""
-    alarmed = [_shown_name(task) for task in tasks if task.alarm]
+    alarmed = [task for task in tasks if task.alarm]
     if not alarmed:
         return ()
     return (
@@ -55,23 +47,24 @@ def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
     )
 
 
-def verdict_sentences(matrix: AnswerMatrix) -> tuple[str, ...]:
+def verdict_sentences(matrix: AnswerMatrix, unit: Unit) -> tuple[str, ...]:
     """Return the answer: where F is beaten, then one sentence per candidate."""
     if not matrix.rows:
         return (
             "No framework has been compared with F: there are no predictions for the untouched "
-            "test folds of any task.",
+            f"{unit.folds} of any task.",
         )
     if not matrix.frameworks:
         return ("Only F itself has been run, no candidate.",)
-    sentences = [_headline(matrix)]
-    for framework in matrix.frameworks:
-        sentences.append(_framework_sentence(matrix, framework))
-    return tuple(sentences)
+    sentences = [_framework_sentence(matrix, name) for name in matrix.frameworks]
+    return (_headline(matrix), *sentences)
 
 
 def caveat_sentences(
-    tasks: Sequence[TaskReport], overall: pd.DataFrame, ranks: FrameworkRanks
+    tasks: Sequence[TaskReport],
+    overall: pd.DataFrame,
+    ranks: FrameworkRanks,
+    unit: Unit,
 ) -> tuple[str, ...]:
     """Return what stands behind the answer and limits it, a sentence each.
 
@@ -81,6 +74,7 @@ def caveat_sentences(
     overall : DataFrame
         See :func:`amlb_ext.report.overall.overall_table`.
     ranks : FrameworkRanks
+    unit : Unit
     """
     if not len(overall):
         return ()
@@ -89,13 +83,11 @@ def caveat_sentences(
     if not len(candidates):
         return ()
     return (
-        *_control_sentences(overall[is_control]),
-        *_concentration_sentences(candidates, tasks),
-        *_saving_sentences(candidates),
+        *_control_sentences(overall[is_control], unit),
+        *_concentration_sentences(candidates, tasks, unit),
+        *_saving_sentences(candidates, unit),
         *_rank_sentences(ranks),
-        *_weighting_sentences(tasks),
-        *_no_claim_sentences(tasks),
-        *_heavy_tail_sentences(tasks),
+        *_withheld_sentences(tasks, unit),
     )
 
 
@@ -108,28 +100,28 @@ def _headline(matrix: AnswerMatrix) -> str:
     if not beaten:
         where = f"any of {len(judged)} tasks"
         if len(judged) == 1:
-            where = _cut_name(judged[0].title)
+            where = _cut_name(judged[0].task.shown_name)
         return f"No framework is shown to beat F on {where}."
     by_whom = [
-        f"{_cut_name(row.title)} (by {_cut_name(row.choice)}, "
+        f"{_cut_name(row.task.shown_name)} (by {_cut_name(row.choice)}, "
         f"{row.cells[row.choice].overall.text()})"
         for row in beaten
     ]
     text = f"F is beaten on {by_whom[0]}"
     if len(judged) > 1:
         text = f"F is beaten on {len(beaten)} of {len(judged)} tasks: {_join_names(by_whom)}"
-    alone = [row for row in beaten if not _is_surely_beaten(row)]
+    alone = [
+        row
+        for row in beaten
+        if not any(c.overall.verdict == SURELY_BETTER for c in row.cells.values())
+    ]
     if not alone:
         return f"{text}."
     if len(alone) == len(beaten):
         which = "the task is" if len(alone) == 1 else "each task is"
         return f"{text}, but only if {which} looked at alone."
-    names = _list_few([row.title for row in alone])
+    names = _list_few([row.task.shown_name for row in alone])
     return f"{text}; on {names} only if looked at alone."
-
-
-def _is_surely_beaten(row: MatrixRow) -> bool:
-    return any(cell.overall.verdict == SURELY_BETTER for cell in row.cells.values())
 
 
 def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
@@ -137,10 +129,16 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
     better, worse, region_better, region_worse = [], [], [], []
     undecided, withheld = [], []
     rows = [row for row in matrix.rows if framework in row.cells]
-    for row in sorted(rows, key=lambda row: _sort_key(row.cells[framework])):
+
+    def change_of(row: MatrixRow) -> float:
+        change = row.cells[framework].overall.change
+        # tasks without a change last
+        return change if np.isfinite(change) else np.inf
+
+    for row in sorted(rows, key=change_of):
         overall = row.cells[framework].overall
         region = row.cells[framework].region
-        name = _cut_name(row.title)
+        name = _cut_name(row.task.shown_name)
         if overall.is_better:
             how = "only if looked at alone"
             if overall.verdict == SURELY_BETTER:
@@ -178,38 +176,33 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
     return f"{_cut_name(framework)}: {'; '.join(verdicts)}."
 
 
-def _sort_key(cell: MatrixCell) -> float:
-    """Sort tasks by the change of F's loss, those without one last."""
-    change = cell.overall.change
-    return change if np.isfinite(change) else np.inf
-
-
 def _concentration_sentences(
-    candidates: pd.DataFrame, tasks: Sequence[TaskReport]
+    candidates: pd.DataFrame, tasks: Sequence[TaskReport], unit: Unit
 ) -> list[str]:
-    """Return whose gain is larger where F fails than over all rows."""
+    """Return whose gain is larger where F fails than over all units."""
     texts = []
     for row in table_records(candidates):
         names = []
         for task in tasks:
-            contrasts = _contrasts_where(task, "region minus all rows")
+            contrasts = task.asked("region minus all rows")
             for answer in table_records(contrasts, framework=row["framework"]):
                 if answer["verdict"] == "larger gain":
-                    names.append(_shown_name(task))
+                    names.append(task.shown_name)
         if names:
             texts.append(f"{row['framework']} on {_list_few(names)}")
     if not texts:
         return []
     who = "; ".join(texts)
     return [
-        f"The gain is larger where F fails than on the whole folds, relative to F's loss: {who}."
+        f"The gain is larger where F fails than on all {unit.many}, relative to F's loss: {who}."
     ]
 
 
-def _saving_sentences(candidates: pd.DataFrame) -> list[str]:
+def _saving_sentences(candidates: pd.DataFrame, unit: Unit) -> list[str]:
     """Return who saves loss on average over tasks, by both questions."""
     sentences = []
-    for prefix, place in (("overall_", "on the whole folds"), ("", "where F fails")):
+    places = {"overall_": f"on all {unit.many}", "": "where F fails"}
+    for prefix, place in places.items():
         # Below three tasks there is no interval, and nothing to say.
         has_interval = np.isfinite(candidates[f"{prefix}low"].to_numpy(dtype=float))
         if not has_interval.any():
@@ -247,50 +240,40 @@ def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
         return [f"{text}; there are too few tasks to test that."]
     beaten = []
     for name, p_value in ranks.p.loc[first].items():
-        if name != first and p_value < _RANK_LEVEL:
+        if name != first and p_value < RANK_LEVEL:
             beaten.append(str(name))
     if beaten:
         return [f"{text}, significantly ahead of {_list_few(beaten)}."]
     return [f"{text}, not significantly ahead of any other."]
 
 
-def _weighting_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    """Return where the rows of the region are too few to weight by."""
+def _withheld_sentences(tasks: Sequence[TaskReport], unit: Unit) -> list[str]:
+    """Return on which tasks nothing is claimed, and why."""
     sentences = []
-    # Where no claim is made, it does not matter how its rows would have counted.
-    claimable = [task for task in tasks if not task.no_claim]
-    unweighted = [_shown_name(task) for task in claimable if not task.weighted]
+    # Where no claim is made, it does not matter how its units would have counted.
+    unweighted = [task for task in tasks if not task.no_claim and not task.weighted]
     if unweighted:
         sentences.append(
-            f"On {_list_among(unweighted, tasks)} the "
-            "weights of the region are worth too few rows: nothing is claimed where F fails there."
+            f"On {_list_among(unweighted, tasks)} the weights of the region are worth too few "
+            f"{unit.many}: nothing is claimed where F fails there."
+        )
+    unclaimed = [task for task in tasks if task.no_claim]
+    if unclaimed:
+        sentences.append(
+            f"No claim about gains where F fails is made on {_list_among(unclaimed, tasks)}; the "
+            "section of each task says why."
+        )
+    heavy = [task for task in tasks if task.heavy_tail]
+    if heavy:
+        sentences.append(
+            f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no "
+            "verdict is given, and the figures are of errors as they are. Decide there by another "
+            "loss, e.g. the absolute error."
         )
     return sentences
 
 
-def _no_claim_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    withheld = [_shown_name(task) for task in tasks if task.no_claim]
-    if not withheld:
-        return []
-    return [
-        f"No claim about gains where F fails is made on {_list_among(withheld, tasks)}; the "
-        "section of each task says why."
-    ]
-
-
-def _heavy_tail_sentences(tasks: Sequence[TaskReport]) -> list[str]:
-    """Return on which tasks the largest errors decide, so that nothing is claimed."""
-    heavy = [_shown_name(task) for task in tasks if task.heavy_tail]
-    if not heavy:
-        return []
-    return [
-        f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no verdict is "
-        "given, and the figures are of errors as they are. Decide there by another loss, e.g. the "
-        "absolute error."
-    ]
-
-
-def _control_sentences(controls: pd.DataFrame) -> list[str]:
+def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
     """Return how F itself fares when it is run, and its re-fits: none may differ from F."""
     sentences = []
     # A verdict on F itself is a false alarm: it tells how far the other verdicts can be trusted.
@@ -299,8 +282,9 @@ def _control_sentences(controls: pd.DataFrame) -> list[str]:
         what = "F itself" if is_f else "F fitted again on a part of its rows"
         framework = f"{row['framework']}, which is {what},"
         alarms = []
-        for prefix, where in (("overall_", "over all rows"), ("", "where F fails")):
-            n_judged = sum(row[f"{prefix}{word}"] for word in _JUDGED)
+        places = {"overall_": f"over all {unit.many}", "": "where F fails"}
+        for prefix, where in places.items():
+            n_judged = sum(row[f"{prefix}{word}"] for word in JUDGED)
             for word in ("better", "worse"):
                 # with fewer rows it may well be worse
                 is_expected = word == "worse" and bool(prefix) and not is_f
@@ -315,7 +299,7 @@ def _control_sentences(controls: pd.DataFrame) -> list[str]:
                 "gives a better estimate)."
             )
         elif n_judged := max(
-            sum(row[f"{prefix}{word}"] for word in _JUDGED)
+            sum(row[f"{prefix}{word}"] for word in JUDGED)
             for prefix in ("overall_", "")
         ):
             where = "the only task" if n_judged == 1 else f"any of {n_judged} tasks"
@@ -323,10 +307,6 @@ def _control_sentences(controls: pd.DataFrame) -> list[str]:
                 f"The control {framework} is {_AS_IT_SHOULD_BE[is_f]} on {where}, as it should be."
             )
     return sentences
-
-
-def _shown_name(task: TaskReport) -> str:
-    return task.title or task.name
 
 
 def _cut_name(name: str) -> str:
@@ -342,11 +322,12 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _list_among(names: Sequence[str], tasks: Sequence[TaskReport]) -> str:
+def _list_among(named: Sequence[TaskReport], tasks: Sequence[TaskReport]) -> str:
     """Return how many of the tasks these are, and the first of them."""
+    names = _list_few([task.shown_name for task in named])
     if len(tasks) == 1:
-        return _list_few(names)
-    return f"{_share_of_tasks(len(names), len(tasks))} ({_list_few(names)})"
+        return names
+    return f"{_share_of_tasks(len(named), len(tasks))} ({names})"
 
 
 def _share_of_tasks(count: int, n_tasks: int) -> str:

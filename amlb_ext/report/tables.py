@@ -1,31 +1,91 @@
-"""Tables of a report as they are shown: grouped, pivoted, the best values marked."""
+"""The tables of a report: as they are shown, grouped and pivoted, and as its files have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_cell, is_known
+from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import VERDICT_METRIC
-from amlb_ext.report.model import TaskReport
+from amlb_ext.report.model import (
+    Chart,
+    ChartSeries,
+    ReportSection,
+    SuiteReport,
+    TaskReport,
+)
 from amlb_ext.report.parts import UNSELECTED
 
 #: A row of a table, by column.
 Record = dict[str, Any]
 
-#: Parts in the order shown, and which rows they are; clusters of failures follow.
-PARTS = {
-    "full": "real rows: the whole test folds",
-    "region": "real rows, weighted by P(F fails | x)",
-    "bad": "real rows on which F fails",
-    "ga": "made of these: augmented",
-    "synthetic": "made of these: synthetic",
-    "evaluation": "the main task, as it was composed",
-    "hard": "after training on hard rows",
+#: What each file holds, by name; the page lists them. Sections of a report have more.
+TABLES = {
+    "overall": "frameworks over all tasks",
+    "contrasts": "each framework against F, per task",
+    "pairs": "frameworks against each other, per task",
+    "scores": "every metric on every part",
+    "ranks": "mean ranks and the p-values between them",
+    "slices": "where F fails",
+    "slice_losses": "F and each candidate in these slices",
+    "relations": "what made rows keep",
+    "measures": "the certificates",
+    "jobs": "jobs without a score",
+    "frameworks": "what was run",
+    "charts": "the points of every chart",
 }
+#: Tables of a task, which are stacked over the tasks.
+_BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
+#: Parts in the order shown; clusters of failures follow.
+PARTS = (
+    "full",
+    "region",
+    "bad",
+    "ga",
+    "synthetic",
+    "evaluation",
+    "hard",
+)
+#: Words of columns that are initials.
+_INITIALS = ("mase", "sql", "sd")
+_CHART_COLUMNS = (
+    "task",
+    "chart",
+    "series",
+    "kind",
+    "x",
+    "y",
+    "low",
+    "high",
+    "text",
+)
+
+
+def part_texts(unit: Unit) -> dict[str, str]:
+    """Return which units each part of a task holds, in the order in which parts are shown.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.unit import ROW
+    >>> part_texts(ROW)["region"]
+    'real rows, weighted by P(F fails | x)'
+    """
+    many = unit.many
+    texts = (
+        f"real {many}: all of them",
+        f"real {many}, weighted by P(F fails | {unit.given})",
+        f"real {many} on which F fails",
+        "made of these: augmented",
+        "made of these: synthetic",
+        "the main task, as it was composed",
+        f"after training on hard {many}",
+    )
+    return dict(zip(PARTS, texts, strict=True))
 
 
 def ranking_sentence(task: TaskReport) -> str:
@@ -34,23 +94,44 @@ def ranking_sentence(task: TaskReport) -> str:
     Parameters
     ----------
     task : TaskReport
+
+    Notes
+    -----
+    The main task is as good as what it was composed of: real units that were drawn by the features
+    alone, made ones that stand for all, or failures of F, which flatter every other model.
     """
-    parts = [part for part in PARTS if (task.scores["part"] == part).any()]
-    by_certificate: set[str] = set()
     no_region = ""
+    ranked_parts: tuple[str, ...] = ()
     if task.certificate is not None:
         no_region = task.certificate.no_region
-        if task.certificate.ranked_parts:
-            by_certificate = {"evaluation", *task.certificate.ranked_parts}
-    ranks = [part for part in parts if part in (*UNSELECTED, *by_certificate)]
-    others = [part for part in parts if part not in ranks]
-    if no_region and "region" in ranks:
-        ranks.remove("region")
-    sentence = f"Models may be ranked on {', '.join(ranks)}"
-    if by_certificate & set(ranks):
-        sentence += " (made rows since the certificate says so)"
-    if others:
-        sentence += f"; not on {', '.join(others)}, which F's errors chose"
+        ranked_parts = task.certificate.ranked_parts
+    by_certificate: list[str] = []
+    allowed, chosen = [], []
+    for part in PARTS:
+        if not (task.scores["part"] == part).any() or (part == "region" and no_region):
+            continue
+        is_main = part == "evaluation"
+        if part in UNSELECTED or (is_main and set(task.composition) == {"weighted"}):
+            allowed.append(part)
+        elif part in ranked_parts or (is_main and ranked_parts):
+            allowed.append(part)
+            by_certificate.append(part)
+        else:
+            chosen.append(part)
+    sentence = f"Models may be ranked on {', '.join(allowed)}"
+    if by_certificate:
+        sentence += f" ({', '.join(by_certificate)} since the certificate says so)"
+    # made of all real units, not of failures, and not certified to stand for them
+    of_all = set(task.composition) <= {"weighted", "population"}
+    unproven = [part for part in chosen if part == "evaluation" and of_all]
+    chosen = [part for part in chosen if part not in unproven]
+    if chosen:
+        sentence += f"; not on {', '.join(chosen)}, which F's errors chose"
+    if unproven:
+        sentence += (
+            f"; nor on {', '.join(unproven)}, whose made {task.unit.many} no certificate allows to "
+            "rank on"
+        )
     if no_region:
         sentence += f"; not by region: {no_region}"
     return f"{sentence}."
@@ -63,6 +144,19 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
     for column, value in where.items():
         frame = frame[frame[column] == value]
     return frame.to_dict("records")
+
+
+def column_heading(column: str) -> str:
+    """Return the name of a column as a heading.
+
+    Examples
+    --------
+    >>> column_heading("max_on_test"), column_heading("mase_F")
+    ('Max on test', 'MASE F')
+    """
+    words = [word.upper() if word in _INITIALS else word for word in column.split("_")]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
 
 
 def job_groups(jobs: pd.DataFrame) -> list[Record]:
@@ -95,26 +189,28 @@ def score_pivots(task: TaskReport) -> Iterator[Record]:
 def _pivot_scores(scores: list[Record], folds: int) -> Record:
     """Return the table of one metric; ``folds`` is how many the task has."""
     lower_is_better = scores[0]["direction"] == "lower"
-    best_by_part = _best_values(scores, folds, lower_is_better)
+    choose = min if lower_is_better else max
+    best_by_part: dict[str, float] = {}
     rows_by_part: dict[str, int] = {}
+    for score in scores:
+        part, value = score["part"], score["value"]
+        # Frameworks without some folds have fewer rows: the part has those of the others.
+        rows_by_part[part] = max(rows_by_part.get(part, 0), score["rows"])
+        if is_known(value) and _may_be_best(score, folds):
+            best_by_part[part] = choose(best_by_part.get(part, value), value)
     cells_by_framework: dict[str, dict[str, Record]] = {}
     for score in scores:
-        part = score["part"]
-        # Frameworks without some folds have fewer rows: the part has those of the others.
-        most_rows = rows_by_part.get(part, 0)
-        rows_by_part[part] = max(most_rows, score["rows"])
-        has_best_value = score["value"] == best_by_part.get(part)
-        has_all_folds = score["folds"] >= folds
+        is_best = score["value"] == best_by_part.get(score["part"])
         cells = cells_by_framework.setdefault(score["framework"], {})
-        cells[part] = {
+        cells[score["part"]] = {
             "value": score["value"],
             "low": score["low"],
             "high": score["high"],
-            "best": has_best_value and _may_be_best(score, folds),
-            "folds": 0 if has_all_folds else score["folds"],
+            "best": is_best and _may_be_best(score, folds),
+            "folds": 0 if score["folds"] >= folds else score["folds"],
         }
     parts = [part for part in PARTS if part in rows_by_part]
-    # Clusters of failures, whose number differs from task to task.
+    # Parts of one kind of suite, or groups of failures.
     parts += [part for part in rows_by_part if part not in PARTS]
     return {
         "metric": scores[0]["metric"],
@@ -122,21 +218,6 @@ def _pivot_scores(scores: list[Record], folds: int) -> Record:
         "parts": {part: rows_by_part[part] for part in parts},
         "rows": cells_by_framework.items(),
     }
-
-
-def _best_values(
-    scores: list[Record], folds: int, lower_is_better: bool
-) -> dict[str, float]:
-    """Return the best value of one metric on each part where there may be one."""
-    choose = min if lower_is_better else max
-    best_by_part: dict[str, float] = {}
-    for score in scores:
-        part = score["part"]
-        value = score["value"]
-        if is_known(value) and _may_be_best(score, folds):
-            best_so_far = best_by_part.get(part, value)
-            best_by_part[part] = choose(best_so_far, value)
-    return best_by_part
 
 
 def _may_be_best(score: Mapping[str, Any], folds: int) -> bool:
@@ -148,3 +229,102 @@ def _may_be_best(score: Mapping[str, Any], folds: int) -> bool:
     if is_control_framework(score["framework"]):
         return False
     return score["part"] in UNSELECTED and score["folds"] == folds
+
+
+def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
+    """Return all tables of a report by name, tasks stacked; see :data:`TABLES`.
+
+    A table that the kind of suite does not have is left out.
+    """
+    stacked = {}
+    for name in _BY_TASK:
+        frames = [getattr(task, name) for task in report.tasks]
+        filled = [frame for frame in frames if len(frame)]
+        # Without any row the columns of the first task's table are kept.
+        stacked[name] = pd.concat(filled or frames[:1], ignore_index=bool(filled))
+    measures = []
+    for task in report.tasks:
+        if task.certificate is not None:
+            shared = {"task": task.name, "verdict": task.certificate.verdict}
+            measures += [shared | m.to_json() for m in task.certificate.measures]
+    tables = {
+        "overall": report.overall,
+        **stacked,
+        "ranks": _rank_table(report),
+        "measures": pd.DataFrame(measures),
+        "jobs": report.jobs,
+        "frameworks": report.frameworks,
+        "charts": _chart_points(report),
+    }
+    sections: dict[str, list[pd.DataFrame]] = {}
+    for _, section in _all_sections(report):
+        sections.setdefault(section.key, []).append(section.table)
+    for key, frames in sections.items():
+        tables[key] = pd.concat(frames, ignore_index=True)
+    return {name: table for name, table in tables.items() if len(table.columns)}
+
+
+def table_titles(report: SuiteReport) -> dict[str, str]:
+    """Return what each table holds, by the name of its file."""
+    return TABLES | {section.key: section.title for _, section in _all_sections(report)}
+
+
+def _all_sections(report: SuiteReport) -> Iterator[tuple[str, ReportSection]]:
+    """Yield the sections with the name of their task, which is empty for all tasks."""
+    for section in report.sections:
+        yield "", section
+    for task in report.tasks:
+        for section in task.sections:
+            yield task.name, section
+
+
+def _rank_table(report: SuiteReport) -> pd.DataFrame:
+    if not report.has_baseline:
+        return pd.DataFrame()
+    ranks = report.ranks
+    entrants = ranks.mean.index
+    table = pd.DataFrame(
+        {"entrant": list(entrants), "mean_rank": ranks.mean.to_numpy()}
+    )
+    for name in ranks.p.columns:
+        table[f"p: {name}"] = ranks.p[name].reindex(entrants).to_numpy()
+    return table
+
+
+def _chart_points(report: SuiteReport) -> pd.DataFrame:
+    """Return the points of every chart: those over all tasks first, their task is empty."""
+    charts = [("", chart) for chart in report.charts]
+    for task in report.tasks:
+        charts += [(task.name, chart) for chart in task.charts]
+    for name, section in _all_sections(report):
+        charts += [(name, chart) for chart in section.charts]
+    frames = []
+    for task_name, chart in charts:
+        frames += [_series_points(task_name, chart, series) for series in chart.series]
+    if not frames:
+        return pd.DataFrame(columns=list(_CHART_COLUMNS))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame:
+    n_marks = len(series.y)
+    x = np.asarray(series.x, dtype=float)
+    has_texts = len(series.text) == n_marks
+    frame = pd.DataFrame(
+        {
+            "task": task,
+            "chart": chart.title,
+            "series": series.name,
+            "kind": series.kind,
+            "x": x[:n_marks],  # of bins the left edges
+            "y": np.asarray(series.y, dtype=float),
+            "low": series.low if series.low is not None else np.nan,
+            "high": series.high if series.high is not None else np.nan,
+            "text": list(series.text) if has_texts else "",
+        },
+    )
+    has_edges = len(x) == n_marks + 1
+    if has_edges:
+        frame["low"] = x[:-1]
+        frame["high"] = x[1:]
+    return frame

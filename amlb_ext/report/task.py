@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.unit import ROW
+from amlb_ext.relations.wording import describe_rule
 from amlb_ext.report import charts
 from amlb_ext.report.compare import (
     TaskComparison,
@@ -17,9 +20,7 @@ from amlb_ext.report.compare import (
     is_baseline_framework,
     is_control_framework,
 )
-from amlb_ext.report.failures import find_failures
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
-from amlb_ext.report.kept_relations import count_rejected_rows, tabulate_relations
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import (
@@ -27,13 +28,12 @@ from amlb_ext.report.predictions import (
     read_task_predictions,
     row_clusters,
 )
-from amlb_ext.report.slices import losses_on_slices
+from amlb_ext.report.slices import JudgedSlices, losses_on_slices, search_and_judge
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
-from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
 
@@ -48,6 +48,8 @@ WHAT_TO_DO = (
     "is the cause, its scikit-learn or pandas first; where it does, generate the suite again with "
     "this version of hardsynth."
 )
+#: Columns of :func:`tabulate_relations`.
+RELATION_COLUMNS = ("task", "relation", "in_words", "kind", "from", "evidence", "folds")
 #: Those that are read even where nothing was run on them, for what F does there.
 SHOWN = ("full", "", "ga")
 
@@ -178,12 +180,22 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             points=inputs.points,
         )
     summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
+    # the name of the task's source; the task's own where two sources have the same
+    source_name = entry.source_name
+    namesakes = [t for t in suite.tasks.values() if t.source_name == source_name]
+    # rows left out and cells replaced are counted elsewhere
+    fold_sentences = [
+        note.sentence
+        for note in fold_notes(suite.manifest, task)
+        if note.kind not in (ROWS_LEFT_OUT, CELLS_REPLACED)
+    ]
     incomplete_warnings = [
         f"{framework}: {why}." for framework, why in incomplete.items()
     ]
     report = TaskReport(
         name=task,
-        title=_title(suite, task),
+        title=source_name if source_name and len(namesakes) == 1 else task,
+        unit=ROW,
         kind=entry.kind.value,
         target=entry.target,
         labels=entry.coding.labels,
@@ -201,13 +213,19 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         slices=failures.table,
         slice_losses=slice_losses,
         charts=task_charts,
-        notes=(*entry.notes, *_fold_note_sentences(suite.manifest, task)),
+        notes=(*entry.notes, *fold_sentences),
         weighted=comparison.is_weighted,
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
         relations=tabulate_relations(task, summaries),
-        rejected=count_rejected_rows(summaries),
+        rejected=sum(
+            part.get("relation", 0)
+            for summary in summaries
+            for part in summary.get("dropped", {}).values()
+        ),
+        composition=_composition(summaries),
+        uncertified="The task was not certified: what it may be used for is not known.",
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
@@ -221,13 +239,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
     )
-
-
-def _title(suite: SuiteFiles, task: str) -> str:
-    """Return the name of the task's source; the task's own name if two sources have the same."""
-    name = suite.tasks[task].source_name
-    namesakes = [other for other in suite.tasks.values() if other.source_name == name]
-    return name if name and len(namesakes) == 1 else task
 
 
 def _loss_name(full: TaskPredictions) -> str:
@@ -262,13 +273,12 @@ def _sum_counts(summaries: Sequence[Mapping[str, Any]], key: str) -> Counter[str
     return total
 
 
-def _fold_note_sentences(manifest: TableManifest, task: str) -> list[str]:
-    """Return what happened in the folds, but for rows and cells, which are counted elsewhere."""
-    return [
-        note.sentence
-        for note in fold_notes(manifest, task)
-        if note.kind not in (ROWS_LEFT_OUT, CELLS_REPLACED)
-    ]
+def _composition(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the parts that the main test files of the folds have, each once."""
+    parts: dict[str, None] = {}
+    for summary in summaries:
+        parts |= dict.fromkeys(summary.get("composition", {}).get("parts", ()))
+    return tuple(parts)
 
 
 def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
@@ -364,7 +374,7 @@ def _draw_charts(
     full = views["full"]
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
-        charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours),
+        charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours, ROW),
         charts.slice_chart(
             f"{task}-slices", slice_losses, colours, loss=_loss_name(full)
         ),
@@ -380,7 +390,6 @@ def _draw_charts(
             key=f"{task}-roc-region",
             title=title,
             predictions=full,
-            rows=np.ones(len(full), dtype=bool),
             weights=weights,
             order=order,
             colours=colours,
@@ -391,7 +400,6 @@ def _draw_charts(
             key=f"{task}-truth",
             title="Prediction against truth, real rows",
             predictions=full,
-            rows=np.ones(len(full), dtype=bool),
             order=order,
             colours=colours,
             most=most_points,
@@ -399,3 +407,109 @@ def _draw_charts(
         task_charts.append(truth_of_real_rows)
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
+
+
+def find_failures(suite: SuiteFiles, task: str, full: TaskPredictions) -> JudgedSlices:
+    """Describe where F fails on the untouched test folds of a task, in slices of its features.
+
+    They describe. Bad rows were chosen by F's errors, so none of this ranks models.
+
+    Parameters
+    ----------
+    suite : SuiteFiles
+    task : str
+    full : TaskPredictions
+        The untouched test folds.
+
+    Returns
+    -------
+    JudgedSlices
+        Its table begins with the column ``task``.
+    """
+    columns = tuple(column.as_column() for column in suite.tasks[task].coding.columns)
+    judged = search_and_judge(
+        _read_features(suite, full.name),
+        columns,
+        bad=(full.rows["origin"] == "bad").to_numpy(),
+        groups=row_clusters(full.rows),
+        rng=random_stream(suite.manifest.seed, task, "report", "slices"),
+    )
+    judged.table.insert(0, "task", task)
+    return judged
+
+
+def _read_features(suite: SuiteFiles, name: str) -> pd.DataFrame:
+    """Read the features of an AMLB task's test rows, folds stacked.
+
+    Cells that were replaced, because no training row knows their category, are missing: what
+    stands in their place says nothing about the row.
+    """
+    coding = suite.coding(name)
+    features_by_fold = []
+    n_folds = len(suite.amlb_task(name).folds)
+    for index in range(n_folds):
+        _, test_file = suite.pair(name, index)
+        features, _ = coding.decode(coding.read_csv(test_file))
+        provenance = suite.provenance(name, index)
+        # Names of replaced columns, joined by commas: one entry per cell after this.
+        replaced = provenance["substituted"]
+        replaced = replaced[replaced.to_numpy() != ""]
+        replaced = replaced.str.split(",").explode()
+        for column in coding.columns:
+            is_replaced = (replaced == column.written).to_numpy(dtype=bool)
+            rows = replaced.index[is_replaced]
+            if len(rows):
+                features.loc[rows, column.name] = np.nan
+        features_by_fold.append(features)
+    return pd.concat(features_by_fold, ignore_index=True)
+
+
+def tabulate_relations(
+    task: str, summaries: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Return the relations that made rows keep, one row for each.
+
+    Parameters
+    ----------
+    task : str
+    summaries : sequence of mapping
+        Of the folds, from the manifest.
+
+    Returns
+    -------
+    DataFrame
+        ``task``, ``relation`` (in the rule language), ``in_words``, ``kind``, ``from`` (``mined``
+        or ``declared``), ``evidence`` (the least of all folds; missing where a user declared the
+        relation) and ``folds`` (how many keep it). What most folds keep comes first.
+
+    Examples
+    --------
+    >>> rule = {"rule": "a <= b", "kind": "order", "from": "mined", "evidence": 12.0}
+    >>> table = tabulate_relations("t", [{"relations": {"list": [rule]}}, {}])
+    >>> table[["in_words", "folds"]].values.tolist()
+    [['a is at most b', 1]]
+    """
+    by_rule: dict[str, dict[str, Any]] = {}
+    n_folds: Counter[str] = Counter()
+    for summary in summaries:
+        for entry in summary.get("relations", {}).get("list", ()):
+            rule = entry["rule"]
+            n_folds[rule] += 1
+            known = by_rule.setdefault(rule, dict(entry))
+            if entry["evidence"] is not None:
+                # one number per relation: the fold in which it is least certain
+                known["evidence"] = min(known["evidence"], entry["evidence"])
+    rows = [
+        {
+            "task": task,
+            "relation": rule,
+            "in_words": describe_rule(rule),
+            "kind": entry["kind"],
+            "from": entry["from"],
+            "evidence": entry["evidence"],
+            "folds": n_folds[rule],
+        }
+        for rule, entry in by_rule.items()
+    ]
+    table = pd.DataFrame(rows, columns=list(RELATION_COLUMNS))
+    return table.sort_values("folds", ascending=False, kind="stable", ignore_index=True)

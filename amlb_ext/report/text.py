@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from amlb_ext.core.display import (
+    format_cell,
     format_count,
     format_interval,
     format_number,
@@ -18,11 +19,13 @@ from amlb_ext.core.display import (
     shorten_text,
     text_table,
 )
-from amlb_ext.report.matrix import MatrixAnswer, answer_matrix
+from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import UNITS
-from amlb_ext.report.model import SuiteReport, TaskReport
+from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
+from amlb_ext.report.overall import MatrixAnswer, answer_matrix
 from amlb_ext.report.tables import (
     PARTS,
+    column_heading,
     job_groups,
     ranking_sentence,
     score_pivots,
@@ -31,26 +34,31 @@ from amlb_ext.report.tables import (
 from amlb_ext.stats.claims import verdict_text
 
 WIDTH = 100
+#: Of more tasks each is told in a few lines; the page has them whole.
+MANY_TASKS = 8
 #: Reasons for jobs without a score that are listed.
 _MOST_GROUPS = 20
 #: Jobs that are listed of each reason.
 _MOST_JOBS = 4
+#: Rows of a task's own tables that are listed.
+_MOST_ROWS = 8
+#: Notes of a task that are listed.
+_MOST_NOTES = 5
 
 
 def report_text(report: SuiteReport) -> str:
-    """Return the whole report, about one screen and one screen per task.
+    """Return the whole report, about one screen and one screen per task; of many tasks less.
 
     Names come from the user's data: control characters are taken out, so that none can move a
     terminal's cursor.
     """
-    lines = [
-        f"{shorten_text(report.name)}: which framework really improves where F fails?",
-        "",
-    ]
+    lines = [f"{shorten_text(report.name)}: {report.question}", ""]
     # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
     lines += _matrix_lines(report)
+    for section in report.sections:
+        lines += ["", *_section_lines(section)]
     for warning in report.warnings:
         lines += _wrap_text(f"WARNING: {warning}")
     for sentence in report.caveats:
@@ -69,10 +77,135 @@ def report_text(report: SuiteReport) -> str:
             *_wrap_text(f"Ranks. {report.ranks.about}"),
         ]
     # The evidence, task by task, and the jobs that left none.
+    is_short = len(report.tasks) > MANY_TASKS
     for task in report.tasks:
-        lines += ["", *_task_lines(task, report.level)]
+        lines += ["", *_task_lines(task, report, is_short)]
     lines += _job_lines(report)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _section_lines(section: ReportSection, indent: int = 0) -> list[str]:
+    """Return what one kind of suite has beside what all have, a task's indented and shortened."""
+    margin = " " * indent
+    most = min(section.most, _MOST_ROWS) if indent else section.most
+    lines = [margin + section.title, *_wrap_text(section.about, indent)]
+    columns = [name for name in section.table.columns if name != section.links]
+    if indent:
+        # the task's name stands above
+        columns = [name for name in columns if name != "task"]
+    rows = []
+    for record in section.table.head(most).to_dict("records"):
+        row = []
+        for name in columns:
+            show = format_percent if name in section.percents else format_cell
+            row.append(shorten_text(show(record[name]), 60))
+        rows.append(row)
+    if rows:
+        headers = []
+        for name in columns:
+            is_name = name in section.verbatim
+            headers.append(shorten_text(name) if is_name else column_heading(name))
+        lines += text_table(headers, rows, indent=indent).splitlines()
+    n_more = len(section.table) - most
+    if n_more > 0:
+        lines.append(f"{margin}and {n_more} more in {section.key}.csv")
+    return lines
+
+
+def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[str]:
+    """Return one task: what may be claimed, contrasts, pairs, slices and scores."""
+    # The suite's name of a task, which commands take, where the source's is another one.
+    name = "" if task.title == task.name else f" ({task.name})"
+    lines = [f"{shorten_text(task.title, 70)}{name}, {task.kind}"]
+    certificate = task.certificate
+    if certificate is not None:
+        why = "" if is_short else f": {certificate.reason}"
+        lines += _wrap_text(f"{certificate.verdict}{why}", 2)
+    if task.no_claim and not (is_short and certificate is not None):
+        lines += _wrap_text(f"No claim where F fails: {task.no_claim}", 2)
+    if task.heavy_tail:
+        lines += _wrap_text(f"No verdict by capped errors. {task.heavy_tail}", 2)
+    for warning in task.warnings:
+        lines += _wrap_text(f"WARNING: {warning}", 2)
+    if is_short:
+        return [*lines, *_contrast_lines(task, report.level, is_short)]
+    for note in task.notes[:_MOST_NOTES]:
+        lines += _wrap_text(f"note: {note}", 2)
+    if len(task.notes) > _MOST_NOTES:
+        lines.append(f"  and {len(task.notes) - _MOST_NOTES} more notes, on the page")
+    lines += _count_lines(task)
+    lines += _contrast_lines(task, report.level, is_short)
+    lines += _pair_lines(task)
+    if len(task.slices.columns):
+        lines += _slice_lines(task)
+    lines += _score_lines(task, report.has_baseline)
+    for section in task.sections:
+        lines += _section_lines(section, 2)
+    return lines
+
+
+def _count_lines(task: TaskReport) -> list[str]:
+    """Return what was counted, and how it counts."""
+    many = task.unit.many
+    kinds = {
+        "full": f"test {many}",
+        "bad": "bad",
+        "ga": "augmented",
+        "synthetic": "synthetic",
+    }
+    counts = []
+    for part, count in task.rows.items():
+        counts.append(f"{format_number(count)} {kinds.get(part, part)}")
+    counts.append(format_count(task.folds, task.unit.fold))
+    lines = _wrap_text(f"{', '.join(counts)}. {task.weighting}", 2)
+    if task.capping:
+        lines += _wrap_text(f"In contrasts {task.capping}.", 2)
+    # What was left out and replaced has names of columns in it, perhaps many.
+    if task.changes:
+        lines += _wrap_text(shorten_text(task.changes, 400), 2)
+    if len(task.relations):
+        lines += _wrap_text(
+            f"Made rows keep {format_count(len(task.relations), 'relation')} between columns; "
+            f"rows rejected since they broke one: {task.rejected}.",
+            2,
+        )
+    return lines
+
+
+def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]:
+    """Return frameworks against F; of many tasks the candidates alone."""
+    region = {row["framework"]: row for row in table_records(task.asked("region"))}
+    larger = {}
+    for row in table_records(task.asked("region minus all rows")):
+        larger[row["framework"]] = row["verdict"]
+    rows = []
+    for overall in table_records(task.asked("all rows")):
+        framework = overall["framework"]
+        if is_short and is_control_framework(framework):
+            continue
+        there = region[framework]
+        cells = [
+            shorten_text(framework),
+            overall["folds"],
+            format_interval(overall),
+            _verdict_text(task, overall, level),
+        ]
+        cells += [format_interval(there), _verdict_text(task, there, level)]
+        if not is_short:
+            null_mean = format_number(there["null_difference"])
+            null_error = format_number(there["null_se"])
+            cells += [f"{null_mean} ± {null_error}", larger.get(framework, "-")]
+        rows.append(cells)
+    if not rows:
+        return []
+    unit = task.unit
+    headers = ["framework", unit.fold + "s", f"minus F, all {unit.many}", "verdict"]
+    headers += ["where F fails", "verdict"]
+    title = f"  {task.loss} minus F's ({level:.0%} interval)"
+    if not is_short:
+        headers += ["null ± s.e.", "there"]
+        title += f"; null: {unit.refits} of F, where F fails"
+    return [title, *text_table(headers, rows, indent=2).splitlines()]
 
 
 def _matrix_lines(report: SuiteReport) -> list[str]:
@@ -82,7 +215,10 @@ def _matrix_lines(report: SuiteReport) -> list[str]:
         return []
     rows = []
     for row in matrix.rows:
-        cells = [shorten_text(row.title), shorten_text(row.choice or "-")]
+        cells = [
+            shorten_text(row.task.shown_name),
+            shorten_text(row.choice or "-"),
+        ]
         for framework in matrix.frameworks:
             cell = row.cells.get(framework)
             # A candidate that did not run on the task has no cell.
@@ -95,7 +231,7 @@ def _matrix_lines(report: SuiteReport) -> list[str]:
     signs = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
     return [
         "",
-        "Change of F's loss on the whole test folds, and where F fails; less is better",
+        f"Change of F's loss on all {report.unit.many}, and where F fails; less is better",
         *text_table(headers, rows).splitlines(),
         *_wrap_text("; ".join(signs)),
         "",
@@ -121,94 +257,10 @@ def _overall_lines(overall: pd.DataFrame) -> list[str]:
     return text_table([*headers, "mean rank"], rows).splitlines()
 
 
-def _task_lines(task: TaskReport, level: float) -> list[str]:
-    """Return one task: what may be claimed, contrasts, pairs, slices and scores."""
-    # The suite's name of a task, which commands take, where the source's is another one.
-    name = "" if task.title == task.name else f" ({task.name})"
-    title = shorten_text(task.title, 70)
-    lines = [f"{title}{name}, {task.kind}"]
-    certificate = task.certificate
-    if certificate is not None:
-        lines += _wrap_text(f"{certificate.verdict}: {certificate.reason}", 2)
-    if task.no_claim:
-        lines += _wrap_text(f"No claim where F fails: {task.no_claim}", 2)
-    if task.heavy_tail:
-        lines += _wrap_text(f"No verdict by capped errors. {task.heavy_tail}", 2)
-    for warning in task.warnings:
-        lines += _wrap_text(f"WARNING: {warning}", 2)
-    for note in task.notes:
-        lines += _wrap_text(f"note: {note}", 2)
-    kinds = {
-        "full": "test rows",
-        "bad": "bad",
-        "ga": "augmented",
-        "synthetic": "synthetic",
-    }
-    counts = ", ".join(
-        f"{format_number(task.rows.get(part, 0))} {kind}"
-        for part, kind in kinds.items()
-    )
-    folds = format_count(task.folds, "fold")
-    lines += _wrap_text(f"{counts}, {folds}. {task.weighting}", 2)
-    if task.capping:
-        lines += _wrap_text(f"In contrasts {task.capping}.", 2)
-    # What was left out and replaced has names of columns in it, perhaps many.
-    if task.changes:
-        lines += _wrap_text(shorten_text(task.changes, 400), 2)
-    if len(task.relations):
-        lines += _wrap_text(
-            f"Made rows keep {format_count(len(task.relations), 'relation')} between columns; "
-            f"rows rejected since they broke one: {task.rejected}.",
-            2,
-        )
-    return [
-        *lines,
-        *_contrast_lines(task, level),
-        *_pair_lines(task),
-        *_slice_lines(task),
-        *_score_lines(task),
-    ]
-
-
-def _contrast_lines(task: TaskReport, level: float) -> list[str]:
-    if not len(task.contrasts):
-        return []
-    region = _by_framework(task, "region")
-    larger = _by_framework(task, "region minus all rows")
-    rows = []
-    for overall in table_records(task.contrasts, where="all rows"):
-        framework = overall["framework"]
-        there = region[framework]
-        null_mean = format_number(there["null_difference"])
-        null_error = format_number(there["null_se"])
-        cells = [
-            shorten_text(framework),
-            overall["folds"],
-            format_interval(overall),
-            _verdict_text(task, overall, level),
-            format_interval(there),
-            f"{null_mean} ± {null_error}",
-            _verdict_text(task, there, level),
-            larger.get(framework, {}).get("verdict", "-"),
-        ]
-        rows.append(cells)
-    headers = ["framework", "folds", "minus F, all rows", "verdict"]
-    headers += ["where F fails", "null ± s.e.", "verdict", "there"]
-    return [
-        f"  {task.loss} minus F's ({level:.0%} interval); null: F fitted again, where F fails",
-        *text_table(headers, rows, indent=2).splitlines(),
-    ]
-
-
 def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str:
     """Return a verdict, and by which losses where those of some rows may be capped."""
     by = f" ({row['by']})" if task.capping and row["by"] else ""
     return f"{verdict_text(row, level)}{by}"
-
-
-def _by_framework(task: TaskReport, where: str) -> dict[str, Mapping[str, Any]]:
-    records = table_records(task.contrasts, where=where)
-    return {row["framework"]: row for row in records}
 
 
 def _pair_lines(task: TaskReport) -> list[str]:
@@ -221,7 +273,7 @@ def _pair_lines(task: TaskReport) -> list[str]:
         first = shorten_text(row["framework"])
         second = shorten_text(row["other"])
         # By weight is the rule, so only the exception is told.
-        weighting = "" if row["weighted"] else ", all rows alike"
+        weighting = "" if row["weighted"] else f", all {task.unit.many} alike"
         interval = format_interval(row) + weighting
         lines += _wrap_text(
             f"{first} is {row['verdict']} than {second} ({interval})", 2
@@ -245,14 +297,14 @@ def _slice_lines(task: TaskReport) -> list[str]:
     ]
 
 
-def _score_lines(task: TaskReport) -> list[str]:
+def _score_lines(task: TaskReport, has_baseline: bool) -> list[str]:
     """Return the main metric, frameworks by parts."""
     # The main metric comes first; the page has the others.
     pivot = next(score_pivots(task), None)
     if pivot is None:
         return []
     # Groups of failures are left to the page: a terminal has no room for their columns.
-    parts = [part for part in pivot["parts"] if part in PARTS]
+    parts = [p for p in pivot["parts"] if p in PARTS or not has_baseline]
     rows = []
     for framework, cells in pivot["rows"]:
         row = [shorten_text(framework)]
@@ -266,7 +318,9 @@ def _score_lines(task: TaskReport) -> list[str]:
         f"  {UNITS.get(pivot['metric'], pivot['metric'])}, {direction} is better",
         *text_table(["framework", *parts], rows, indent=2).splitlines(),
     ]
-    return [*lines, *_wrap_text(ranking_sentence(task), 2)]
+    if has_baseline:
+        lines += _wrap_text(ranking_sentence(task), 2)
+    return lines
 
 
 def _job_lines(report: SuiteReport) -> list[str]:
@@ -286,14 +340,20 @@ def _job_lines(report: SuiteReport) -> list[str]:
             )
         if len(groups) > _MOST_GROUPS:
             lines.append(f"  and {len(groups) - _MOST_GROUPS} more reasons")
+    lines += _command_lines(report)
+    for note in report.notes:
+        lines += _wrap_text(f"note: {note}")
+    return lines
+
+
+def _command_lines(report: SuiteReport) -> list[str]:
+    lines = []
     if report.commands:
         lines.append("To run the failed, missing and refused jobs again:")
         lines += [f"  {command}" for command in report.commands]
     if report.needed:
         lines.append("To run what the verdict needs:")
         lines += [f"  {command}" for command in report.needed]
-    for note in report.notes:
-        lines += _wrap_text(f"note: {note}")
     return lines
 
 
@@ -320,12 +380,7 @@ def report_summary(report: SuiteReport, path: Path) -> str:
     lines = list(report.verdict)
     lines += report.caveats
     lines += [f"warning: {warning}" for warning in report.warnings]
-    if report.commands:
-        lines.append("to run those again:")
-        lines += [f"  {command}" for command in report.commands]
-    if report.needed:
-        lines.append("to run what the verdict needs:")
-        lines += [f"  {command}" for command in report.needed]
+    lines += _command_lines(report)
     lines += [f"note: {note}" for note in report.notes]
     lines += ["", f"report: {path}", f"  its tables: {path.parent / 'report'}"]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.slices import find_slices
+from amlb_ext.report.slices import search_and_judge
 
 COLUMNS = (
     Column("x1", "numeric"),
@@ -57,10 +57,11 @@ def main() -> None:
             rng = random_stream(arguments.seed, "benchmark", "slices", n, draw)
             x, once = rows(n, rng), np.arange(n)
             blind = rng.random(n) < 0.06
-            noise += len(find_slices(x, COLUMNS, blind, once, rng)) > 0
+            noise += len(search_and_judge(x, COLUMNS, blind, once, rng).table) > 0
             inside = ((x["x1"] > 0.7) & (x["c"] == "a")).to_numpy()
             bad = rng.random(n) < np.where(inside, 0.5, 0.06)
-            slices = find_slices(x, COLUMNS, bad, once, rng)["slice"].tolist()
+            found = search_and_judge(x, COLUMNS, bad, once, rng)
+            slices = found.table["slice"].tolist()
             planted += bool(slices)
             both += bool(slices) and "x1" in slices[0] and "c is a" in slices[0]
         print(

@@ -1,5 +1,6 @@
 """A suite for fev: what is written, what is read back, and fev itself where it is installed."""
 
+import json
 import shutil
 
 import numpy as np
@@ -13,7 +14,8 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.forecasting.forecasters import LEVELS
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_report import report_forecasts
+from amlb_ext.forecasting.suite_report import build_series_report
+from amlb_ext.report import report_tables
 
 
 def fev_tasks(suite):
@@ -53,32 +55,50 @@ def test_each_origin_is_a_task_of_fev_with_amlbs_series(twin):
         assert (times == pd.DatetimeIndex(long["timestamp"])).all()
 
 
-def test_the_report_takes_predictions_of_each_table(twin, predictions):
-    reports = report_forecasts(twin.suite, predictions={"naive": predictions})
-    assert list(reports) == ["shops", "stores_no__2"]
-    for report in reports.values():
-        scores = report.comparison.scores
-        # they are F's own
-        assert scores.loc["naive"].to_numpy() == pytest.approx(
-            scores.loc["F"].to_numpy(), abs=1e-12, nan_ok=True
-        )
+def report(suite, folder):
+    """Return the report on predictions in a folder, and its tables."""
+    built = build_series_report(suite, predictions={"naive": folder}, charts=False)
+    return built.report, report_tables(built.report)
 
 
-def test_the_command_writes_a_page_for_each_table(twin, predictions, tmp_path, capsys):
+def scores_by_framework(tables, metric="mase"):
+    table = tables["scores"].query("metric == @metric and part == 'full'")
+    return table.pivot_table(index="task", columns="framework", values="value")
+
+
+def test_the_command_writes_one_page_of_all_tables(twin, predictions, tmp_path, capsys):
     out = tmp_path / "answer"
     words = ["report", str(twin.suite), "--predictions", f"naive={predictions}"]
     assert main([*words, "-o", str(out)]) == 0
-    assert (out / "report" / "shops.html").is_file()
-    windows = pd.read_csv(out / "report" / "stores_no__2_windows.csv")
+    said = capsys.readouterr().out
+    # they are F's own
+    assert "naive: undecided on all 2 tasks" in said
+    page = (out / "report.html").read_text()
+    for name in ("shops", "stores_no__2"):
+        assert f'href="#task-{name.replace("_", "-").replace("--", "-")}"' in page
+    assert " rows" not in said
+    windows = pd.read_csv(out / "report" / "windows.csv")
+    assert set(windows["task"]) == {"shops", "stores_no__2"}
     assert windows["mase_naive"].tolist() == pytest.approx(windows["mase_F"].tolist())
-    assert "model  shops" in capsys.readouterr().out
+    told = json.loads((out / "report" / "report.json").read_text())
+    assert told["unit"] == "window"
+    assert {row["where"] for row in told["tasks"][0]["contrasts"]} == {
+        "all rows",
+        "region",
+    }
+    assert main([*words, "--text"]) == 0
+    assert "worst" in capsys.readouterr().out
 
 
 def test_a_task_without_predictions_is_told(twin, predictions):
     (predictions / "shops_o1_full.parquet").unlink()
-    reports = report_forecasts(twin.suite, predictions={"naive": predictions})
-    assert reports["shops"].incomplete == {"naive": "no predictions of shops_o1_full"}
-    assert reports["stores_no__2"].incomplete == {}
+    told, tables = report(twin.suite, predictions)
+    jobs = tables["jobs"].set_index("amlb_task")
+    assert set(jobs["reason"]) == {"no predictions of shops_o1_full"}
+    everywhere = tables["contrasts"].query("where == 'all rows'").set_index("task")
+    assert everywhere.loc["shops", "verdict"] == "incomplete"
+    assert everywhere.loc["stores_no__2", "verdict"] == "undecided"
+    assert not told.is_complete
 
 
 def test_rows_that_say_their_series_may_stand_in_any_order(twin, predictions):
@@ -89,9 +109,8 @@ def test_rows_that_say_their_series_may_stand_in_any_order(twin, predictions):
         np.random.default_rng(0).permutation(table.num_rows)
     )
     pq.write_table(mixed, path)
-    report = report_forecasts(twin.suite, predictions={"naive": predictions})
-    scores = report["stores_no__2"].comparison.scores["mase"]
-    assert scores["naive"] == pytest.approx(scores["F"])
+    scores = scores_by_framework(report(twin.suite, predictions)[1])
+    assert scores["naive"].tolist() == pytest.approx(scores["F"].tolist())
 
 
 def changed(table, change):
@@ -134,21 +153,21 @@ def test_predictions_that_do_not_fit_are_refused(twin, predictions, change, mess
     else:
         pq.write_table(changed(pq.read_table(path), change), path)
     with pytest.raises(RunError, match=message):
-        report_forecasts(twin.suite, predictions={"naive": predictions})
+        report(twin.suite, predictions)
 
 
 def test_places_without_predictions_are_refused(twin, predictions, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(RunError, match=r"empty/shops_o0_full\.parquet"):
-        report_forecasts(twin.suite, predictions={"naive": empty})
+        report(twin.suite, empty)
     with pytest.raises(RunError, match="no file or folder of predictions"):
-        report_forecasts(twin.suite, predictions={"naive": tmp_path / "nope"})
+        report(twin.suite, tmp_path / "nope")
     one = predictions / "shops_o0_full.parquet"
     with pytest.raises(RunError, match="is one file, and the suite has 3 tasks"):
-        report_forecasts(twin.suite, predictions={"naive": one})
+        report(twin.suite, one)
     with pytest.raises(ConfigError, match="another forecaster's name"):
-        report_forecasts(twin.suite, predictions={"F": predictions})
+        build_series_report(twin.suite, predictions={"F": predictions})
 
 
 # fev warns of what pandas will change
@@ -194,10 +213,10 @@ def test_fev_itself_gives_our_mase_and_sql_for_each_series(twin, tmp_path, monke
         mean_of_items = np.mean([scores["MASE"] for scores in theirs[task.task_name]])
         assert summary["MASE"] == pytest.approx(mean_of_items)
         pd.DataFrame(rows).to_parquet(saved / f"{task.task_name}.parquet")
-    reports = report_forecasts(suite, predictions={"naive": saved})
-    ours = [report.comparison.forecasts["naive"] for report in reports.values()]
+    windows = report(suite, saved)[1]["windows"]
     items = [scores for task in theirs.values() for scores in task]
     for name, loss in (("MASE", "mase"), ("SQL", "sql")):
-        expected = [scores[name] for scores in items]
-        found = np.concatenate([forecasts.loss(loss) for forecasts in ours])
+        # windows stand worst first
+        expected = sorted(scores[name] for scores in items)
+        found = sorted(windows[f"{loss}_naive"])
         assert found == pytest.approx(expected, abs=1e-6)

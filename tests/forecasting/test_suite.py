@@ -20,8 +20,9 @@ from amlb_ext.forecasting.origins import plan_origins
 from amlb_ext.forecasting.panel import read_panel
 from amlb_ext.forecasting.rolling import request_at, roll_forecaster
 from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_report import report_forecasts
+from amlb_ext.forecasting.suite_report import build_series_report
 from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.report import report_text
 from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
 from amlb_ext.validity import Certificate, decide_verdict
@@ -189,16 +190,38 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     amlb_run(made, tmp_path, "Theta", answers_of(failing, "theta"))
     amlb_run(made, tmp_path, "Again", answers_of(failing, "seasonal_naive"))
     amlb_run(made, tmp_path, "Drops", answers_of(failing, "drift"), drop=3)
-    report = report_forecasts(made, [tmp_path])["my_series"]
-    comparison = report.comparison
-    assert comparison is not None
-    assert comparison.table.loc["Theta", "overall"] == "better"
+    built = build_series_report(made, [tmp_path])
+    (task,) = built.report.tasks
+    everywhere = task.asked("all rows").set_index("framework")
+    assert everywhere.loc["Theta", "verdict"] == "better"
     # the method of F itself is no candidate, and no comparison of the family
-    assert comparison.models == ["Theta"]
-    assert comparison.notes[0].startswith("Again forecasts what F does")
-    assert "predicts 57 of 60 series" in report.incomplete["Drops"]
-    scores = report.amlb_scores
-    assert scores.loc["Again"].to_numpy() == pytest.approx(scores.loc["F"].to_numpy())
+    assert everywhere.index.tolist() == ["Theta", "Drops"]
+    assert task.notes[0].startswith("Again forecasts what F does")
+    assert everywhere.loc["Drops", "verdict"] == "incomplete"
+    assert "predicts 57 of 60 series" in everywhere.loc["Drops", "reason"]
+    assert built.report.commands == (f"hardsynth run Drops -u {made}",)
+    # the worst windows are drawn, with what the best candidate forecast
+    (windows,) = task.sections
+    assert len(windows.charts) == 6
+    assert [s.name for s in windows.charts[0].series] == [
+        "what came",
+        "F",
+        "",
+        "Theta",
+    ]
+    n_hard = failing.hardness.max()
+    assert windows.table["hardness"].iloc[0] == pytest.approx(n_hard)
+    # MASE as AMLB has it: the mean over a task's items
+    full = task.scores.query("part == 'full' and metric == 'mase'")
+    mean = full.set_index("framework")["value"]
+    assert mean["F"] == pytest.approx(failing.forecasts.mase.mean())
+
+
+def test_without_results_the_suite_is_told(made):
+    report = build_series_report(made).report
+    assert report.verdict[0].startswith("There are no results yet")
+    assert set(report.tasks[0].scores["framework"]) == {"F"}
+    assert report.is_complete
 
 
 def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
@@ -216,9 +239,10 @@ def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
         write_suite(suite, [part], name="hardsynth", seed=0)
         runs = tmp_path / "runs" / name
         amlb_run(suite, runs, "Theta", answers_of(failing, "theta"))
-        told[name] = report_forecasts(suite, [runs])["s"].text()
-    assert "features of the past are not shown to foresee" in told["with"]
-    assert "are not shown to foresee" not in told["without"]
+        told[name] = report_text(build_series_report(suite, [runs]).report)
+    said = {name: " ".join(text.split()) for name, text in told.items()}
+    assert "features of the past are not shown to foresee" in said["with"]
+    assert "are not shown to foresee" not in said["without"]
 
 
 def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
@@ -227,7 +251,7 @@ def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
     table = pd.read_csv(first)
     table.assign(truth=table["truth"] + 1).to_csv(first, index=False)
     with pytest.raises(RunError, match="of other data"):
-        report_forecasts(made, [tmp_path])
+        build_series_report(made, [tmp_path])
 
 
 def test_a_folder_in_use_is_not_overwritten(failing, made, tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.unit import ROW
+from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.model import (
     Chart,
     ChartSeries,
@@ -71,30 +72,27 @@ def sample_report(
         "Bad rows": "the 6 % with the largest loss",
         "Tasks": f"{n_tasks}",
     }
+    shared = {
+        "name": suite,
+        "question": "Which framework really improves where F fails?",
+        "unit": ROW,
+        "glossary": comparison_glossary(ROW),
+        "about": about,
+        "tasks": tasks,
+        "level": 0.95,
+    }
     if not results:
         return SuiteReport(
-            suite,
-            about,
-            (),
-            ("No job has run yet.",),
-            tasks,
-            pd.DataFrame(),
-            FrameworkRanks(
-                pd.Series(dtype=float),
-                (),
-                {},
-                np.nan,
-                pd.DataFrame(),
-                "No task has results.",
-            ),
-            pd.DataFrame(),
-            pd.DataFrame(),
-            (f"hardsynth run {suite}",),
+            **shared,
+            verdict=(),
+            warnings=("No job has run yet.",),
+            frameworks=pd.DataFrame(),
+            jobs=pd.DataFrame(columns=["status"]),
+            commands=(f"hardsynth run {suite}",),
         )
     best = frameworks[0]
     return SuiteReport(
-        name=suite,
-        about=about,
+        **shared,
         verdict=(
             f"{best} really improves where F fails: better on {n_tasks} of {n_tasks} tasks.",
             "On average it saves 18 % of F's loss in the failure region.",
@@ -103,7 +101,6 @@ def sample_report(
         warnings=(
             "2 of 60 jobs failed and 1 was refused: their frameworks stand incomplete.",
         ),
-        tasks=tasks,
         overall=_overall(rng, n_tasks, frameworks),
         ranks=_ranks(rng, [task.name for task in tasks], frameworks),
         frameworks=_frameworks(rng, frameworks, 3 * n_tasks),
@@ -133,6 +130,7 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
     return TaskReport(
         name=name,
         title=f"{name} (the source's own title)",
+        unit=ROW,
         kind=kind,
         target=name,
         labels=labels,
@@ -154,7 +152,9 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
         else empty,
         pairs=_pairs(rng, name, frameworks) if results else empty,
         scores=_scores(rng, name, kind, frameworks) if results else empty,
-        slices=_slices(rng, name) if position % 2 == 0 else empty,
+        slices=_slices(rng, name) if position % 2 == 0 else _slices(rng, name)[:0],
+        uncertified="The task was not certified.",
+        composition=("weighted",),
         charts=charts if results else charts[:2],
         notes=("Folds are those of AMLB.",),
     )
@@ -260,6 +260,8 @@ def _contrasts(rng, name, frameworks, no_claim):
                     "null_difference": rng.normal(0, 0.002),
                     "null_se": 0.0021,
                     "p_null": rng.uniform(),
+                    "from_region": np.nan,
+                    "from_elsewhere": np.nan,
                     "rmse": np.nan,
                     "rmse_f": np.nan,
                     "by": "capped",

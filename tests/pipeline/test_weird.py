@@ -17,8 +17,8 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError, SuiteError
 from amlb_ext.core.version import __version__
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
-from amlb_ext.report.runs import build_run_report, run_report_text
-from amlb_ext.report.runs_page import write_run_report
+from amlb_ext.report import report_tables, report_text, write_report
+from amlb_ext.report.runs import build_run_report
 from amlb_ext.suite import verify_suite
 from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.tasks import TASKS, draw_fold
@@ -195,27 +195,35 @@ def results(made, tmp_path_factory):
     return out
 
 
+def tables_of(made, results):
+    """Return the report on results, and its tables by name."""
+    built = build_run_report(made, [results], charts=False)
+    return built.report, report_tables(built.report)
+
+
 def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
-    report = build_run_report(made, [results])
-    coder = report.scores.set_index("framework").loc["Coder"]
+    report, tables = tables_of(made, results)
+    scores = tables["scores"].set_index("framework")
+    coder = tables["coders"].set_index("framework").loc["Coder"]
     # (0.7 + 0) / 2, not 0.9: that one was found by the labels of the test rows
-    assert coder["mean"] == pytest.approx(0.35)
+    assert scores.loc["Coder", "value"] == coder["selected"] == pytest.approx(0.35)
     assert coder["max_on_test"] == pytest.approx(0.45)
-    assert (coder["runs"], coder["unscored"]) == (2, 1)
+    spread = tables["spread"].set_index("framework").loc["Coder"]
+    assert (spread["runs"], spread["unscored"]) == (2, 1)
     # two of five failed, then five of five; the harness's two count nowhere
-    assert coder["failure_rate"] == pytest.approx(7 / 10)
+    assert coder["failed"] == pytest.approx(7 / 10)
     # of one run the cost is unknown, so that of all is
     assert np.isnan(coder["cost"])
     assert coder["spent"] == 0.0
     # of three equal submissions: .8463 sd, sd = sqrt(.9 * .1 / 60)
     assert coder["luck"] == pytest.approx(0.8463 * np.sqrt(0.09 / 60) / 2)
-    forest = report.scores.set_index("framework").loc["Forest"]
     # t with two degrees of freedom: .6 ± 4.303 * .1 / sqrt(3)
-    assert forest["low"] == pytest.approx(0.6 - 4.3027 * 0.1 / np.sqrt(3), abs=1e-3)
-    assert np.isnan(forest["max_on_test"])
-    curve = report.curve["max_on_test"].tolist()
+    low = scores.loc["Forest", "low"]
+    assert low == pytest.approx(0.6 - 4.3027 * 0.1 / np.sqrt(3), abs=1e-3)
+    assert scores["high"].max() <= 1
+    curve = tables["curve"]["max_on_test"].tolist()
     assert curve == pytest.approx([0.0, 0.25, 0.45, 0.45, 0.45])
-    shares = report.failures.set_index("reason")["share"]
+    shares = tables["failures"].set_index("reason")["share"]
     assert shares["no predictions"] == pytest.approx(0.5)
     assert np.isnan(shares["harness"])
     assert not report.is_complete
@@ -230,37 +238,51 @@ def test_what_the_endpoint_breaks_is_unscored(made, tmp_path):
         entry = json.loads(file.read_text())
         entry["is_broken"] = entry["fold"] > 0
         file.write_text(json.dumps(entry))
-    report = build_run_report(made, [tmp_path])
-    [coder] = report.scores.to_dict("records")
-    assert (coder["runs"], coder["unscored"], coder["mean"]) == (1, 2, 0.7)
-    assert coder["failure_rate"] == 0
-    assert report.curve["max_on_test"].tolist() == pytest.approx([0.7] * 5)
-    assert report.failures.empty
-    assert "2 runs ended before all submissions" in run_report_text(report)
-    [headline] = report.headline.to_dict("records")
-    assert (headline["tasks"], headline["mean"], headline["failure_rate"]) == (
-        1,
-        0.7,
-        0,
-    )
+    report, tables = tables_of(made, tmp_path)
+    [spread] = tables["spread"].to_dict("records")
+    assert (spread["runs"], spread["unscored"], spread["best"]) == (1, 2, 0.7)
+    assert tables["curve"]["max_on_test"].tolist() == pytest.approx([0.7] * 5)
+    assert tables["failures"].empty
+    assert "2 runs ended before all submissions" in report_text(report)
+    [headline] = tables["headline"].to_dict("records")
+    assert (headline["tasks"], headline["selected"], headline["failed"]) == (1, 0.7, 0)
 
 
 def test_the_text_says_what_is_not_comparable(made, results, capsys):
-    text = run_report_text(build_run_report(made, [results]))
-    assert "not to be compared" in text
+    text = " ".join(report_text(tables_of(made, results)[0]).split())
+    assert "Never compare max@5 on test with another framework" in text
     assert "without confinement" in text
     assert "2 submissions were lost by the harness" in text
     assert "WeirdML asks for 15" in text
-    assert main(["report", str(made), "--results", str(results)]) == 1
-    assert "max@5 on test" in capsys.readouterr().out
+    assert main(["report", str(made), "--results", str(results), "--text"]) == 1
+    assert " ".join(capsys.readouterr().out.split()) == text.strip()
+    assert main(["report", str(made), "--results", str(results), "-q"]) == 1
     runs = pd.read_csv(made / "hardsynth" / "report" / "runs.csv")
     assert runs["transcript"].str.endswith("transcript.json").all()
     assert all(said.startswith("warning: ") for said in verify_suite(made))
 
 
+def test_folds_that_were_not_run_are_named(made, tmp_path):
+    add_job(tmp_path, "Forest", 1, 0.5)
+    report, tables = tables_of(made, tmp_path)
+    assert tables["jobs"][["fold", "status"]].values.tolist() == [
+        [0, "not run"],
+        [2, "not run"],
+    ]
+    # what is missing is said, and is no failure
+    assert report.is_complete
+
+
+def test_without_results_the_tasks_are_told(made):
+    report = build_run_report(made).report
+    assert report.verdict[0].startswith("There are no results yet")
+    assert [task.name for task in report.tasks] == ["drop4_winners", "digits_few"]
+    assert report_text(report)
+
+
 def test_results_of_something_else_are_said(made, tmp_path):
-    with pytest.raises(RunError, match="no results are named"):
-        build_run_report(made, [])
+    with pytest.raises(ConfigError, match="holds no suite of tables"):
+        build_run_report(made, predictions={"mine": tmp_path / "mine.csv"})
     add_job(tmp_path, "Coder", 0, 0.5, [""], made, [0.5])
     [file] = tmp_path.rglob("run.json")
     file.write_text("{")
@@ -293,25 +315,17 @@ def read_tables(text):
 def test_the_page_keeps_both_scores_apart_and_links_transcripts(
     made, results, tmp_path
 ):
-    report = build_run_report(made, [results])
-    page = write_run_report(report, tmp_path / "out")
+    page = write_report(build_run_report(made, [results]), tmp_path / "out")
     text = page.read_text(encoding="utf-8")
-    headline, selected, coders, _, failures, *_ = read_tables(text)
+    headline, accuracies, *_ = read_tables(text)
     assert {line["Framework"]: line["Failed"] for line in headline} == {
         "Forest": "–",
         "Coder": "70 %",
     }
     # the matrix of all frameworks holds what held-out rows chose, and nothing else
-    assert selected[0]["Coder coder"] == "0.350 2 runs"
-    assert selected[0]["Forest system"].startswith("0.600 0.352 to")
-    assert "0.450" not in str(selected)
-    assert coders[0]["Selected"] == "0.350"
-    assert coders[0]["Max@5 on test"] == "0.450"
-    assert coders[0]["Failed"] == "70 %"
-    assert coders[0]["Cost"] == "–"
-    # why, with a column for each reason; what the harness broke has no share
-    assert failures[0]["No predictions"] == "50 %"
-    assert failures[0]["Harness"] == "–"
+    assert accuracies[0]["Coder"] == "0.350 (2 runs)"
+    assert accuracies[0]["Forest"].startswith("0.600 (0.352 to")
+    assert "0.450" not in str(accuracies)
     # transcripts are linked where they stand, not copied
     links = re.findall(r'href="([^"]*transcript.json)"', text)
     assert len(links) == 3
@@ -325,9 +339,10 @@ def test_a_page_without_coders_speaks_of_none(made, tmp_path):
     for fold, result in enumerate([0.5, 0.6, 0.7]):
         add_job(tmp_path, "Forest", fold, result)
         add_job(tmp_path, "HardsynthReader", fold, result + 0.2)
-    page = write_run_report(build_run_report(made, [tmp_path]), tmp_path / "out")
+    page = write_report(build_run_report(made, [tmp_path]), tmp_path / "out")
     text = page.read_text(encoding="utf-8")
     assert "max@5" not in text.lower()
     assert "a little thought" in text
-    [_, selected, _] = read_tables(text)
-    assert selected[0]["Hardsynth Reader reference"].startswith("0.800")
+    assert "Of AutoML systems Forest has the highest accuracy" in text
+    _, accuracies, *_ = read_tables(text)
+    assert accuracies[0]["Hardsynth Reader"].startswith("0.800")

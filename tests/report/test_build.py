@@ -22,7 +22,7 @@ from amlb_ext.report import (
     report_text,
     write_report,
 )
-from amlb_ext.report.files import TABLES
+from amlb_ext.report.tables import TABLES
 from amlb_ext.runner import read_predictions
 from amlb_ext.runner.run_folder import write_asked
 from amlb_ext.stats.claims import CONCENTRATIONS
@@ -89,7 +89,7 @@ def test_the_answer(built):
     assert sentence.startswith(f"{CANDIDATE}: better on toy (−")
     assert "safe after counting all comparisons" in sentence
     assert sentence.count("toy") == 1
-    assert report.caveats[0].startswith("Decide on the whole test folds")
+    assert report.caveats[0].startswith("Decide on all rows.")
     assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
     assert report.warnings == ()
     assert report.commands == ()
@@ -389,7 +389,7 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
         for text in (*key, f"fold {fold}", status, told):
             assert text in page
     assert "refused" in said or "were not used" in said
-    assert "to run those again:" in said
+    assert "To run the failed, missing and refused jobs again:" in said
     for told in (
         f"{CANDIDATE}, refused: row",
         "wine_full (fold 1)",
@@ -560,3 +560,47 @@ def test_the_notebook_sees_results_that_change(small, tmp_path):
     assert NULL in set(suite.contrasts(small.results)["framework"])
     shutil.move(old, tmp_path / old.name)
     assert NULL not in set(suite.contrasts(small.results)["framework"])
+
+
+def another_model(table):
+    """What a model predicts that took every row for another one."""
+    labels = [name for name in table.columns if name not in ("predictions", "truth")]
+    order = np.random.default_rng(0).permutation(len(table))
+    for name in [*labels, "predictions"]:
+        table[name] = table[name].to_numpy()[order]
+    return table
+
+
+def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
+    for fold in (0, 1):
+        copied.edit(BASELINE, "wine_full", fold, another_model)
+    copied.edit(BASELINE, "toy_full", 1, another_model)
+    built = build_report(copied.suite, [copied.results], charts=False)
+    report = built.report
+    alarms = {task.name: task.alarm for task in report.tasks if task.alarm}
+    assert set(alarms) == {"wine", "toy"}
+    assert "wine_full fold 0: " in alarms["wine"]
+    assert "wine_full fold 1: " in alarms["wine"]
+    assert "toy_full fold 1: " in alarms["toy"]
+    assert "toy_full fold 0" not in alarms["toy"]
+    assert "in the target's unit" in alarms["toy"]
+    assert "in a probability" in alarms["wine"]
+    assert report.verdict[0].startswith("ALARM: on 2 of 3 tasks (toy, wine)")
+    for task in report.tasks:
+        verdicts = set(task.contrasts["verdict"])
+        assert (verdicts == {"no claim"}) == bool(task.alarm)
+    text = " ".join(report_text(report).split())
+    assert "ALARM: on 2 of 3" in text
+    assert "hardsynth score DIR fits F here" in text
+    path = write_report(built, tmp_path)
+    said = " ".join(report_summary(report, path).split())
+    assert said.startswith("ALARM: on 2 of 3 tasks")
+    assert "ignore its contrasts" in said
+    page = " ".join(path.read_text().split())
+    assert "ALARM: on 2 of 3 tasks" in page
+    assert "<strong>Alarm.</strong>" in page
+
+
+def test_score_is_silent_where_f_is_the_same(small, capsys):
+    assert main(["score", str(small.suite), "-j", "1"]) == 0
+    assert "ALARM" not in capsys.readouterr().err

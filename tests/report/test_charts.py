@@ -18,7 +18,8 @@ from amlb_ext.core.display import shorten_text
 from amlb_ext.report.charts import slice_chart, trade_off_chart
 from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
-from amlb_ext.report.still import draw_chart, draw_rank_diagram
+from amlb_ext.report.ranks import draw_rank_diagram
+from amlb_ext.report.still import draw_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -342,6 +343,9 @@ def test_rank_diagram():
     assert any(
         word.startswith("autogluon has the best mean rank, 1.20.") for word in found
     )
+    # The better half has its labels on the left: they end at their marks, others begin there.
+    sides = re.findall(r"text-anchor:(\w+)[^<]*>[^<]* \(\d\.\d\d\)<", text)
+    assert sides == ["end"] * 3 or sides[:3] == ["end"] * 3
     # Pairs with p = 1: 01, 12, 23, 34; no three are all alike, so four bars.
     assert text.count("stroke:var(--c-c0)") == 4
     assert re.findall("#[0-9a-f]{6}", text) == []
@@ -365,7 +369,7 @@ def test_rank_diagram_with_equal_ranks():
 def test_rank_diagram_is_the_same_in_another_process():
     code = (
         "import sys, pandas as pd; from amlb_ext.report.model import FrameworkRanks;"
-        "from amlb_ext.report.still import draw_rank_diagram; "
+        "from amlb_ext.report.ranks import draw_rank_diagram; "
         "n = list('abcde'); mean = pd.Series([1., 2, 3, 4, 5], n);"
         "r = FrameworkRanks(mean, (), {}, .1, pd.DataFrame(1., n, n), 'x');"
         "sys.stdout.buffer.write(draw_rank_diagram(r, 'r').encode())"

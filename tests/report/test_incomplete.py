@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.report import build_report
-from amlb_ext.report.files import report_tables
+from amlb_ext.report import build_report, report_tables
 
 CANDIDATE = "HardsynthCandidate"
 TASK = "toy_full"
@@ -80,6 +79,15 @@ def gate(small, *words):
 
 def test_whole_results_pass(small):
     assert gate(small) == 0
+
+
+def test_a_suite_is_gated_by_its_report(scored, capsys):
+    words = ["gate", str(scored.suite), "--results", str(scored.results), "-j", "1"]
+    assert main([*words, "--task", "toy", "--json"]) == 0
+    (check,) = json.loads(capsys.readouterr().out)["checks"]
+    assert (check["candidate"], check["data"]) == ("HardsynthCandidate", "toy")
+    assert main([*words, "--baseline", "forest"]) == 2
+    assert "the suite has its own F, ridge" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("leave_out", LEFT_OUT)

@@ -5,8 +5,13 @@ import pandas as pd
 import pytest
 from sample_reports import sample_report
 
-from amlb_ext.report.matrix import MARKS, SURELY_BETTER, answer_matrix
-from amlb_ext.report.overall import overall_table
+from amlb_ext.core.unit import ROW
+from amlb_ext.report.overall import (
+    MARKS,
+    SURELY_BETTER,
+    answer_matrix,
+    overall_table,
+)
 from amlb_ext.report.summary import verdict_sentences
 
 
@@ -49,7 +54,7 @@ def matrix(tasks):
 
 
 def test_f_is_chosen_where_none_is_better(matrix):
-    chosen = {row.title: row.choice for row in matrix.rows}
+    chosen = {row.task.name: row.choice for row in matrix.rows}
     assert chosen == {"digits": "a", "titanic": "a", "cpu": "F", "wine": "F"}
 
 
@@ -64,7 +69,7 @@ def test_marks_tell_what_counting_all_comparisons_leaves(matrix):
 
 
 def test_one_sentence_for_each_framework_names_its_tasks_once(matrix):
-    headline, *sentences = verdict_sentences(matrix)
+    headline, *sentences = verdict_sentences(matrix, ROW)
     assert headline == (
         "F is beaten on 2 of 4 tasks: digits (by a, −62 %) and titanic (by a, −10 %); on titanic "
         "only if looked at alone."
@@ -84,7 +89,7 @@ def test_a_single_task_is_named_and_not_counted():
     ):
         only = [task("wine", a=(answer, WITHHELD))]
         table = overall_table(only, sample_report(1, points=8).ranks)
-        assert verdict_sentences(answer_matrix(only, table))[0] == headline
+        assert verdict_sentences(answer_matrix(only, table), ROW)[0] == headline
 
 
 def test_means_over_tasks_are_geometric():

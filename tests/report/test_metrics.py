@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from amlb_ext.core.errors import DataError
 from amlb_ext.core.task import Kind
 from amlb_ext.report.metrics import DIRECTION, MAIN, area_of_pairs, score_rows
 
@@ -193,9 +192,7 @@ def undefined(scores):
 def test_no_rows(weights):
     assert undefined(score_rows(np.empty(0), np.empty(0), weights)) == REGRESSION
     assert undefined(score_rows(np.empty(0), np.empty((0, 2)), weights)) == BINARY
-    assert (
-        undefined(score_rows(np.empty(0), np.empty((0, 3)), weights, 3)) == MULTICLASS
-    )
+    assert undefined(score_rows(np.empty(0), np.empty((0, 3)), weights)) == MULTICLASS
 
 
 def test_all_weights_zero_is_no_rows():
@@ -235,27 +232,6 @@ def test_undefined_in_classes():
 
 def test_huge_errors_do_not_warn():
     assert score_rows(np.array([1.0, 2.0]), np.array([1e300, 1.0]))["mse"] == np.inf
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((Y_BINARY, two(P_BINARY), None, 3), r"the shape \(14, 2\), wanted \(n, 3\)"),
-        ((Y_BINARY, P_BINARY, None, 2), r"the shape \(14,\), wanted \(n, 2\)"),
-        ((Y_BINARY, P_BINARY[:, None]), "wanted"),
-        ((Y_BINARY[1:], two(P_BINARY)), r"y has the shape \(13,\)"),
-        ((Y_BINARY, two(P_BINARY), np.ones(3)), "weights has the shape"),
-        ((Y_BINARY, two(P_BINARY), -np.ones(14)), "weight is negative or missing"),
-        (
-            (Y_BINARY, two(P_BINARY), np.full(14, np.nan)),
-            "weight is negative or missing",
-        ),
-        ((Y_BINARY + 1, two(P_BINARY)), r"not among 0\.\.1"),
-    ],
-)
-def test_what_does_not_fit_is_told(arguments, told):
-    with pytest.raises(DataError, match=told):
-        score_rows(*arguments)
 
 
 @pytest.mark.parametrize("n_classes", [3, 7, 40])

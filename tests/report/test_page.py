@@ -8,13 +8,13 @@ import pytest
 from sample_reports import sample_report
 
 from amlb_ext.core.display import format_cell, format_interval
-from amlb_ext.report.glossary import GLOSSARY
 from amlb_ext.report.page import (
     MANY_TASKS,
     render_page,
     task_anchors,
 )
-from amlb_ext.report.tables import score_pivots
+from amlb_ext.report.tables import ranking_sentence, score_pivots
+from amlb_ext.report.text import report_text
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -191,14 +191,15 @@ def test_the_answer_stands_first(texts):
     assert texts["empty"].count('class="matrix"') == 0
 
 
-def test_words_are_explained_by_the_glossary_alone(texts):
+def test_words_are_explained_by_the_glossary_alone(reports, texts):
     found = Page(texts["one"])
     words = [a["href"][1:] for a in found.all("a") if a.get("class") == "term"]
-    keys = {f"term-{key}" for key in GLOSSARY}
-    for section in GLOSSARY.values():
+    glossary = reports["one"].glossary
+    keys = {f"term-{key}" for key in glossary}
+    for section in glossary.values():
         keys |= {f"term-{key}" for key in section.terms}
-        for term in section.terms.values():
-            assert texts["one"].count(term.text.replace("'", "&#39;")[:60]) <= 1
+        for _, explanation in section.terms.values():
+            assert texts["one"].count(html.escape(explanation)[:60]) <= 1
     assert set(words) <= keys
     assert {"term-region", "term-null", "term-adjusted", "term-verdicts"} <= set(words)
 
@@ -325,3 +326,100 @@ def test_any_value_becomes_text():
         format_cell({"a": np.float64("nan"), "b": [1, np.int64(2)]}) == "a: –, b: 1, 2"
     )
     assert format_cell(np.bool_(False)) == "no"
+
+
+def test_counts_are_said_where_rows_are_counted(reports):
+    report = reports["without results"]
+    first, *others = report.tasks
+    changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
+    both = [
+        " ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())
+    ]
+    both.append(
+        " ".join(report_text(replace(report, tasks=(changed, *others))).split())
+    )
+    for text in both:
+        assert "3 test rows whose class no training row has are left out." in text
+        assert (
+            "13 test cells whose value no training row has are replaced, by column:"
+            in text
+        )
+        assert "size 1." in text
+    assert "town&lt;i&gt; 12" in both[0]
+    assert "town<i>" not in both[0]
+
+
+def test_nothing_is_said_where_nothing_was_changed(reports):
+    report = reports["without results"]
+    assert all(task.changes == "" for task in report.tasks)
+    assert "no training row has" not in report_text(report)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "composition", "ranked", "chosen", "unproven"),
+    [
+        (
+            "describe",
+            ("weighted",),
+            "full, region, evaluation",
+            "bad, ga, synthetic",
+            "",
+        ),
+        ("rank", ("weighted",), "full, region, synthetic, evaluation", "bad, ga", ""),
+        (
+            "describe",
+            ("weighted", "population"),
+            "full, region",
+            "bad, ga, synthetic",
+            "evaluation",
+        ),
+        (
+            "rank",
+            ("weighted", "population"),
+            "full, region, synthetic, evaluation",
+            "bad, ga",
+            "",
+        ),
+        (
+            "describe",
+            ("bad", "synthetic"),
+            "full, region",
+            "bad, ga, synthetic, evaluation",
+            "",
+        ),
+    ],
+)
+def test_where_models_may_be_ranked(verdict, composition, ranked, chosen, unproven):
+    """By what the main task is composed of: only what F's errors chose is said to be so."""
+    task = sample_report(1, points=8).tasks[0]
+    certificate = replace(task.certificate, verdict=verdict)
+    said = ranking_sentence(
+        replace(task, certificate=certificate, composition=composition)
+    )
+    first, *others = said.removesuffix(".").split("; ")
+    assert first.removeprefix("Models may be ranked on ").partition(" (")[0] == ranked
+    assert f"not on {chosen}, which F's errors chose" in others
+    assert len(others) == 1 + bool(unproven)
+    assert unproven in others[-1]
+
+
+def test_of_many_tasks_the_text_has_a_few_lines_each(reports):
+    whole = report_text(reports["one"]).splitlines()
+    many = report_text(reports["many"]).splitlines()
+    assert len(many) < (MANY_TASKS + 1) * 14 + 60 < (MANY_TASKS + 1) * len(whole)
+    # what decides is told all the same
+    assert sum("minus F, all rows" in line for line in many) == MANY_TASKS + 1
+    # the only note is that of the report
+    assert sum("note:" in line for line in many) == 1
+
+
+def test_tasks_stand_in_the_order_of_the_answer(reports):
+    """Those on which F is beaten come first, wherever they stand in the suite."""
+    report = reports["many"]
+    *others, last = report.tasks
+    better = last.contrasts.assign(verdict="better", relative=-0.9)
+    beaten = replace(last, contrasts=better)
+    text = render_page(replace(report, tasks=(*others, beaten)), {})
+    headings = re.findall(r'<h3 id="task-[^"]*">(.*?)</h3>', text)
+    assert headings[0] == last.name
+    assert sorted(headings) == sorted(task.name for task in report.tasks)

@@ -1,11 +1,11 @@
-"""Ranks over tasks, against a published table and SciPy."""
+"""Ranks over tasks, against a published table and SciPy, and the bars that join them."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 
-from amlb_ext.report.ranks import mean_losses, rank_tasks
+from amlb_ext.report.ranks import alike_runs, bar_levels, mean_losses, rank_tasks
 
 #: Demsar (2006), JMLR 7, table 6: AUC of four variants of C4.5 on 14 data sets. He ranks the two
 #: .975 of voting 2 and 3, from more digits than he prints: here they have a fourth.
@@ -164,3 +164,14 @@ def test_mean_losses_are_of_shared_rows():
 def test_mean_losses_of_no_row():
     losses = pd.DataFrame({"a": [1.0, np.nan], "b": [np.nan, 1.0]})
     assert mean_losses(losses, np.ones(2)).isna().all()
+
+
+def test_a_bar_joins_the_longest_runs_only():
+    apart = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    assert alike_runs(np.where(apart <= 2, 0.5, 0.01), 0.05) == [(0, 2), (1, 3), (2, 4)]
+    assert alike_runs(np.where(apart <= 4, 0.5, 0.01), 0.05) == [(0, 4)]
+    assert alike_runs(np.where(apart == 0, 1.0, 0.01), 0.05) == []
+
+
+def test_bars_that_touch_stand_on_two_levels():
+    assert bar_levels([(1.0, 2.0), (2.0, 3.0), (4.0, 5.0)]) == [0, 1, 0]

@@ -111,7 +111,7 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
     refits = null.filter(like="refit_")
     monkeypatch.setattr(compare_module, "judge_rows", with_suites_weights)
     monkeypatch.setattr(
-        compare_module, "_refit_losses", lambda *_, **__: (refits, "the suite's")
+        compare_module._Again, "null_control", lambda _: (refits, "the suite's")
     )
     rows, target, predicted = untouched_rows(scored, task)
     answer = hs.compare(

@@ -1,4 +1,7 @@
-"""Slices: planted regions come back, noise does not, and the numbers are those of the judges."""
+"""Slices: planted regions come back, noise does not, and the numbers are those of the judges.
+
+Their conditions: words that say which rows are meant, and bounds that are short but exact.
+"""
 
 import itertools
 import time
@@ -8,8 +11,19 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import WIDTH
-from amlb_ext.report.slices import COLUMNS, _p_value, _share_interval, find_slices
+from amlb_ext.report.conditions import (
+    WIDTH,
+    CodedColumn,
+    Condition,
+    plain_number,
+    quote_category,
+)
+from amlb_ext.report.slices import (
+    COLUMNS,
+    _p_value,
+    _share_interval,
+    search_and_judge,
+)
 
 SCHEMA = (
     Column("x1", "numeric"),
@@ -38,7 +52,8 @@ def planted(n, rng, inside=0.7, outside=0.03):
 
 def slices(x, bad, schema=SCHEMA, groups=None, seed=0, **settings):
     groups = np.arange(len(x)) if groups is None else groups
-    return find_slices(x, schema, bad, groups, np.random.default_rng(seed), **settings)
+    rng = np.random.default_rng(seed)
+    return search_and_judge(x, schema, bad, groups, rng, **settings).table
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -211,3 +226,39 @@ def test_wide_tables_are_quick():
     found = slices(x, bad, [Column(c, "numeric") for c in x])
     assert time.process_time() - start < 5
     assert found["slice"][0].startswith("x7 > ")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (2.0, np.inf, "n > 2"),
+        (-np.inf, 2.0, "n <= 2"),
+        (1.0, 4.0, "1 < n <= 4"),
+        (2.0, 3.0, "n = 3"),
+        (4.0, np.inf, "n = 5"),
+        (-np.inf, 0.0, "n = 0"),
+        (-1.0, 9.0, ""),
+    ],
+)
+def test_ranges_of_whole_numbers(low, high, text):
+    x = np.arange(6.0)
+    coded = CodedColumn(name="n", x=x, distinct=x, is_whole=True)
+    assert coded.describe(Condition(low, high), is_alone=True) == text
+
+
+def test_rounding_moves_no_row_of_the_finding_half():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.normal(size=500) * 1000 + 123456)
+    coded = CodedColumn(name="n", x=x, distinct=x)
+    for i in range(1, 499):
+        t = float((x[i] + x[i + 1]) / 2)
+        raw, settled = Condition(high=t), coded.rounded(Condition(high=t))
+        np.testing.assert_array_equal(coded.matches(raw), coded.matches(settled))
+        assert len(plain_number(settled.high)) <= len(plain_number(t))
+
+
+def test_texts_of_names_and_numbers():
+    assert quote_category("x" * 61) == "x" * 59 + "…"
+    assert quote_category("it's") == "it's"
+    assert quote_category(" a") == "“a”"
+    assert plain_number(1234567.0) == "1234567"

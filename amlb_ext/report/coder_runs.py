@@ -1,0 +1,333 @@
+"""Runs of language models that write programs: read, scored on the test rows, and as tables.
+
+*max@k on test* is the best of the first k submissions by the labels of the test rows, which no one
+has who predicts; it is computed here, afterwards, from the predictions that were kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import RunError
+from amlb_ext.report.charts import framework_colours
+from amlb_ext.report.model import Chart, ChartSeries, ReportSection
+from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.task_folder import TaskFolder
+
+#: Failures that say nothing of the model, and are never counted against it.
+NOT_THE_MODELS = ("harness", "llm")
+#: What only coders have.
+CODER_COLUMNS = ("max_on_test", "luck", "failed", "cost", "spent")
+_MAX_RUN_FILE = 1 << 20
+#: Expected largest of k draws from a standard normal distribution, k = 0 ... 5.
+#: Harter: Expected values of normal order statistics. Biometrika 48, 1961.
+_LARGEST_OF = (0.0, 0.0, 0.5642, 0.8463, 1.0294, 1.1630)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoderRun:
+    """One run of a language model, as the integration kept it, with scores on the test rows.
+
+    Attributes
+    ----------
+    framework, task : str
+    fold : int
+    folder : Path
+        Where transcript and programs stand.
+    wanted : int
+        Submissions of a run.
+    reasons : tuple of str
+        Why each submission failed; empty for a valid one.
+    accuracies : tuple of float
+        Of each submission on the test rows; 0 for one that failed.
+    cost, spent : float, optional
+        None where unknown.
+    sandbox : str
+    is_broken : bool
+        The endpoint ended it before all submissions.
+    is_literal : bool
+        The model was told its accuracy on the test rows.
+    """
+
+    framework: str
+    task: str
+    fold: int
+    folder: Path
+    wanted: int
+    reasons: tuple[str, ...]
+    accuracies: tuple[float, ...]
+    cost: float | None
+    spent: float | None
+    sandbox: str
+    is_broken: bool = False
+    is_literal: bool = False
+
+    @property
+    def is_models_own(self) -> bool:
+        """Whether the outcome is the model's: it answered to the end, and its programs were run."""
+        return bool(self.counted) and not self.is_broken
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Framework, task and fold."""
+        return self.framework, self.task, self.fold
+
+    @property
+    def counted(self) -> list[str]:
+        """The reasons of the submissions that count for or against the model."""
+        return [reason for reason in self.reasons if reason not in NOT_THE_MODELS]
+
+    def max_at(self, k: int) -> float:
+        """The best accuracy on the test rows of the first ``k`` submissions."""
+        return max(self.accuracies[:k], default=0.0)
+
+
+def read_coder_runs(
+    root: Path, folder: TaskFolder, jobs: pd.DataFrame
+) -> list[CoderRun]:
+    """Return the runs of language models among some jobs, in the folder's order.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of tasks.
+    folder : TaskFolder
+    jobs : DataFrame
+        Their column ``run`` names the folders of AMLB's runs.
+
+    Raises
+    ------
+    RunError
+        A run that cannot be read.
+    """
+    truths: dict[tuple[str, int], np.ndarray] = {}
+    by_key: dict[tuple[str, str, int], CoderRun] = {}
+    for run_dir in sorted(set(map(str, jobs["run"]))):
+        for path in sorted(Path(run_dir).glob("llm/*/*/run.json")):
+            run = _read_coder_run(root, folder, path, truths)
+            if run is not None:
+                by_key[run.key] = run
+    order = {task.name: number for number, task in enumerate(folder.tasks)}
+    return sorted(
+        by_key.values(), key=lambda run: (order[run.task], run.framework, run.fold)
+    )
+
+
+def _read_coder_run(
+    root: Path,
+    folder: TaskFolder,
+    path: Path,
+    truths: dict[tuple[str, int], np.ndarray],
+) -> CoderRun | None:
+    """Return a run; None where it belongs to no task of the folder."""
+    try:
+        if path.stat().st_size > _MAX_RUN_FILE:
+            raise ValueError("it is too large")
+        entry = json.loads(path.read_text(encoding="utf-8"))
+        tasks = {task.name: task for task in folder.tasks}
+        task = tasks.get(str(entry["task"]))
+        fold = int(entry["fold"])
+        if task is None or not 0 <= fold < len(task.folds):
+            return None
+        submissions = list(entry["submissions"])
+        reasons = tuple(str(submission["reason"]) for submission in submissions)
+        numbers = [int(submission["number"]) for submission in submissions]
+        key = (task.name, fold)
+        if key not in truths:
+            test = Layout(root).at(task.folds[fold].test)
+            truths[key] = pd.read_csv(test, usecols=[task.target], dtype=str)[
+                task.target
+            ].to_numpy()
+        accuracies = []
+        for number, reason in zip(numbers, reasons, strict=True):
+            predicted = path.with_name(f"predictions_{number}.csv")
+            accuracies.append(0.0 if reason else _accuracy(predicted, truths[key]))
+        return CoderRun(
+            framework=str(entry["framework"]),
+            task=task.name,
+            fold=fold,
+            folder=path.parent,
+            wanted=int(entry["wanted"]),
+            reasons=reasons,
+            accuracies=tuple(accuracies),
+            cost=None if entry["cost"] is None else float(entry["cost"]),
+            spent=None if entry["spent"] is None else float(entry["spent"]),
+            sandbox=str(entry["sandbox"]),
+            is_broken=bool(entry.get("is_broken")),
+            is_literal=entry.get("feedback") == "test",
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
+
+
+def _accuracy(path: Path, truth: np.ndarray) -> float:
+    predicted = pd.read_csv(path, dtype=str, keep_default_na=False)[
+        "predictions"
+    ].to_numpy()
+    if len(predicted) != len(truth):
+        raise ValueError(f"{path.name} has {len(predicted)} rows, not {len(truth)}")
+    return float((predicted == truth).mean())
+
+
+def coder_columns(runs: Sequence[CoderRun], test_rows: int) -> dict[str, float]:
+    """Return what only coders have; missing for all other frameworks."""
+    if not runs:
+        return dict.fromkeys(CODER_COLUMNS, np.nan)
+    counted = [reason for run in runs for reason in run.counted]
+    return {
+        "max_on_test": float(np.mean([run.max_at(run.wanted) for run in runs])),
+        "luck": float(np.mean([_luck(run, test_rows) for run in runs])),
+        "failed": float(np.mean([reason != "" for reason in counted])),
+        "cost": _total([run.cost for run in runs]),
+        "spent": _total([run.spent for run in runs]),
+    }
+
+
+def _luck(run: CoderRun, test_rows: int) -> float:
+    """Return how far the best of a run's valid submissions would lie above equal ones' mean."""
+    valid = [a for a, r in zip(run.accuracies, run.reasons, strict=True) if not r]
+    if not valid:
+        return 0.0
+    best = max(valid)
+    sd = float(np.sqrt(best * (1 - best) / test_rows))
+    return _LARGEST_OF[min(len(valid), len(_LARGEST_OF) - 1)] * sd
+
+
+def _total(values: Sequence[float | None]) -> float:
+    """Return a sum; NaN where a part is unknown: unknown is not nothing."""
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if len(known) == len(values) else np.nan
+
+
+def coder_sections(
+    scores: pd.DataFrame,
+    runs: Sequence[CoderRun],
+    jobs: pd.DataFrame,
+    kinds: Mapping[str, str],
+    charts: bool,
+) -> list[ReportSection]:
+    """Return what only coders have on a task: scores, submissions, failures and transcripts."""
+    coders = scores[scores["framework"].map(kinds) == "coder"]
+    curve = _curve_table(runs)
+    return [
+        ReportSection(
+            key="coders",
+            title="Coders: selected, and max@5 on test",
+            about="Never compare max@5 on test with another framework. It is WeirdML’s score: the "
+            "best of the submissions by the labels of the test rows, which nobody who predicts "
+            "has. It is computed afterwards, from predictions that were kept.",
+            table=coders[["task", "framework", "runs", "mean", *CODER_COLUMNS]].rename(
+                columns={"mean": "selected"}
+            ),
+            percents=("failed",),
+        ),
+        ReportSection(
+            key="curve",
+            title="Max@k on test: what further submissions add",
+            about="Mean over runs of the best accuracy on the test rows among the first k "
+            "submissions.",
+            table=curve,
+            charts=_curve_charts(curve, kinds) if charts and len(curve) else (),
+        ),
+        ReportSection(
+            key="failures",
+            title="Why submissions failed",
+            about="Share of the submissions that count, by reason.",
+            table=_failure_table(runs),
+            percents=("share",),
+        ),
+        ReportSection(
+            key="runs",
+            title="Runs, with transcripts",
+            about="Transcripts hold what programs printed, so rows of your data may stand in them: "
+            "they stay where AMLB wrote them, and are never published.",
+            table=_run_table(runs, jobs),
+            links="transcript",
+        ),
+    ]
+
+
+def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+    lines = []
+    for (task, framework), group in _by_coder(runs).items():
+        own = [run for run in group if run.is_models_own]
+        for k in range(1, max((run.wanted for run in own), default=0) + 1):
+            best = float(np.mean([run.max_at(k) for run in own]))
+            lines.append([task, framework, k, best])
+    return pd.DataFrame(lines, columns=["task", "framework", "k", "max_on_test"])
+
+
+def _curve_charts(curve: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Chart, ...]:
+    colours = framework_colours(list(kinds))
+    series = []
+    for coder, line in curve.groupby("framework", sort=False):
+        series.append(
+            ChartSeries(
+                name=str(coder),
+                kind="line",
+                x=line["k"].to_numpy(dtype=float) - 1,
+                y=line["max_on_test"].to_numpy(dtype=float),
+                role=colours[str(coder)],
+            )
+        )
+    chart = Chart(
+        key=f"{curve['task'].iloc[0]}-curve",
+        title="Max@k on test",
+        about="Best of the first k submissions by the labels of the test rows.",
+        x_label="submissions k",
+        y_label="max@k on test",
+        series=tuple(series),
+        x_categories=tuple(str(k) for k in range(1, curve["k"].max() + 1)),
+    )
+    return (chart,)
+
+
+def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+    lines = []
+    own = [run for run in runs if not run.is_broken]
+    for (task, framework), group in _by_coder(own).items():
+        counts = Counter(reason for run in group for reason in run.reasons)
+        total = sum(counts[reason] for reason in counts if reason not in NOT_THE_MODELS)
+        for reason in sorted(filter(None, counts)):
+            share = np.nan
+            if reason not in NOT_THE_MODELS:
+                share = counts[reason] / total
+            lines.append([task, framework, reason, counts[reason], share])
+    columns = ["task", "framework", "reason", "submissions", "share"]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
+    results = jobs.set_index(["framework", "amlb_task", "fold"])["result"]
+    lines = []
+    for run in runs:
+        lines.append(
+            {
+                "task": run.task,
+                "framework": run.framework,
+                "fold": run.fold,
+                "selected": results.get(run.key, np.nan),
+                "max_on_test": run.max_at(run.wanted) if run.is_models_own else np.nan,
+                "failed": sum(reason != "" for reason in run.counted),
+                "submissions": len(run.reasons),
+                "cost": run.cost,
+                "spent": run.spent,
+                "sandbox": run.sandbox,
+                "transcript": str(run.folder / "transcript.json"),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
+    groups: dict[tuple[str, str], list[CoderRun]] = {}
+    for run in runs:
+        groups.setdefault((run.task, run.framework), []).append(run)
+    return groups
