@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         compare_losses,
         failures,
     )
-    from amlb_ext.forecasting import compare_forecasts
+    from amlb_ext.comparison.forecasts import compare_forecasts
     from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
     from amlb_ext.report.notebook import Suite
@@ -67,7 +67,7 @@ _PLACES = {
     "check_gate": ("amlb_ext.gate.checks", "check_gate"),
     "compare": ("amlb_ext.comparison", "compare"),
     "compare_losses": ("amlb_ext.comparison", "compare_losses"),
-    "compare_forecasts": ("amlb_ext.forecasting", "compare_forecasts"),
+    "compare_forecasts": ("amlb_ext.comparison.forecasts", "compare_forecasts"),
     "estimate_error": ("amlb_ext.notebook", "estimate_error"),
     "failures": ("amlb_ext.comparison", "failures"),
     "harden": ("amlb_ext.notebook", "harden"),

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import amlb_ext as hs
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.forecasting.bundled_series import simulate_series
+from amlb_ext.sources.bundled_series import simulate_series
 
 NAN = float("nan")
 #: What is no number of things.

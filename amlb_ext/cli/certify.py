@@ -77,8 +77,8 @@ def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], lis
 
 def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Return the stored certificates of forecasting tasks, of which none is without."""
-    from amlb_ext.forecasting.suite_files import ForecastSuite
-    from amlb_ext.forecasting.window_certificate import read_certificates
+    from amlb_ext.units.stored_windows import ForecastSuite
+    from amlb_ext.validity.window_certificate import read_certificates
 
     stored = read_certificates(ForecastSuite.load(suite))
     if not stored:

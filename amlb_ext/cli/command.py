@@ -640,7 +640,11 @@ _MODULES = (
 
 @cache
 def all_commands() -> Mapping[str, Command]:
-    """Return the commands by name."""
-    for module in _MODULES:
-        import_module(f"amlb_ext.cli.{module}")
-    return COMMANDS
+    """Return the commands by name, in the order of the help, whatever was imported first."""
+    places = {}
+    for place, module in enumerate(_MODULES):
+        places[import_module(f"amlb_ext.cli.{module}").__name__] = place
+    ordered = sorted(
+        COMMANDS.values(), key=lambda command: places[command.function.__module__]
+    )
+    return {command.name: command for command in ordered}

@@ -99,7 +99,7 @@ def _report_builder(
 
     manifest = open_suite(suite).manifest
     if isinstance(manifest, SeriesManifest):
-        from amlb_ext.forecasting.suite_report import build_series_report
+        from amlb_ext.report.series import build_series_report
 
         return build_series_report
     if isinstance(manifest, TaskFolder):

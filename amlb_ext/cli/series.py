@@ -19,20 +19,20 @@ from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
 
 if TYPE_CHECKING:
     from amlb_ext.comparison import ModelComparison
-    from amlb_ext.forecasting.series_tasks import SeriesTask
+    from amlb_ext.sources.series_tasks import SeriesTask
 
 #: What declares the flags of series, by the titles of their groups.
 _READING = {
-    "gaps and further columns of series": "amlb_ext.forecasting.given_series.SeriesReading"
+    "gaps and further columns of series": "amlb_ext.models.given_series.SeriesReading"
 }
 ORIGINS = {
-    "a benchmark of series": "amlb_ext.forecasting.given_series.Origins",
+    "a benchmark of series": "amlb_ext.models.given_series.Origins",
     **_READING,
 }
 SERIES = {
-    "series": "amlb_ext.forecasting.given_series.SeriesRoles",
+    "series": "amlb_ext.models.given_series.SeriesRoles",
     **_READING,
-    "origins of series": "amlb_ext.forecasting.given_series.Origins",
+    "origins of series": "amlb_ext.models.given_series.Origins",
 }
 #: Settings of tables that series have, too.
 _SETTINGS: set[SettingPath] = {
@@ -128,7 +128,7 @@ def _says_its_roles(source: str, settings: Mapping[str, Any]) -> bool:
     # the simplest sources are told apart without the import
     if source.startswith(_TABLES) or table_ending(source):
         return False
-    from amlb_ext.forecasting.definition_source import find_series_tasks
+    from amlb_ext.sources.series_definitions import find_series_tasks
 
     return find_series_tasks(source, _reading_options(settings)) is not None
 
@@ -144,7 +144,7 @@ def _find_tasks(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> list[SeriesTask]:
-    from amlb_ext.forecasting.given_series import (
+    from amlb_ext.models.given_series import (
         SeriesReading,
         SeriesRoles,
         find_series,
@@ -167,9 +167,9 @@ def compare_series(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> ModelComparison:
-    """Compare forecasters on a long table; see :func:`amlb_ext.forecasting.compare_forecasts`."""
-    from amlb_ext.forecasting import compare_forecasts
-    from amlb_ext.forecasting.given_series import one_task, read_forecaster
+    """Compare forecasters; see :func:`amlb_ext.comparison.forecasts.compare_forecasts`."""
+    from amlb_ext.comparison.forecasts import compare_forecasts
+    from amlb_ext.models.given_series import one_task, read_forecaster
 
     for flag in ("train", "kind", "cv"):
         if flags[flag] is not None:
@@ -204,7 +204,7 @@ def compare_series(
 def generate_series(
     sources: Sequence[str], flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> int:
-    """Write a suite of forecasting tasks; see :mod:`amlb_ext.forecasting.generate`."""
+    """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`."""
     _check_settings(settings, flags)
     target = settings.get("source", {}).get("target")
     series = []
@@ -226,7 +226,7 @@ def hardens_series(
         The benchmark is of tables, and a flag is for series; or it is not AMLB's.
     """
     if benchmark not in BUNDLED_SERIES_SPECS and _says_its_roles(benchmark, settings):
-        from amlb_ext.forecasting.definition_source import is_fev_definition
+        from amlb_ext.sources.series_definitions import is_fev_definition
 
         if is_fev_definition(benchmark, _reading_options(settings)):
             raise ConfigError(
@@ -272,8 +272,8 @@ def _write_series(
     benchmark: str | None = None,
 ) -> int:
     """Write the suite of some tasks, and print what came of it."""
-    from amlb_ext.forecasting.generate import OriginPlan, generate_forecasts
-    from amlb_ext.forecasting.given_series import read_forecaster
+    from amlb_ext.models.given_series import read_forecaster
+    from amlb_ext.pipeline.generate_series import OriginPlan, generate_forecasts
 
     word = settings.get("baseline", {}).get("model", "theta")
     if len(series) > 1 and table_ending(word):
@@ -339,13 +339,13 @@ def generate_rows(
 ) -> int:
     """Write windows of series as rows of a plain table beside the suite, and the suite.
 
-    See :mod:`amlb_ext.forecasting.as_rows`.
+    See :mod:`amlb_ext.sources.series_as_rows`.
     """
     from amlb_ext.cli.generate import make_suite
     from amlb_ext.core.files import write_file
-    from amlb_ext.forecasting.as_rows import CUTOFF, SERIES, series_to_rows
-    from amlb_ext.forecasting.given_series import one_task
-    from amlb_ext.forecasting.panel import read_panel
+    from amlb_ext.models.given_series import one_task
+    from amlb_ext.sources.panel import read_panel
+    from amlb_ext.sources.series_as_rows import CUTOFF, SERIES, series_to_rows
 
     # flags of series that rows have no use for
     for flag in ("origins", "cutoff"):

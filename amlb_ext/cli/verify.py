@@ -162,7 +162,7 @@ def _with_made_windows(root: Path, findings: list[str]) -> list[str]:
 
     if any(not finding.startswith(WARNING) for finding in findings):
         return findings
-    from amlb_ext.forecasting.made_files import made_window_faults
+    from amlb_ext.pipeline.made_files import made_window_faults
 
     return [*findings, *made_window_faults(open_suite(root))]
 

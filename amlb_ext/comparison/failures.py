@@ -16,7 +16,6 @@ from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.columns import Align, check_align
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
-from amlb_ext.report.slices import search_and_judge
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import (
     holm_adjusted,
@@ -26,6 +25,7 @@ from amlb_ext.stats.weighted_mean import (
 from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LabelledRows, read_labelled_rows, read_row_order
 from amlb_ext.units.rows import hardness_config, judge_rows
+from amlb_ext.units.slices import search_and_judge
 
 #: What :func:`compare_on_slices` returns for each slice and model.
 COLUMNS = (
@@ -51,7 +51,7 @@ class FailureReport:
         By position in X: ``loss`` of F, ``is_bad``, and ``weight``, the chance to be bad by
         features alone (missing where features do not foresee failures).
     slices : DataFrame
-        See :func:`amlb_ext.report.slices.search_and_judge`.
+        See :func:`amlb_ext.units.slices.search_and_judge`.
     rule : str
         The rule that calls a row bad, with its threshold and why.
     verb : {'fails', 'is unsure'}

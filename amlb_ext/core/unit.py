@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+#: What F is called among frameworks.
+F = "F"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:

@@ -13,9 +13,9 @@ import pandas as pd
 from sklearn.metrics import roc_curve
 
 from amlb_ext.core.display import format_number, format_percent
-from amlb_ext.core.unit import Unit
+from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole, F, TaskReport
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
 from amlb_ext.report.overall import WITHHELD
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
@@ -395,7 +395,7 @@ def slice_chart(
     ----------
     key : str
     slice_losses : DataFrame
-        See :func:`amlb_ext.report.slices.losses_on_slices`, the best candidate first.
+        See :func:`amlb_ext.units.slices.losses_on_slices`, the best candidate first.
     colours : mapping of str to ColourRole
     loss : str
         What is averaged.

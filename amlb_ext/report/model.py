@@ -18,8 +18,6 @@ from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.validity import Certificate
 
-#: What F is called among frameworks.
-F = "F"
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
 ColourRole = Literal[
     "ink",
@@ -237,9 +235,9 @@ class TaskReport:
         ``task``, ``framework``, ``part``, ``metric``, ``value``, ``low``, ``high`` (NaN where no
         interval holds), ``rows``, ``folds``, ``direction`` (``lower`` or ``higher`` is better).
     slices : DataFrame
-        Where F fails, see :mod:`amlb_ext.report.slices`.
+        Where F fails, see :mod:`amlb_ext.units.slices`.
     slice_losses : DataFrame
-        F and each candidate inside each slice, see :mod:`amlb_ext.report.slices`.
+        F and each candidate inside each slice, see :mod:`amlb_ext.units.slices`.
     charts : tuple of Chart
     notes : tuple of str
         What happened while the source was read, and in the folds.

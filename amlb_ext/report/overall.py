@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_percent
+from amlb_ext.core.unit import F
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import F, FrameworkRanks, TaskReport
+from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     holm_adjusted,

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
+from amlb_ext.core.unit import F
 from amlb_ext.report.metrics import DIRECTION, score_rows
-from amlb_ext.report.model import F
 from amlb_ext.report.predictions import (
     TaskPredictions,
     has_prediction,

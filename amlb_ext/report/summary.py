@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_count, format_percent, shorten_text
-from amlb_ext.core.unit import Unit
+from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.compare import is_baseline_framework, is_control_framework
-from amlb_ext.report.model import F, FrameworkRanks, TaskReport
+from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.report.overall import (
     JUDGED,
     SURELY_BETTER,

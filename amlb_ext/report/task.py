@@ -28,12 +28,12 @@ from amlb_ext.report.predictions import (
     read_task_predictions,
     row_clusters,
 )
-from amlb_ext.report.slices import JudgedSlices, losses_on_slices, search_and_judge
 from amlb_ext.report.still import draw_chart
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
+from amlb_ext.units.slices import JudgedSlices, losses_on_slices, search_and_judge
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
 

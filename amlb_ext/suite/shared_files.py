@@ -22,7 +22,7 @@ from amlb_ext.suite.reader import Suite
 #: Code of an integration that stands elsewhere in the package, by its place in a suite.
 CODE_ELSEWHERE = {
     "extensions/HardsynthForecast/local_methods.py": Path(__file__).parents[1]
-    / "forecasting"
+    / "models"
     / "local_methods.py"
 }
 #: What Python, or a set-up of it, leaves beside the code of an integration.

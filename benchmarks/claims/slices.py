@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.slices import search_and_judge
+from amlb_ext.units.slices import search_and_judge
 
 COLUMNS = (
     Column("x1", "numeric"),

@@ -40,23 +40,23 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from amlb_ext.comparison.forecasts import answer_comparison
 from amlb_ext.core.display import text_table
 from amlb_ext.core.errors import DataError
-from amlb_ext.forecasting.bundled_series import simulate_series
-from amlb_ext.forecasting.compare import answer_comparison
-from amlb_ext.forecasting.failing_windows import find_failing_windows
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.models.forecasters import (
     Forecaster,
     ForecastRequest,
     Forecasts,
     LocalForecaster,
     make_forecaster,
 )
-from amlb_ext.forecasting.local_methods import exponential_smoothing, theta
-from amlb_ext.forecasting.origins import cut_windows, plan_origins
-from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
-from amlb_ext.forecasting.rolling import request_at, roll_forecaster
+from amlb_ext.models.local_methods import exponential_smoothing, theta
+from amlb_ext.sources.bundled_series import simulate_series
+from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
+from amlb_ext.units.failing_windows import find_failing_windows
+from amlb_ext.units.origins import cut_windows, plan_origins
+from amlb_ext.units.rolling import request_at, roll_forecaster
 
 TWINS = 4
 NIGHT_HOURS = (23, 0, 1, 2, 3, 4, 5, 6)

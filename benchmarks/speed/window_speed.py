@@ -58,8 +58,8 @@ print(json.dumps({"seconds": time.process_time() - start}))
 
 def read_windows(arguments):
     """Return the panel and the windows of all origins, as ``generate`` cuts them."""
-    from amlb_ext.forecasting.origins import cut_windows, plan_origins
-    from amlb_ext.forecasting.panel import PanelRoles, read_panel
+    from amlb_ext.sources.panel import PanelRoles, read_panel
+    from amlb_ext.units.origins import cut_windows, plan_origins
 
     read = pd.read_parquet if arguments.table.endswith("parquet") else pd.read_csv
     roles = PanelRoles(
@@ -76,10 +76,10 @@ def read_windows(arguments):
 
 def run_part(part, arguments):
     """Run one part in this process, and print what it took."""
-    import amlb_ext.forecasting.generate  # noqa: F401  (imports are not what is measured)
+    import amlb_ext.pipeline.generate_series  # noqa: F401  (imports are not what is measured)
     from amlb_ext.cli import main as hardsynth
-    from amlb_ext.forecasting.forecasters import make_forecaster
-    from amlb_ext.forecasting.rolling import roll_forecaster
+    from amlb_ext.models.forecasters import make_forecaster
+    from amlb_ext.units.rolling import roll_forecaster
 
     words = ["generate", arguments.table, "--series", "item_id"]
     words += ["--time", "timestamp", "--target", "target"]

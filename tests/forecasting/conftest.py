@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.forecasting.bundled_series import simulate_series
+from amlb_ext.sources.bundled_series import simulate_series
 
 #: Two tasks that can be made hard, and two that cannot.
 DEFINITION = """\

@@ -6,9 +6,9 @@ import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import DataError
-from amlb_ext.forecasting.as_rows import series_to_rows
-from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
+from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
+from amlb_ext.sources.panel import PanelRoles, read_panel
+from amlb_ext.sources.series_as_rows import series_to_rows
 from amlb_ext.suite import SuiteFiles
 
 pytestmark = pytest.mark.usefixtures("light_models")

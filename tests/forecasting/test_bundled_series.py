@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from amlb_ext.cli import main
-from amlb_ext.forecasting.bundled_series import BUNDLED_SERIES
-from amlb_ext.forecasting.panel import read_panel
+from amlb_ext.sources.bundled_series import BUNDLED_SERIES
+from amlb_ext.sources.panel import read_panel
 
 WORDS = ["bundled/macrodata", "--baseline", "drift", "--candidate", "seasonal_naive"]
 

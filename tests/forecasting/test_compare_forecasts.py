@@ -7,23 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amlb_ext.comparison.forecasts import answer_comparison, compare_forecasts
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.forecasting import Forecaster, Forecasts, compare_forecasts
-from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
-from amlb_ext.forecasting.compare import answer_comparison
-from amlb_ext.forecasting.failing_windows import (
+from amlb_ext.gate.checks import check_gate
+from amlb_ext.models.forecast_files import forecasts_from_table
+from amlb_ext.models.forecasters import Forecaster, Forecasts, make_forecaster
+from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
+from amlb_ext.sources.panel import read_panel
+from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.units.failing_windows import (
     describe_heavy_windows,
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecast_files import forecasts_from_table
-from amlb_ext.forecasting.forecasters import make_forecaster
-from amlb_ext.forecasting.hardness import settle_window_rule
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.rolling import request_at, roll_forecaster, score_forecasts
-from amlb_ext.gate.checks import check_gate
-from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
+from amlb_ext.units.window_rules import settle_window_rule
 from amlb_ext.units.windows import weigh_windows
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
@@ -139,7 +138,7 @@ def test_the_answer_names_what_is_better_and_what_is_f_again(result):
 
 def test_the_page_holds_the_windows_and_loads_nothing(result, tmp_path):
     page = result.to_html(tmp_path / "answer.html")
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 4
     assert "http-equiv" in page
     assert "<script" not in page
     worst = result.windows.sort_values("hardness").iloc[-1]

@@ -12,10 +12,10 @@ import yaml
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.forecasting.forecasters import LEVELS
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_report import build_series_report
+from amlb_ext.models.forecasters import LEVELS
 from amlb_ext.report import report_tables
+from amlb_ext.report.series import build_series_report
+from amlb_ext.units.stored_windows import ForecastSuite
 
 
 def fev_tasks(suite):

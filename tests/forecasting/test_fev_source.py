@@ -7,8 +7,8 @@ import yaml
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.forecasting.definition_source import find_series_tasks
-from amlb_ext.forecasting.panel import read_panel
+from amlb_ext.sources.panel import read_panel
+from amlb_ext.sources.series_definitions import find_series_tasks
 
 TASK = {"horizon": 3, "seasonality": 12, "id_column": "item_id"}
 

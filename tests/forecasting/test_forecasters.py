@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError, ModelError
-from amlb_ext.forecasting.forecast_files import forecasts_from_table
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.models.forecast_files import forecasts_from_table
+from amlb_ext.models.forecasters import (
     GLOBAL_NAMES,
     LEVELS,
     ForecastRequest,
@@ -17,8 +17,8 @@ from amlb_ext.forecasting.forecasters import (
     checked_forecasts,
     make_forecaster,
 )
-from amlb_ext.forecasting.local_methods import METHODS, theta
-from amlb_ext.forecasting.losses import (
+from amlb_ext.models.local_methods import METHODS, theta
+from amlb_ext.stats.scaled_losses import (
     scaled_errors,
     scaled_quantile_losses,
     seasonal_scale,

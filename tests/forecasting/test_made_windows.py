@@ -11,19 +11,19 @@ import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.cli.verify import verify_folder
-from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
-from amlb_ext.forecasting.failing_windows import find_failing_windows
-from amlb_ext.forecasting.forecast_files import forecasts_from_table
-from amlb_ext.forecasting.forecasters import Forecasts, make_forecaster
-from amlb_ext.forecasting.made_windows import make_windows
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_report import score_made_windows
-from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
-from amlb_ext.forecasting.window_certificate import certify_windows, read_certificates
+from amlb_ext.making.made_windows import make_windows
+from amlb_ext.models.forecast_files import forecasts_from_table
+from amlb_ext.models.forecasters import Forecasts, make_forecaster
+from amlb_ext.pipeline.series_suite import SuitePart, write_suite
+from amlb_ext.report.series import score_made_windows
+from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
+from amlb_ext.sources.panel import read_panel
 from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.sealed_json import sealed_text
+from amlb_ext.units.failing_windows import find_failing_windows
+from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.stored_windows import ForecastSuite
+from amlb_ext.validity.window_certificate import certify_windows, read_certificates
 
 ROLES = replace(SIMULATED_ROLES, horizon=6)
 COPIES = 2

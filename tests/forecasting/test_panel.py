@@ -9,9 +9,9 @@ import pytest
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frequency import old_spelling, parse_frequency
-from amlb_ext.forecasting.origins import cut_windows, plan_origins
-from amlb_ext.forecasting.panel import PanelRoles, read_panel
-from amlb_ext.forecasting.series_tasks import read_series_table
+from amlb_ext.sources.panel import PanelRoles, read_panel
+from amlb_ext.sources.series_tasks import read_series_table
+from amlb_ext.units.origins import cut_windows, plan_origins
 
 ROLES = PanelRoles(series="id", time="when", target="y", horizon=3, season=4)
 

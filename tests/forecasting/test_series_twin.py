@@ -10,11 +10,11 @@ import pytest
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.forecasting.suite_files import ForecastSuite
 from amlb_ext.suite import verify_suite
 from amlb_ext.suite.place import place_definitions, runnable_definition
 from amlb_ext.suite.series_manifest import ForecastTask
 from amlb_ext.suite.twin import Original, pair_of_series
+from amlb_ext.units.stored_windows import ForecastSuite
 
 
 def entries_of(suite, name):

@@ -13,18 +13,18 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
-from amlb_ext.forecasting.failing_windows import find_failing_windows
-from amlb_ext.forecasting.forecasters import LEVELS, make_forecaster
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.rolling import request_at, roll_forecaster
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_report import build_series_report
-from amlb_ext.forecasting.suite_writer import SuitePart, write_suite
+from amlb_ext.models.forecasters import LEVELS, make_forecaster
+from amlb_ext.pipeline.series_suite import SuitePart, write_suite
 from amlb_ext.report import report_text
+from amlb_ext.report.series import build_series_report
+from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
+from amlb_ext.sources.panel import read_panel
 from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
+from amlb_ext.units.failing_windows import find_failing_windows
+from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.rolling import request_at, roll_forecaster
+from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity import Certificate, decide_verdict
 from amlb_ext.validity.measures import make_measure
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.forecasting.bundled_series import simulate_series
+from amlb_ext.sources.bundled_series import simulate_series
 
 
 @pytest.fixture(scope="module")

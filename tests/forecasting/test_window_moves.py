@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from amlb_ext.forecasting.losses import scaled_errors, seasonal_scale
-from amlb_ext.forecasting.past_features import autocorrelation
-from amlb_ext.forecasting.window_moves import (
+from amlb_ext.making.window_moves import (
     SPREADS,
     WindowMove,
     draw_move,
     move_window,
     one_step_noise,
 )
+from amlb_ext.stats.scaled_losses import scaled_errors, seasonal_scale
+from amlb_ext.units.past_features import autocorrelation
 
 SEASON = 12
 

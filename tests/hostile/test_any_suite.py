@@ -15,18 +15,18 @@ from small_suites import write_suite as write_tables
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.forecasting.bundled_series import SIMULATED_ROLES, simulate_series
-from amlb_ext.forecasting.failing_windows import find_failing_windows
-from amlb_ext.forecasting.forecasters import make_forecaster
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import read_panel
-from amlb_ext.forecasting.suite_writer import SuitePart
-from amlb_ext.forecasting.suite_writer import write_suite as write_series
+from amlb_ext.models.forecasters import make_forecaster
+from amlb_ext.pipeline.series_suite import SuitePart
+from amlb_ext.pipeline.series_suite import write_suite as write_series
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
+from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
+from amlb_ext.sources.panel import read_panel
 from amlb_ext.suite import Layout
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.tasks import TASKS
 from amlb_ext.tasks.drop4 import draw_games
+from amlb_ext.units.failing_windows import find_failing_windows
+from amlb_ext.units.origins import plan_origins
 
 KINDS = ("tables", "series", "folder")
 #: What stands in every kind of suite, and what only some have.

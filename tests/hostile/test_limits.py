@@ -21,10 +21,10 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, ServiceError, SourceError
 from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.core.parquet import check_expansion, read_frame
-from amlb_ext.forecasting.fev_source import read_fev_series
-from amlb_ext.forecasting.panel import PanelRoles
 from amlb_ext.models.service import AnswerReader, ServiceOptions, Transport
 from amlb_ext.sources import open_specs
+from amlb_ext.sources.fev import read_fev_series
+from amlb_ext.sources.panel import PanelRoles
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.tasks import chess
 

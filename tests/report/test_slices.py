@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import (
+from amlb_ext.units.conditions import (
     WIDTH,
     CodedColumn,
     Condition,
     plain_number,
     quote_category,
 )
-from amlb_ext.report.slices import (
+from amlb_ext.units.slices import (
     COLUMNS,
     _p_value,
     _share_interval,

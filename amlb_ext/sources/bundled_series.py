@@ -10,7 +10,7 @@ import pandas as pd
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.rng import random_stream
-from amlb_ext.forecasting.panel import PanelRoles
+from amlb_ext.sources.panel import PanelRoles
 
 #: How :func:`read_macrodata` is read.
 MACRODATA_ROLES = PanelRoles(

@@ -1,7 +1,7 @@
 """Windows made from those on which F fails: moved as a whole, kept where F still fails.
 
 They are an AMLB task of their own, ``ga``. How a window is moved stands in
-:mod:`~amlb_ext.forecasting.window_moves`.
+:mod:`~amlb_ext.making.window_moves`.
 
 They are made of bad windows of a learning origin, whose futures end at or before the cutoff of
 every test origin. So nothing that is made of them holds a value that a forecaster on test windows
@@ -18,18 +18,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.forecasters import Forecaster
-from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.rolling import request_at
-from amlb_ext.forecasting.window_judge import (
+from amlb_ext.making.window_judge import (
     LABEL_SLACK,
     JudgedWindows,
     Teacher,
     WindowJudge,
 )
-from amlb_ext.forecasting.window_moves import WindowMove, draw_move, move_window
+from amlb_ext.making.window_moves import WindowMove, draw_move, move_window
+from amlb_ext.models.forecasters import Forecaster
 from amlb_ext.suite.series_manifest import GA
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.origins import Windows
+from amlb_ext.units.rolling import request_at
 
 #: The part of made windows, as its AMLB task ends: what operators made of bad windows.
 #: Windows made of each bad one.

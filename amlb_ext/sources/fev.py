@@ -24,9 +24,9 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.yaml_reader import read_yaml
-from amlb_ext.forecasting.panel import Gaps, PanelRoles
-from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask, whole_number
 from amlb_ext.sources.dataset_files import Place
+from amlb_ext.sources.panel import Gaps, PanelRoles
+from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask, whole_number
 
 #: Names that fev's settings had before.
 _OLD_NAMES = {
@@ -68,7 +68,7 @@ def fev_tasks(
     known : tuple of str
         Columns known beforehand, beside those that the definition names.
     gaps
-        As in :class:`~amlb_ext.forecasting.panel.PanelRoles`.
+        As in :class:`~amlb_ext.sources.panel.PanelRoles`.
 
     Raises
     ------

@@ -11,8 +11,8 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from amlb_ext.core.display import format_decimals, shorten_text
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.rolling import RolledForecasts
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.rolling import RolledForecasts
 
 #: Colours of what is known, of F, and of the models in their order.
 _TRUTH, _BASELINE = "#2f3842", "#c2371e"

@@ -18,13 +18,11 @@ import pyarrow as pa
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.core.parquet import read_frame, write_parquet
-from amlb_ext.forecasting.losses import seasonal_scale
-from amlb_ext.forecasting.made_windows import MadePart, MadeWindows
-from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.panel import Panel
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable, item_id
-from amlb_ext.forecasting.window_judge import window_scale
-from amlb_ext.forecasting.window_moves import WindowMove, move_window
+from amlb_ext.making.made_windows import MadePart, MadeWindows
+from amlb_ext.making.window_judge import window_scale
+from amlb_ext.making.window_moves import WindowMove, move_window
+from amlb_ext.sources.panel import Panel
+from amlb_ext.stats.scaled_losses import seasonal_scale
 from amlb_ext.suite.layout import Layout, amlb_name
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import (
@@ -38,6 +36,8 @@ from amlb_ext.suite.series_manifest import (
     PanelEntry,
     SeriesManifest,
 )
+from amlb_ext.units.origins import Windows
+from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable, item_id
 
 #: Fewer windows make no task.
 FEWEST_MADE = 2

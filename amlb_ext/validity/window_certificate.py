@@ -16,27 +16,20 @@ import numpy as np
 from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.failing_windows import FailingWindows, describe_left_out
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.making.made_windows import MadeWindows
+from amlb_ext.models.forecasters import (
     AskPasts,
     Forecaster,
     ForecastRequest,
     GlobalForecaster,
     LocalForecaster,
 )
-from amlb_ext.forecasting.local_methods import METHODS, drift, seasonal_naive, theta
-from amlb_ext.forecasting.losses import scaled_errors
-from amlb_ext.forecasting.made_windows import MadeWindows
-from amlb_ext.forecasting.rolling import RolledForecasts, request_at
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.window_realism import (
-    WindowSet,
-    measure_copies,
-    measure_scale,
-    measure_time_order,
-    measure_window_realism,
-)
+from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
+from amlb_ext.stats.scaled_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
+from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
+from amlb_ext.units.rolling import RolledForecasts, request_at
+from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (
@@ -53,6 +46,13 @@ from amlb_ext.validity.measures import (
     make_measure,
 )
 from amlb_ext.validity.reference import Reference
+from amlb_ext.validity.window_realism import (
+    WindowSet,
+    measure_copies,
+    measure_scale,
+    measure_time_order,
+    measure_window_realism,
+)
 
 #: Of the certificate, where a table's has ``classification`` or ``regression``; and the key of the
 #: random streams.

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError, suggest_nearest
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.models.forecasters import (
     LEVELS,
     Forecaster,
     ForecastRequest,
     Forecasts,
 )
-from amlb_ext.forecasting.long_columns import read_numbers, read_times
+from amlb_ext.sources.long_columns import read_numbers, read_times
 
 #: What the column of point forecasts may be called.
 _MEAN_COLUMNS = ("mean", "prediction", "predictions", "forecast")

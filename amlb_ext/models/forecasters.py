@@ -24,9 +24,9 @@ import pandas as pd
 
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.rng import derive_seed
-from amlb_ext.forecasting.lag_models import LagModel
-from amlb_ext.forecasting.local_methods import METHODS
-from amlb_ext.forecasting.panel import Panel
+from amlb_ext.models.lag_models import LagModel
+from amlb_ext.models.local_methods import METHODS
+from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 
 #: Quantile levels that are forecast.
@@ -135,7 +135,7 @@ class Forecaster(ABC):
 
 @dataclass(frozen=True)
 class LocalForecaster(Forecaster):
-    """A method of one series, see :mod:`amlb_ext.forecasting.local_methods`.
+    """A method of one series, see :mod:`amlb_ext.models.local_methods`.
 
     Parameters
     ----------

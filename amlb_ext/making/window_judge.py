@@ -16,19 +16,19 @@ import numpy as np
 from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.models.forecasters import (
     LEVELS,
     AskPasts,
     ForecastRequest,
     Forecasts,
     make_forecaster,
 )
-from amlb_ext.forecasting.hardness import WindowRule, reducible_hardness
-from amlb_ext.forecasting.losses import (
+from amlb_ext.stats.scaled_losses import (
     scaled_errors,
     scaled_quantile_losses,
     seasonal_scale,
 )
+from amlb_ext.units.window_rules import WindowRule, reducible_hardness
 
 #: Methods of one series in T, and the model that learns from others.
 _LOCAL, _GLOBAL = ("theta", "ets"), "ridge"
@@ -120,7 +120,7 @@ class WindowJudge:
     Attributes
     ----------
     ask : callable
-        F, see :meth:`~amlb_ext.forecasting.forecasters.Forecaster.learn`.
+        F, see :meth:`~amlb_ext.models.forecasters.Forecaster.learn`.
     teacher : Teacher
     rule : WindowRule
     season : int

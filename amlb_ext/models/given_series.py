@@ -13,12 +13,12 @@ from amlb_ext.core.checked_call import Count, CountOrNone
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending, table_stem
-from amlb_ext.forecasting.bundled_series import BUNDLED_SERIES
-from amlb_ext.forecasting.definition_source import find_series_tasks
-from amlb_ext.forecasting.forecast_files import forecasts_from_table
-from amlb_ext.forecasting.forecasters import Forecaster, make_forecaster
-from amlb_ext.forecasting.panel import Gaps, PanelRoles
-from amlb_ext.forecasting.series_tasks import (
+from amlb_ext.models.forecast_files import forecasts_from_table
+from amlb_ext.models.forecasters import Forecaster, make_forecaster
+from amlb_ext.sources.bundled_series import BUNDLED_SERIES
+from amlb_ext.sources.panel import Gaps, PanelRoles
+from amlb_ext.sources.series_definitions import find_series_tasks
+from amlb_ext.sources.series_tasks import (
     SeriesTable,
     SeriesTask,
     read_long_table,

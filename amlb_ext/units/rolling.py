@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.forecasting.forecasters import (
+from amlb_ext.models.forecasters import (
     LEVELS,
     Forecaster,
     ForecastRequest,
@@ -17,10 +17,10 @@ from amlb_ext.forecasting.forecasters import (
     checked_forecasts,
     make_forecaster,
 )
-from amlb_ext.forecasting.lag_models import LagModel
-from amlb_ext.forecasting.losses import scaled_errors, scaled_quantile_losses
-from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.panel import Panel
+from amlb_ext.models.lag_models import LagModel
+from amlb_ext.sources.panel import Panel
+from amlb_ext.stats.scaled_losses import scaled_errors, scaled_quantile_losses
+from amlb_ext.units.origins import Windows
 
 #: A loss of windows that models are compared by.
 Loss = Literal["mase", "sql"]

@@ -25,7 +25,7 @@ from amlb_ext.core.frequency import (
     old_spelling,
     parse_frequency,
 )
-from amlb_ext.forecasting.long_columns import read_numbers, read_times
+from amlb_ext.sources.long_columns import read_numbers, read_times
 
 #: Longest calendar, so that a mistyped year does not fill the memory.
 MAX_STEPS = 5_000_000

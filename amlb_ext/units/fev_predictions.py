@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import RunError, suggest_nearest
 from amlb_ext.core.parquet import check_expansion
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable, item_id
+from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.suite.series_manifest import ITEM
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.origins import Windows
+from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable, item_id
 
 #: fev's name of the column of point forecasts.
 _MEAN = "predictions"

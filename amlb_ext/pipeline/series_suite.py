@@ -19,13 +19,10 @@ from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parquet import ROWS_AT_ONCE, list_array, write_parquet_parts
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.version import __version__
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.made_files import describe_made, plan_made_tasks, write_made
-from amlb_ext.forecasting.made_windows import MadeWindows
-from amlb_ext.forecasting.panel import Panel
-from amlb_ext.forecasting.rolling import RolledForecasts
-from amlb_ext.forecasting.suite_files import ForecastSuite, item_id
 from amlb_ext.hardening.weights import draw_region
+from amlb_ext.making.made_windows import MadeWindows
+from amlb_ext.pipeline.made_files import describe_made, plan_made_tasks, write_made
+from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.layout import Layout, amlb_name, is_fresh, safe_names
 from amlb_ext.suite.manifest import held_in, write_manifest
 from amlb_ext.suite.series_manifest import (
@@ -47,6 +44,9 @@ from amlb_ext.suite.series_manifest import (
 )
 from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 from amlb_ext.suite.twin import Original, pair_of_series
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.rolling import RolledForecasts
+from amlb_ext.units.stored_windows import ForecastSuite, item_id
 from amlb_ext.validity.certificate import Certificate
 
 #: Frameworks that every suite has, by name, with their method.

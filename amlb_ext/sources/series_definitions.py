@@ -10,15 +10,15 @@ from amlb_ext.amlb.configuration import resolve_directories, search_definition
 from amlb_ext.amlb.definition import is_series_task, read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
-from amlb_ext.forecasting.fev_source import fev_tasks, read_fev_definition
-from amlb_ext.forecasting.panel import Gaps, PanelRoles
-from amlb_ext.forecasting.series_tasks import (
+from amlb_ext.sources.dataset_files import Place
+from amlb_ext.sources.fev import fev_tasks, read_fev_definition
+from amlb_ext.sources.panel import Gaps, PanelRoles
+from amlb_ext.sources.series_tasks import (
     SeriesTable,
     SeriesTask,
     read_series_table,
     whole_number,
 )
-from amlb_ext.sources.dataset_files import Place
 
 _NEEDED = ("path", "target", "freq", "forecast_horizon_in_steps", "seasonality")
 
@@ -38,7 +38,7 @@ def find_series_tasks(
         A definition's path or name, with ``#TASK`` for one of its tasks.
     options : SourceConfig
     known, gaps
-        As in :class:`~amlb_ext.forecasting.panel.PanelRoles`.
+        As in :class:`~amlb_ext.sources.panel.PanelRoles`.
 
     Returns
     -------

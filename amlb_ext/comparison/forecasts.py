@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.result import ModelComparison
+from amlb_ext.comparison.window_pictures import draw_worst_windows
 from amlb_ext.core.checked_call import (
     Count,
     CountOrNone,
@@ -24,24 +25,23 @@ from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frames import to_pandas
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.failing_windows import (
+from amlb_ext.models.forecast_files import forecasts_from_table
+from amlb_ext.models.forecasters import Forecaster, describe_known, make_forecaster
+from amlb_ext.sources.panel import Gaps, PanelRoles, read_panel
+from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.stats.diebold_mariano import fewest_origins
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.segments import read_segments
+from amlb_ext.units.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecast_files import forecasts_from_table
-from amlb_ext.forecasting.forecasters import Forecaster, describe_known, make_forecaster
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import Gaps, PanelRoles, read_panel
-from amlb_ext.forecasting.pictures import draw_worst_windows
-from amlb_ext.forecasting.rolling import Loss, RolledForecasts, roll_forecaster
-from amlb_ext.stats.contrasts import ComparedUnits
-from amlb_ext.stats.diebold_mariano import fewest_origins
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
-from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
+from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.rolling import Loss, RolledForecasts, roll_forecaster
 
 #: Windows on which F is worst that an answer holds.
 MOST_WORST = 10
@@ -156,7 +156,7 @@ def compare_forecasts(
 
     Examples
     --------
-    >>> from amlb_ext.forecasting.bundled_series import simulate_series
+    >>> from amlb_ext.sources.bundled_series import simulate_series
     >>> table = simulate_series(40, 96)
     >>> columns = {"series": "item_id", "time": "timestamp", "target": "target"}
     >>> result = compare_forecasts(

@@ -14,33 +14,33 @@ from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
 from amlb_ext.core.memory import release_memory
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.failing_windows import (
+from amlb_ext.making.made_windows import COPIES, make_windows
+from amlb_ext.models.forecast_files import FileForecaster
+from amlb_ext.models.forecasters import Forecaster, describe_known
+from amlb_ext.pipeline.series_suite import SuitePart, check_folder, write_suite
+from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
+from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask
+from amlb_ext.suite.layout import Layout, amlb_name
+from amlb_ext.suite.series_manifest import GA, ForecastTask
+from amlb_ext.suite.twin import Original
+from amlb_ext.units.failing_windows import (
     FailingWindows,
     describe_heavy_windows,
     describe_left_out,
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.forecasting.forecast_files import FileForecaster
-from amlb_ext.forecasting.forecasters import Forecaster, describe_known
-from amlb_ext.forecasting.hardness import check_rule
-from amlb_ext.forecasting.made_windows import COPIES, make_windows
-from amlb_ext.forecasting.origins import plan_origins
-from amlb_ext.forecasting.panel import Panel, PanelRoles, read_panel
-from amlb_ext.forecasting.rolling import roll_forecaster
-from amlb_ext.forecasting.series_tasks import SeriesTable, SeriesTask
-from amlb_ext.forecasting.suite_files import ForecastSuite
-from amlb_ext.forecasting.suite_writer import SuitePart, check_folder, write_suite
-from amlb_ext.forecasting.window_certificate import certify_windows
-from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.series_manifest import GA, ForecastTask
-from amlb_ext.suite.twin import Original
+from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.rolling import roll_forecaster
+from amlb_ext.units.stored_windows import ForecastSuite
+from amlb_ext.units.window_rules import check_rule
 from amlb_ext.validity.candidates import Size
+from amlb_ext.validity.window_certificate import certify_windows
 
 
 @dataclass(frozen=True, kw_only=True)
 class OriginPlan:
-    """Which origins a suite has; see :func:`~amlb_ext.forecasting.origins.plan_origins`.
+    """Which origins a suite has; see :func:`~amlb_ext.units.origins.plan_origins`.
 
     None stands for what a task's definition says, and for 1 origin and the horizon's steps where
     it says nothing.
@@ -183,7 +183,7 @@ def generate_forecasts(
         Of the benchmark definition.
     origins : OriginPlan, optional
     rule, alpha, twins, seed
-        As in :func:`~amlb_ext.forecasting.compare.compare_forecasts`.
+        As in :func:`~amlb_ext.comparison.forecasts.compare_forecasts`.
     force : bool
         Replace a suite of forecasting tasks.
     settings : mapping, optional

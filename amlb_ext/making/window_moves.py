@@ -36,7 +36,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.forecasting.past_features import centred_mean
+from amlb_ext.units.past_features import centred_mean
 
 #: Knots of the warp's speed, evenly spaced over the past.
 WARP_KNOTS = 6

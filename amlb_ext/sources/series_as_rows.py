@@ -2,7 +2,7 @@ r"""Series as rows of a plain table: lags of a window, and the value h steps beh
 
 A tabular system then learns one step of a forecast. Each window is put on its own scale, so that a
 series of millions and one of units teach the same: with c the mean of the last season of the past
-and s its seasonal scale (:func:`~amlb_ext.forecasting.losses.seasonal_scale`),
+and s its seasonal scale (:func:`~amlb_ext.stats.scaled_losses.seasonal_scale`),
 
 .. math:: x_k = (y_{t+1-k} - c) / s, \quad k = 1..L, \qquad z = (y_{t+h} - c) / s.
 
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.forecasting.panel import Panel
+from amlb_ext.sources.panel import Panel
 
 #: Columns beside the lags: who, when, where in the season, the value a season before the target.
 SERIES, CUTOFF, PLACE, LAST_SEASON = (
@@ -110,7 +110,7 @@ def series_to_rows(panel: Panel, lags: int, step: int | None = None) -> SeriesRo
 
     Examples
     --------
-    >>> from amlb_ext.forecasting.panel import PanelRoles, read_panel
+    >>> from amlb_ext.sources.panel import PanelRoles, read_panel
     >>> times = pd.date_range("2020-01-01", periods=40, freq="D")
     >>> table = pd.DataFrame({"id": "a", "time": times, "y": np.arange(40.0)})
     >>> roles = PanelRoles(series="id", time="time", target="y", horizon=2, season=1)

@@ -14,8 +14,8 @@ import pandas as pd
 
 from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.forecasting.losses import seasonal_scale
-from amlb_ext.forecasting.panel import LeftOut, Panel
+from amlb_ext.sources.panel import LeftOut, Panel
+from amlb_ext.stats.scaled_losses import seasonal_scale
 
 #: The latest cutoff is taken that keeps this share of the most series that any cutoff keeps.
 _KEPT_SHARE = 0.9

@@ -15,9 +15,9 @@ import numpy as np
 
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.past_features import FEATURES, autocorrelation, past_features
-from amlb_ext.forecasting.window_judge import window_scale
+from amlb_ext.making.window_judge import window_scale
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.past_features import FEATURES, autocorrelation, past_features
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,

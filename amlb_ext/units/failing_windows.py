@@ -13,25 +13,25 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.memory import release_memory
-from amlb_ext.forecasting.forecasters import LEVELS, Forecaster
-from amlb_ext.forecasting.hardness import (
-    WindowRule,
-    check_rule,
-    reducible_hardness,
-    settle_window_rule,
-)
-from amlb_ext.forecasting.losses import weighted_quantile_loss
-from amlb_ext.forecasting.origins import NO_SCALE, Origins, Windows, cut_windows
-from amlb_ext.forecasting.panel import LeftOut, Panel
-from amlb_ext.forecasting.past_features import FEATURES, past_features
-from amlb_ext.forecasting.rolling import (
+from amlb_ext.models.forecasters import LEVELS, Forecaster
+from amlb_ext.sources.panel import LeftOut, Panel
+from amlb_ext.stats.scaled_losses import weighted_quantile_loss
+from amlb_ext.units.judged import FEWEST_CLUSTERS
+from amlb_ext.units.origins import NO_SCALE, Origins, Windows, cut_windows
+from amlb_ext.units.past_features import FEATURES, past_features
+from amlb_ext.units.region import RegionWeights
+from amlb_ext.units.rolling import (
     Loss,
     RolledForecasts,
     ensemble_means,
     roll_forecaster,
 )
-from amlb_ext.units.judged import FEWEST_CLUSTERS
-from amlb_ext.units.region import RegionWeights
+from amlb_ext.units.window_rules import (
+    WindowRule,
+    check_rule,
+    reducible_hardness,
+    settle_window_rule,
+)
 from amlb_ext.units.windows import weigh_windows
 
 #: Where so small a share of the windows holds half of F's loss, means say little of the others.

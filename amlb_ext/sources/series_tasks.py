@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.forecasting.panel import PanelRoles, unused_columns
 from amlb_ext.sources.column_roles import csv_format
+from amlb_ext.sources.panel import PanelRoles, unused_columns
 from amlb_ext.sources.read_table import check_table_file, read_table
 from amlb_ext.sources.typed_files import read_parquet
 

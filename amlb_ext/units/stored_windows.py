@@ -17,12 +17,8 @@ import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import read_frame
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.forecasters import Forecasts
-from amlb_ext.forecasting.hardness import WindowRule
-from amlb_ext.forecasting.origins import Origins, Windows, cut_windows
-from amlb_ext.forecasting.panel import LeftOut, Panel
-from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
+from amlb_ext.models.forecasters import Forecasts
+from amlb_ext.sources.panel import LeftOut, Panel
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import (
     SERIES,
@@ -31,7 +27,11 @@ from amlb_ext.suite.series_manifest import (
     SeriesManifest,
     TableEntry,
 )
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.origins import Origins, Windows, cut_windows
 from amlb_ext.units.region import RegionWeights
+from amlb_ext.units.rolling import RolledForecasts, score_forecasts
+from amlb_ext.units.window_rules import WindowRule
 
 
 def item_id(item: int) -> str:

@@ -37,8 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import draw_int_seed
 from amlb_ext.core.task import Column
-from amlb_ext.report.conditions import CodedColumn, Condition, code_columns
-from amlb_ext.report.model import F
+from amlb_ext.core.unit import F
 from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap
 from amlb_ext.stats.bounded_mean import wilson_limits
 from amlb_ext.stats.heavy_tails import contrast_plainly
@@ -47,6 +46,7 @@ from amlb_ext.stats.weighted_mean import (
     kish_size,
     weighted_mean_interval,
 )
+from amlb_ext.units.conditions import CodedColumn, Condition, code_columns
 
 #: Columns of slices.
 COLUMNS = (

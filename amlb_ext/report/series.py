@@ -16,19 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.forecasts import judge_windows, window_notes
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, RunError
-from amlb_ext.core.unit import WINDOW
-from amlb_ext.forecasting.compare import judge_windows, window_notes
-from amlb_ext.forecasting.failing_windows import FailingWindows
-from amlb_ext.forecasting.fev_predictions import FevPredictions, open_fev_predictions
-from amlb_ext.forecasting.forecasters import LEVELS, Forecasts
-from amlb_ext.forecasting.losses import scaled_errors
-from amlb_ext.forecasting.made_files import read_made_windows, read_provenance
-from amlb_ext.forecasting.origins import Windows
-from amlb_ext.forecasting.rolling import RolledForecasts, score_forecasts
-from amlb_ext.forecasting.suite_files import ForecastSuite, ForecastTable
-from amlb_ext.forecasting.window_certificate import read_certificates
+from amlb_ext.core.unit import WINDOW, F
+from amlb_ext.models.forecasters import LEVELS, Forecasts
+from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
 from amlb_ext.report.build import assemble_report, check_level
 from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
 from amlb_ext.report.compare import TaskComparison, compare_units
@@ -37,7 +30,6 @@ from amlb_ext.report.model import (
     Chart,
     ChartSeries,
     ColourRole,
-    F,
     ReportSection,
     TaskReport,
 )
@@ -50,11 +42,18 @@ from amlb_ext.runner.results import (
     read_predictions,
 )
 from amlb_ext.runner.run_folder import is_running
+from amlb_ext.stats.scaled_losses import scaled_errors
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
+from amlb_ext.units.failing_windows import FailingWindows
+from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
+from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
+from amlb_ext.units.rolling import RolledForecasts, score_forecasts
+from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable
 from amlb_ext.validity import Certificate
+from amlb_ext.validity.window_certificate import read_certificates
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
@@ -85,7 +84,7 @@ def build_series_report(
         report tells of the suite alone.
     predictions : mapping of str to path
         Predictions that were made with fev, by the names that the report calls them; see
-        :mod:`amlb_ext.forecasting.fev_predictions`.
+        :mod:`amlb_ext.units.fev_predictions`.
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
