@@ -12,7 +12,7 @@ pairs : ``linear to boosting`` and ``forest to boosting``, which differ; ``fores
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,20 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from amlb_ext.core.errors import SourceError
+from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
+from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.swap.contrast import Contrast, RowContrast
 from amlb_ext.swap.foresee import (
     TableCoder,
     foreseen_change,
+    make_trees,
     predictions_as_columns,
 )
 from amlb_ext.swap.harm import GROUPS, find_harm, rows_needed, worst_of_refit
 from amlb_ext.swap.remedy import find_remedy
-from amlb_ext.swap.segments import Segment, judge_segments
+from amlb_ext.swap.segments import Segment, judge_segments, read_segments
 from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
 from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
 from benchmarks.studies.page import Part, Table, mean_and_error
@@ -174,6 +176,11 @@ class Predictions:
     f: np.ndarray
     g: np.ndarray
     refits: list[np.ndarray]
+    cap: ErrorCap = NO_CAP
+
+    def loss(self, f: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return losses of some rows, squared errors capped as ``compare`` caps them."""
+        return self.cap.apply(row_loss(self.y[rows], f[rows]))
 
 
 def predict_pair(
@@ -245,7 +252,7 @@ def _planted(
 
 
 def _contrast(p: Predictions, g: np.ndarray, rows: np.ndarray) -> Contrast:
-    return RowContrast(row_loss(p.y[rows], p.f[rows]), row_loss(p.y[rows], g[rows]))
+    return RowContrast(p.loss(p.f, rows), p.loss(g, rows))
 
 
 def judge_swap(
@@ -255,6 +262,8 @@ def judge_swap(
     population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, pair, draw)
     p = predict_pair(population, pair, settings.size, seed)
+    if not population.n_classes:
+        p = replace(p, cap=cap_from_baseline(row_loss(p.y[:n], p.f[:n])))
     at_hand, pool = np.arange(n), np.arange(1500, len(p.y))
     coder = TableCoder().fit(p.X.iloc[at_hand])
     columns = coder.transform(p.X)
@@ -265,7 +274,7 @@ def judge_swap(
     Z = columns_with(p.g)
     contrast = _contrast(p, p.g, at_hand)
     truth = _contrast(p, p.g, pool).d
-    unit = float(row_loss(p.y[pool], p.f[pool]).mean())
+    unit = float(p.loss(p.f, pool).mean())
     refits = [
         worst_of_refit(_contrast(p, g, at_hand), columns_with(g)[at_hand], seed)
         for g in p.refits
@@ -315,8 +324,6 @@ def _worst_found(
     p: Predictions, Z: np.ndarray, truth: np.ndarray, pool: np.ndarray
 ) -> float:
     """Return the change of the worst fifth that trees find on half of the pool, on the other."""
-    from amlb_ext.swap.foresee import make_trees
-
     half = len(pool) // 2
     trees = make_trees(0).fit(Z[pool[:half]], truth[:half])
     score = trees.predict(Z[pool[half:]])
@@ -324,13 +331,10 @@ def _worst_found(
 
 
 def _meets_words(text: str, X: pd.DataFrame) -> np.ndarray:
-    conditions = list_conditions(X)
-    from amlb_ext.swap.segments import read_segments
-
-    del conditions
+    """Return which rows the words hold for; none where they hold for all of these, or for none."""
     try:
         return read_segments({"words": text}, X)[0].inside
-    except Exception:
+    except DataError:
         return np.zeros(len(X), dtype=bool)
 
 
@@ -349,7 +353,7 @@ def _segments(
     segments = [
         Segment(name=str(k), inside=mask[at_hand]) for k, mask in enumerate(masks)
     ]
-    loss_f = row_loss(p.y[at_hand], p.f[at_hand])
+    loss_f = p.loss(p.f, at_hand)
     table = judge_segments(segments, {"G": contrast}, loss_f)
     true = np.array([truth[mask[pool]].mean() for mask in masks])
     judged = table["low"].notna().to_numpy()
@@ -374,7 +378,7 @@ def _remedy(
 
     def loss_of(rows: np.ndarray, weight: Any) -> np.ndarray:
         mixed = weight * p.g[rows] + (1 - weight) * p.f[rows]
-        return row_loss(p.y[rows], mixed)
+        return p.cap.apply(row_loss(p.y[rows], mixed))
 
     remedy = find_remedy(lambda weight: loss_of(at_hand, weight), passes, None)
     score = foreseen_change(passes, Z[pool])
