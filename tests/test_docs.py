@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,22 @@ def test_pages_that_messages_name_exist():
     for path in files:
         for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
             assert (ROOT / name).is_file(), f"{name} in {path}"
+
+
+def test_names_on_the_page_on_design_exist():
+    page = (DOCS / "development" / "design.md").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w.]+):([\w.]+)`", page)
+    assert len(names) > 60
+    # commands are listed in the order of their modules' imports, which this test leaves alone
+    all_commands()
+    for module, name in names:
+        if module != "module":
+            found = import_module(f"amlb_ext.{module}")
+            for part in name.split("."):
+                found = getattr(found, part)
+    tops = "amlb_ext|docs|tests|frameworks|resources"
+    for path in re.findall(rf"`((?:{tops})/[\w./-]+)`", page):
+        assert "NAME" in path or (ROOT / path).exists(), path
 
 
 def test_commands_on_the_pages_parse():

@@ -1,6 +1,7 @@
 """The house stands: imports point down only, and heavy packages stay in their place."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,22 @@ def test_what_only_prints_imports_nothing_heavy(words, heavy):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert "HEAVY []" in done.stdout
+
+
+def test_the_page_on_design_has_these_floors():
+    page = (PACKAGE.parent / "docs/development/design.md").read_text(encoding="utf-8")
+    shown = {}
+    lines = re.findall(
+        r"^\| (\d+) \| `(\w+)` \| .+ \| (.+) \| (.*)\|$", page, flags=re.M
+    )
+    for floor, name, below, heavy in lines:
+        shown[name] = (int(floor), below, set(re.findall(r"\w+", heavy)))
+    expected = {}
+    for name, floor in FLOORS.items():
+        below = {1: "none", 2: "1"}.get(floor, f"1 to {floor - 1}")
+        heavy = set()
+        for package, places in HEAVY.items():
+            if any(place.split("/")[0] == name for place in places):
+                heavy.add(package)
+        expected[name] = (floor, below, heavy)
+    assert shown == expected
