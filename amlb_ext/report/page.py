@@ -117,7 +117,8 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
-    omitted = {"charts", "unit", "glossary"}
+    # what is left out is shown otherwise, or said elsewhere
+    omitted = {"charts", "unit", "glossary", "shown", "lines"}
     # What is needed is told where anything is.
     if not report.needed:
         omitted.add("needed")
