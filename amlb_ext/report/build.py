@@ -78,6 +78,7 @@ def build_report(
     workers: int = 1,
     segments: Sequence[str] = (),
     level: float = 0.95,
+    swaps: bool = True,
     charts: bool = True,
     quiet: bool = True,
 ) -> BuiltReport:
@@ -100,6 +101,8 @@ def build_report(
         :func:`amlb_ext.swap.segments.read_segments`. A task without one says so.
     level : float
         Nominal coverage of intervals, between 0 and 1.
+    swaps : bool
+        Whether to tell who loses where F is replaced: 4 s for each framework on 10,000 rows.
     charts : bool
         Whether to draw charts; the text and the tables need none.
     quiet : bool
@@ -139,6 +142,7 @@ def build_report(
         level=level,
         points=points_per_chart(len(suite.tasks)) if charts else 0,
         segments=segments,
+        swaps=swaps,
     )
     built_tasks = _build_tasks(inputs, workers, quiet)
 
@@ -228,6 +232,7 @@ def _task_inputs(
     level: float,
     points: int,
     segments: Sequence[str],
+    swaps: bool,
 ) -> list[TaskInputs]:
     certificates = read_certificates(suite)
     task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
@@ -243,6 +248,7 @@ def _task_inputs(
             level=level,
             points=points,
             segments=tuple(segments),
+            swaps=swaps,
             given={
                 key: table
                 for key, table in given.tables.items()

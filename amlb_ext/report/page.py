@@ -42,6 +42,7 @@ from amlb_ext.report.overall import answer_matrix
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.tables import (
+    SOMETIMES,
     column_heading,
     job_groups,
     part_texts,
@@ -97,7 +98,11 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
     folder = directory / "report"
     links = {}
     titles = table_titles(built.report)
-    for name, table in report_tables(built.report).items():
+    tables = report_tables(built.report)
+    for name in SOMETIMES - tables.keys():
+        # that of an earlier report would be taken for one of this
+        (folder / f"{name}.csv").unlink(missing_ok=True)
+    for name, table in tables.items():
         file_name = f"{name}.csv"
         _write_csv(table, folder / file_name)
         links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"

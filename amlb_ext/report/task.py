@@ -115,6 +115,8 @@ class TaskInputs:
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     segments : tuple of str
         Columns and conditions, see :mod:`amlb_ext.swap.segments`.
+    swaps : bool
+        Whether to tell who loses where F is replaced.
     """
 
     directory: str
@@ -127,6 +129,7 @@ class TaskInputs:
     needed: pd.DataFrame
     given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
     segments: tuple[str, ...] = ()
+    swaps: bool = True
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -167,9 +170,9 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     failures = find_failures(suite, task, full, features)
     parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
-    candidates = [name for name in full.f if not is_control_framework(name)]
+    ranked = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame(
-        {name: full.loss(name) for name in candidates}, index=full.rows.index
+        {name: full.loss(name) for name in ranked}, index=full.rows.index
     )
     loss_f = full.rows["loss"].to_numpy(dtype=float)
     cap = comparison.judged.compared.cap
@@ -196,10 +199,11 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             points=inputs.points,
         )
     segments, lacking = segments_of_task(inputs.segments, features)
+    candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
     swapped = swap_sections(
         task,
         swap_rows(full, comparison.judged, features),
-        swap_sides(full, comparison.losses, judged_frameworks(comparison.contrasts)),
+        swap_sides(full, comparison.losses, candidates),
         segments,
         suite.manifest.seed,
     )
