@@ -26,6 +26,7 @@ def report(
     *,
     results: Sequence[str] = (),
     predictions: Sequence[str] = (),
+    segment: Sequence[str] = (),
     text: bool = False,
     out: Path | None = None,
     level: Level = 0.95,
@@ -50,6 +51,9 @@ def report(
         predictions of the suite's test rows (.csv, .parquet, ...; docs/how-to/predictions.md has
         the format), which stand in the report beside AMLB's frameworks; of series, those that were
         made with fev, a .parquet file or a folder of them (docs/how-to/forecasting.md)
+    segment : COLUMN|CONDITION
+        rows whose change of loss is told for itself: the values of a column, or a condition such as
+        "age < 25"; repeatable; a task without that column says so
     text : bool
         print the report as text instead of writing files
     out : FOLDER
@@ -59,6 +63,7 @@ def report(
     --------
     $ hardsynth report hard --results results
     $ hardsynth report hard --predictions mine=mine.csv
+    $ hardsynth report hard --results results --segment "age < 25"
     """
     check_suite_folder(suite)
     from amlb_ext.report import (
@@ -74,6 +79,7 @@ def report(
         suite,
         results,
         predictions={name: Path(file) for name, file in named.items()},
+        segments=segment,
         level=level,
         # they take most of the time, and only the page shows them
         charts=not (text or json),

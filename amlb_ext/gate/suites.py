@@ -74,6 +74,7 @@ def check_suite(
         predictions=predictions or {},
         workers=workers,
         level=level,
+        swaps=False,
         charts=False,
         quiet=quiet,
     )

@@ -48,26 +48,26 @@ class TaskComparison:
     Attributes
     ----------
     contrasts, pairs : DataFrame
-    weights : ndarray of shape (n,) or None
-        P(F fails | x) of each row; None where it is not known. Each comparison decides for its
-        own rows whether they are used, see the column ``weighted``.
+    judged : Judged
+        The units, as F was judged on them.
+    losses : DataFrame of shape (n, frameworks)
+        What was compared, before errors are capped.
     is_weighted : bool
-        Whether comparisons on all rows of the task use them.
+        Whether comparisons on all rows of the task use P(F fails | x). Each comparison decides for
+        its own rows whether they are used, see the column ``weighted``.
     weighting : str
     no_claim : str
         Why nothing is claimed where F fails; empty where it may be.
-    cap : ErrorCap
-        Of the losses that are compared.
     warnings : tuple of str
     """
 
     contrasts: pd.DataFrame
     pairs: pd.DataFrame
-    weights: np.ndarray | None
+    judged: Judged
+    losses: pd.DataFrame
     is_weighted: bool
     weighting: str
     no_claim: str
-    cap: ErrorCap
     warnings: tuple[str, ...] = ()
 
 
@@ -247,10 +247,10 @@ def compare_units(
     return TaskComparison(
         contrasts=table,
         pairs=pairs,
-        weights=judged.compared.weights,
+        judged=judged,
+        losses=losses,
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
-        cap=judged.compared.cap,
         no_claim=judged.no_claim,
     )
 

@@ -123,6 +123,10 @@ class ReportSection:
     title, about : str
         Plain text.
     table : DataFrame
+    shown : DataFrame, optional
+        What readers see in its place, row by row.
+    lines : tuple of str, optional
+        What a terminal shows in place of title, description and table.
     charts : tuple of Chart
     percents : tuple of str
         Columns of shares.
@@ -138,11 +142,18 @@ class ReportSection:
     title: str
     about: str
     table: pd.DataFrame
+    shown: pd.DataFrame | None = None
+    lines: tuple[str, ...] | None = None
     charts: tuple[Chart, ...] = ()
     percents: tuple[str, ...] = ()
     links: str = ""
     verbatim: tuple[str, ...] = ()
     most: int = 30
+
+    @property
+    def readable(self) -> pd.DataFrame:
+        """The table as readers see it."""
+        return self.table if self.shown is None else self.shown
 
 
 @dataclass(frozen=True)

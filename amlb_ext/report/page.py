@@ -42,6 +42,7 @@ from amlb_ext.report.overall import answer_matrix
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.tables import (
+    SOMETIMES,
     column_heading,
     job_groups,
     part_texts,
@@ -97,7 +98,11 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
     folder = directory / "report"
     links = {}
     titles = table_titles(built.report)
-    for name, table in report_tables(built.report).items():
+    tables = report_tables(built.report)
+    for name in SOMETIMES - tables.keys():
+        # that of an earlier report would be taken for one of this
+        (folder / f"{name}.csv").unlink(missing_ok=True)
+    for name, table in tables.items():
         file_name = f"{name}.csv"
         _write_csv(table, folder / file_name)
         links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"
@@ -117,7 +122,8 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
 
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
-    omitted = {"charts", "unit", "glossary"}
+    # what is left out is shown otherwise, or said elsewhere
+    omitted = {"charts", "unit", "glossary", "shown", "lines"}
     # What is needed is told where anything is.
     if not report.needed:
         omitted.add("needed")

@@ -78,7 +78,10 @@ class TaskPredictions:
 
     def loss(self, framework: str) -> np.ndarray:
         """Return Brier losses, or squared errors of the scaled target; NaN where none, (n,)."""
-        f = self.f[framework]
+        return self.loss_of(self.f[framework])
+
+    def loss_of(self, f: np.ndarray) -> np.ndarray:
+        """Return the same of any predictions of these rows."""
         if f.ndim == 2:
             return row_losses.brier_loss(self.y, f)
         # On the scale of the training targets, or tasks could not be averaged.

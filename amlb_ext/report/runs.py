@@ -75,6 +75,7 @@ def build_run_report(
     results: Sequence[str | Path] = (),
     *,
     predictions: Mapping[str, Path] = MappingProxyType({}),
+    segments: Sequence[str] = (),
     level: float = 0.95,
     charts: bool = True,
 ) -> BuiltReport:
@@ -88,6 +89,8 @@ def build_run_report(
         AMLB's output folders; with none the report tells of the tasks alone.
     predictions : mapping of str to path
         There can be none.
+    segments : sequence of str
+        There can be none, for there is no F to replace.
     level : float
         Of the intervals, which are over runs.
     charts : bool
@@ -107,6 +110,10 @@ def build_run_report(
         raise ConfigError(
             f"--predictions: {root} holds no suite of tables",
             "give AMLB's results with --results",
+        )
+    if segments:
+        raise ConfigError(
+            f"--segment: {root} holds no suite of tables or series", "leave it out"
         )
     folder = WeirdSuite.load(root).manifest
     jobs = _read_jobs(folder, results)

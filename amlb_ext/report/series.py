@@ -35,6 +35,12 @@ from amlb_ext.report.model import (
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
+from amlb_ext.report.swaps import (
+    judged_frameworks,
+    lacking_notes,
+    segments_of_task,
+    swap_sections,
+)
 from amlb_ext.report.task import BuiltTask
 from amlb_ext.runner.results import (
     find_predictions,
@@ -46,8 +52,10 @@ from amlb_ext.stats.scaled_losses import scaled_errors
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
+from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
+from amlb_ext.units.judged import Judged
 from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
@@ -70,6 +78,7 @@ def build_series_report(
     results: Sequence[str | Path] = (),
     *,
     predictions: Mapping[str, Path] = MappingProxyType({}),
+    segments: Sequence[str] = (),
     level: float = 0.95,
     charts: bool = True,
 ) -> BuiltReport:
@@ -85,6 +94,9 @@ def build_series_report(
     predictions : mapping of str to path
         Predictions that were made with fev, by the names that the report calls them; see
         :mod:`amlb_ext.units.fev_predictions`.
+    segments : sequence of str
+        Windows whose change of loss is told for itself, by ``series``, ``cutoff`` or a feature of
+        the past; see :func:`amlb_ext.swap.segments.read_segments`.
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
@@ -101,7 +113,8 @@ def build_series_report(
         A folder holds no predictions of the suite, or those of other data; or a file of predictions
         does not fit its task.
     ConfigError
-        Predictions have the name of a framework, or the level does not lie between 0 and 1.
+        Predictions have the name of a framework, the level does not lie between 0 and 1, or no
+        table has a segment.
     SuiteError
         The suite cannot be read.
     """
@@ -128,6 +141,8 @@ def build_series_report(
                 colours=colours,
                 worst=worst,
                 level=level,
+                segments=segments,
+                seed=suite.manifest.seed,
             )
         )
     root = shlex.quote(str(suite.layout.root))
@@ -342,6 +357,8 @@ def _build_task(
     colours: Mapping[str, ColourRole],
     worst: int,
     level: float,
+    segments: Sequence[str],
+    seed: int,
 ) -> BuiltTask:
     """Return a table's part of the report, and what the whole report needs of it.
 
@@ -359,6 +376,20 @@ def _build_task(
     if worst:
         charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
     losses = pd.DataFrame({n: said.mase for n, said in judged.rolled.items()})
+    known = failing.known_beforehand()
+    found, lacking = segments_of_task(
+        segments, pd.concat([failing.table(), known], axis=1)
+    )
+    swapped = swap_sections(
+        name,
+        _swap_windows(comparison.judged, known),
+        {
+            framework: Side(losses=comparison.losses[framework].to_numpy())
+            for framework in judged_frameworks(contrasts)
+        },
+        found,
+        seed,
+    )
     report = TaskReport(
         name=name,
         title=name,
@@ -380,8 +411,8 @@ def _build_task(
         # none are searched
         slices=pd.DataFrame(),
         charts=tuple(chart for chart in charts if chart is not None),
-        notes=judged.notes,
-        sections=_sections(judged, made, contrasts, colours, worst),
+        notes=(*lacking_notes(lacking), *judged.notes),
+        sections=(*swapped, *_sections(judged, made, contrasts, colours, worst)),
     )
     return BuiltTask(
         report=report,
@@ -389,6 +420,22 @@ def _build_task(
         added=[],
         losses=losses,
         loss_f=failing.forecasts.mase,
+        lacking=lacking,
+    )
+
+
+def _swap_windows(judged: Judged, known: pd.DataFrame) -> SwapRows:
+    """Return the windows of a table, F's losses and those of its twins."""
+    twins = judged.compared.refits
+    return SwapRows(
+        judged=judged,
+        table=known,
+        f=Side(losses=judged.compared.loss_f),
+        refits=(
+            ()
+            if twins is None
+            else tuple(Side(losses=twins[name].to_numpy()) for name in twins)
+        ),
     )
 
 

@@ -39,6 +39,8 @@ TABLES = {
     "frameworks": "what was run",
     "charts": "the points of every chart",
 }
+#: Tables that a suite has in one report and not in the next.
+SOMETIMES = frozenset({"harm", "segments"})
 #: Tables of a task, which are stacked over the tasks.
 _BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
 #: Parts in the order shown; clusters of failures follow.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import ROW
 from amlb_ext.relations.wording import describe_rule
@@ -29,6 +30,14 @@ from amlb_ext.report.predictions import (
     row_clusters,
 )
 from amlb_ext.report.still import draw_chart
+from amlb_ext.report.swaps import (
+    judged_frameworks,
+    lacking_notes,
+    segments_of_task,
+    swap_rows,
+    swap_sections,
+    swap_sides,
+)
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
@@ -70,6 +79,8 @@ class BuiltTask:
         they have none.
     loss_f : ndarray of shape (n,)
         F's losses.
+    lacking : dict of str to HardsynthError
+        Segments that the task has not, and why.
     """
 
     report: TaskReport
@@ -77,6 +88,7 @@ class BuiltTask:
     added: list[dict[str, Any]]
     losses: pd.DataFrame
     loss_f: np.ndarray
+    lacking: Mapping[str, HardsynthError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +113,10 @@ class TaskInputs:
         :func:`amlb_ext.runner.jobs.jobs_for_verdict`.
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
+    segments : tuple of str
+        Columns and conditions, see :mod:`amlb_ext.swap.segments`.
+    swaps : bool
+        Whether to tell who loses where F is replaced.
     """
 
     directory: str
@@ -112,6 +128,8 @@ class TaskInputs:
     points: int
     needed: pd.DataFrame
     given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
+    segments: tuple[str, ...] = ()
+    swaps: bool = True
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -148,15 +166,16 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         alarm=NO_CLAIM if alarm else "",
     )
     # What is described: failures, scores on every part, charts.
-    failures = find_failures(suite, task, full)
+    features = _read_features(suite, full.name)
+    failures = find_failures(suite, task, full, features)
     parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
-    candidates = [name for name in full.f if not is_control_framework(name)]
+    ranked = [name for name in full.f if not is_control_framework(name)]
     losses = pd.DataFrame(
-        {name: full.loss(name) for name in candidates}, index=full.rows.index
+        {name: full.loss(name) for name in ranked}, index=full.rows.index
     )
     loss_f = full.rows["loss"].to_numpy(dtype=float)
-    cap = comparison.cap
+    cap = comparison.judged.compared.cap
     clusters = row_clusters(full.rows)
     order = _best_first(comparison.contrasts)
     slice_losses = losses_on_slices(
@@ -179,6 +198,15 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             colours=inputs.colours,
             points=inputs.points,
         )
+    segments, lacking = segments_of_task(inputs.segments, features)
+    candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
+    swapped = swap_sections(
+        task,
+        swap_rows(full, comparison.judged, features),
+        swap_sides(full, comparison.losses, candidates),
+        segments,
+        suite.manifest.seed,
+    )
     summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     # the name of the task's source; the task's own where two sources have the same
     source_name = entry.source_name
@@ -213,7 +241,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         slices=failures.table,
         slice_losses=slice_losses,
         charts=task_charts,
-        notes=(*entry.notes, *fold_sentences),
+        notes=(*lacking_notes(lacking), *entry.notes, *fold_sentences),
         weighted=comparison.is_weighted,
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -226,6 +254,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         ),
         composition=_composition(summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
+        sections=swapped,
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
@@ -238,6 +267,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         added=list(fold_scores(task, parts, job_names)),
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
+        lacking=lacking,
     )
 
 
@@ -382,7 +412,7 @@ def _draw_charts(
     ]
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
-        weights = comparison.weights if comparison.is_weighted else None
+        weights = comparison.judged.compared.weights if comparison.is_weighted else None
         title = "ROC on the failure region (real rows, weighted)"
         if weights is None:
             title = "ROC on all real rows, each counting alike"
@@ -409,7 +439,9 @@ def _draw_charts(
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 
 
-def find_failures(suite: SuiteFiles, task: str, full: TaskPredictions) -> JudgedSlices:
+def find_failures(
+    suite: SuiteFiles, task: str, full: TaskPredictions, features: pd.DataFrame
+) -> JudgedSlices:
     """Describe where F fails on the untouched test folds of a task, in slices of its features.
 
     They describe. Bad rows were chosen by F's errors, so none of this ranks models.
@@ -420,6 +452,8 @@ def find_failures(suite: SuiteFiles, task: str, full: TaskPredictions) -> Judged
     task : str
     full : TaskPredictions
         The untouched test folds.
+    features : DataFrame of n rows
+        Of these rows.
 
     Returns
     -------
@@ -428,7 +462,7 @@ def find_failures(suite: SuiteFiles, task: str, full: TaskPredictions) -> Judged
     """
     columns = tuple(column.as_column() for column in suite.tasks[task].coding.columns)
     judged = search_and_judge(
-        _read_features(suite, full.name),
+        features,
         columns,
         bad=(full.rows["origin"] == "bad").to_numpy(),
         groups=row_clusters(full.rows),

@@ -86,15 +86,17 @@ def report_text(report: SuiteReport) -> str:
 
 def _section_lines(section: ReportSection, indent: int = 0) -> list[str]:
     """Return what one kind of suite has beside what all have, a task's indented and shortened."""
+    if section.lines is not None:
+        return [line for text in section.lines for line in _wrap_text(text, indent)]
     margin = " " * indent
     most = min(section.most, _MOST_ROWS) if indent else section.most
     lines = [margin + section.title, *_wrap_text(section.about, indent)]
-    columns = [name for name in section.table.columns if name != section.links]
+    columns = [name for name in section.readable.columns if name != section.links]
     if indent:
         # the task's name stands above
         columns = [name for name in columns if name != "task"]
     rows = []
-    for record in section.table.head(most).to_dict("records"):
+    for record in section.readable.head(most).to_dict("records"):
         row = []
         for name in columns:
             show = format_percent if name in section.percents else format_cell

@@ -75,7 +75,8 @@ class SwapRows:
         labels = self.judged.compared.clusters
         if labels is None:
             return None
-        return np.asarray(np.unique(labels, return_inverse=True)[1].reshape(-1))
+        # by first appearance: what groups are called does not decide which rows share a fold
+        return np.asarray(pd.factorize(labels, use_na_sentinel=False)[0])
 
     def contrast(self, side: Side) -> Contrast:
         """Return a model's losses beside F's."""

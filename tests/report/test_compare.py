@@ -125,7 +125,7 @@ def test_the_numbers_are_weighted_means():
         assert told["relative"] == pytest.approx(told["difference"] / told["loss_f"])
         assert told["low"] < told["difference"] < told["high"]
         assert (told["folds"], told["rows"]) == ("2/2", N)
-    np.testing.assert_array_equal(found.weights, w)
+    np.testing.assert_array_equal(found.judged.compared.weights, w)
     assert found.is_weighted
     assert row(found, "g")["weighted"]
     assert not row(found, "g", "all rows")["weighted"]
@@ -146,7 +146,9 @@ def test_large_errors_of_a_regression_count_no_more_than_the_cap():
     assert told["loss_f"] == pytest.approx(np.minimum(loss_f, cap).mean())
     assert (told["verdict"], told["by"]) == ("better", "capped")
     assert told["rmse"] == pytest.approx(np.sqrt((planted.full.f["g"] ** 2).mean()))
-    assert found.cap.sentence().endswith("(F errs by as much on 12 of 600 rows)")
+    assert found.judged.compared.cap.sentence().endswith(
+        "(F errs by as much on 12 of 600 rows)"
+    )
 
 
 @pytest.mark.parametrize("error", [1e6, 1e209])

@@ -105,7 +105,7 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
 
     def with_suites_weights(*arguments, **more):
         judged = judge_rows(*arguments, **more, with_jackknife=False)
-        compared = replace(judged.compared, weights=of_suite.weights)
+        compared = replace(judged.compared, weights=of_suite.judged.compared.weights)
         return replace(judged, compared=compared, no_claim="")
 
     refits = null.filter(like="refit_")

@@ -247,13 +247,17 @@ def doubted_labels():
         ),
         (
             sound(order("ga", 0.1, 0.0)),
-            ["on full, region; not on bad, ga", "read the region"],
+            ["on full, region, evaluation; not on bad, ga", "read the region"],
             ["on ga rows"],
         ),
         # where no region is shown nobody is sent there
         (
             sound(missing("region"), order("ga", 0.1, 0.0)),
-            ["Decide on the whole fold.", "on full; not on bad", "not by region: not"],
+            [
+                "Decide on the whole fold.",
+                "on full, evaluation; not on bad",
+                "not by region: not",
+            ],
             ["read the region"],
         ),
     ],

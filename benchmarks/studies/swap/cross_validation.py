@@ -44,7 +44,7 @@ class CrossValidationSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(60, ge=2)
+    draws: int = Field(60, ge=1)
     n: tuple[int, ...] = (300, 800)
     folds: int = Field(5, ge=2)
     tables: tuple[str, ...] = ("made", "made classes", *FILES)

@@ -1,0 +1,360 @@
+"""What replacing F by each framework does on a task: who loses, who gains, and what to do instead.
+
+Judged is as in :func:`hardsynth.compare`, on the units that are compared: rows of the untouched
+test folds, or windows. A framework about which nothing may be said there is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.display import format_percent, is_known
+from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
+from amlb_ext.core.losses import Loss, Predicted
+from amlb_ext.core.task import Kind
+from amlb_ext.core.unit import ROW, Unit
+from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.model import ReportSection
+from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
+from amlb_ext.swap.harm import LEVEL
+from amlb_ext.swap.segments import Segment, read_segments
+from amlb_ext.units.judged import Judged
+
+#: Columns of the table of harm; shares are of F's mean loss over all units.
+HARM_COLUMNS = [
+    "task",
+    "framework",
+    "verdict",
+    "rows",
+    "loss_f",
+    "worst_fifth",
+    "worst_low",
+    "worst_high",
+    "best_fifth",
+    "best_low",
+    "best_high",
+    "bound",
+    "negative_flips",
+    "positive_flips",
+    "p_flips",
+    "where",
+    "proposal",
+]
+#: Why no harm is claimed on rows.
+NO_NULL = (
+    "There is no verdict on harm: the re-fits of F that a suite keeps saw fewer rows than F, and "
+    "lose somewhere for that alone."
+)
+
+
+def segments_of_task(
+    given: Sequence[str], table: pd.DataFrame
+) -> tuple[list[Segment], dict[str, HardsynthError]]:
+    """Return the segments that a task has, and why it lacks the others.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Columns and conditions, see :func:`amlb_ext.swap.segments.read_segments`.
+    table : DataFrame of n units
+
+    Returns
+    -------
+    list of Segment
+        Each name once.
+    dict of str to HardsynthError
+        By what was given.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [20, 30, 40, 50]})
+    >>> found, lacking = segments_of_task(["age < 25", "size"], table)
+    >>> [segment.name for segment in found], list(lacking)
+    (['age < 25'], ['size'])
+    """
+    found: dict[str, Segment] = {}
+    lacking: dict[str, HardsynthError] = {}
+    for text in given:
+        try:
+            named = read_segments(text, table)
+        except (ConfigError, DataError) as error:
+            lacking[text] = error
+            continue
+        found |= {segment.name: segment for segment in named}
+    return list(found.values()), lacking
+
+
+def lacking_notes(lacking: Mapping[str, HardsynthError]) -> list[str]:
+    """Return a sentence for each segment that a task has not."""
+    return [f"{error.message}, so it is not judged here" for error in lacking.values()]
+
+
+def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> None:
+    """Raise ``ConfigError`` for a segment that no task has; given is what each of them lacks."""
+    if not lacking:
+        return
+    for text, error in lacking[0].items():
+        if all(text in of_task for of_task in lacking):
+            raise ConfigError(f"{error.message}, in no task of the suite", error.remedy)
+
+
+def swap_rows(
+    full: TaskPredictions, judged: Judged, features: pd.DataFrame
+) -> SwapRows:
+    """Return the untouched test rows of a task, with F's own predictions of them.
+
+    The re-fits that a suite keeps saw a part of F's training rows alone. They would make harm look
+    ordinary, so none are given.
+
+    Parameters
+    ----------
+    full : TaskPredictions
+    judged : Judged
+    features : DataFrame of n rows
+        In the order of ``full.rows``.
+    """
+    own = full.own()
+    predicted = None
+    if own is not None:
+        decided = own.argmax(axis=1) if full.labels else None
+        predicted = _predicted(full, own, decided)
+    return SwapRows(
+        judged=judged,
+        table=features,
+        f=Side(losses=judged.compared.loss_f, predicted=predicted),
+        loss=_report_loss(full),
+    )
+
+
+def swap_sides(
+    full: TaskPredictions, losses: pd.DataFrame, names: Sequence[str]
+) -> dict[str, Side]:
+    """Return what frameworks lose on the untouched test rows, and what they predict of them."""
+    sides = {}
+    for name in names:
+        predicted = _predicted(full, full.f[name], full.chosen.get(name))
+        sides[name] = Side(losses=losses[name].to_numpy(), predicted=predicted)
+    return sides
+
+
+def _predicted(
+    full: TaskPredictions, f: np.ndarray, decided: np.ndarray | None
+) -> Predicted:
+    return Predicted(y=full.y, f=f, decided=decided, labels=full.labels)
+
+
+def _report_loss(full: TaskPredictions) -> Loss:
+    """Return the loss that a report compares by; a regression's is scaled row by row."""
+    is_class = full.kind is not Kind.REGRESSION
+    return Loss(
+        name="report",
+        title="loss of the report",
+        formula="Brier, or the squared error of the scaled target",
+        basis="probabilities" if is_class else "numbers",
+        is_bounded=is_class,
+        of_rows=lambda predicted: full.loss_of(predicted.f),
+    )
+
+
+def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:
+    """Return the candidates of which something may be said on all units; others stand with why.
+
+    Parameters
+    ----------
+    contrasts : DataFrame
+        See :class:`amlb_ext.report.model.TaskReport`.
+    """
+    if not len(contrasts):
+        return []
+    overall = contrasts[contrasts["where"] == "all rows"]
+    may_be_judged = ~overall["verdict"].isin(["incomplete", "no claim"])
+    names = [str(name) for name in overall.loc[may_be_judged, "framework"]]
+    return [name for name in names if not is_control_framework(name)]
+
+
+def swap_sections(
+    task: str,
+    rows: SwapRows,
+    sides: Mapping[str, Side],
+    segments: Sequence[Segment],
+    seed: int,
+) -> tuple[ReportSection, ...]:
+    """Judge what replacing F by each framework does, and return what a report shows of it.
+
+    Parameters
+    ----------
+    task : str
+    rows : SwapRows
+    sides : mapping of str to Side
+        By framework; without any there is nothing to show.
+    segments : sequence of Segment
+    seed : int
+
+    Returns
+    -------
+    tuple of ReportSection
+        ``harm`` and ``segments``, each only where there is something in it.
+    """
+    if not sides:
+        return ()
+    answer = judge_swaps(rows, sides, segments=segments, seed=seed)
+    sections = []
+    if answer.swaps:
+        sections.append(_harm_section(task, answer, rows.judged))
+    if segments:
+        sections.append(_segment_section(task, answer, rows.judged))
+    return tuple(sections)
+
+
+def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
+    level = judged.compared.level
+    flips = {}
+    if len(answer.flips):
+        over_all = answer.flips[answer.flips["segment"] == "all rows"]
+        flips = {row["model"]: row for row in over_all.to_dict("records")}
+    records = []
+    for name, swap in answer.swaps.items():
+        records.append(
+            {
+                "task": task,
+                "framework": name,
+                **_harm_record(swap, level),
+                **_flips_record(flips.get(name, {})),
+            }
+        )
+    table = pd.DataFrame(records, columns=HARM_COLUMNS)
+    many = judged.unit.many
+    about = (
+        f"The fifth of {many} where a framework is foreseen to lose, and the one where it is "
+        f"foreseen to gain: change in percent of F’s mean loss over all {many} ({level:.0%} "
+        f"interval). No fifth of the {many} that two conditions on {judged.unit.features} name is "
+        "worse by more than the bound."
+    )
+    if (table["verdict"] == "no verdict").all():
+        # what is missing for a verdict is known of rows alone
+        about += (
+            f" {NO_NULL}" if judged.unit is ROW else " There is no verdict on harm."
+        )
+    lines = [
+        f"{row['framework']} in place of F: worst fifth {_change_text(row, 'worst')}, best fifth "
+        f"{format_percent(row['best_fifth'], sign=True)}"
+        for row in records
+    ]
+    return ReportSection(
+        key="harm",
+        title="Who loses where F is replaced",
+        about=about,
+        table=table,
+        shown=_shown_harm(table),
+        lines=tuple(lines),
+    )
+
+
+def _harm_record(swap: Swap, level: float) -> dict[str, Any]:
+    """Return what is said of one framework, but for decisions."""
+    record: dict[str, Any] = {
+        "verdict": swap.verdict,
+        "rows": swap.n,
+        "loss_f": swap.base,
+        "bound": swap.share(swap.bound),
+        "where": "",
+        "proposal": "",
+    }
+    for fifth in ("worst", "best"):
+        change = swap.harm.groups[f"{fifth} fifth"]
+        low, high = change.interval(level)
+        record[f"{fifth}_fifth"] = swap.share(change.value)
+        record[f"{fifth}_low"] = swap.share(low)
+        record[f"{fifth}_high"] = swap.share(high)
+    # words for rows that are not shown to lose would be words for chance
+    if swap.words is not None and swap.harm.p <= LEVEL:
+        record["where"] = swap.words.text
+    if swap.remedy is not None:
+        record["proposal"] = swap.remedy.formula(swap.name)
+    return record
+
+
+def _flips_record(flips: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "negative_flips": flips.get("negative", np.nan),
+        "positive_flips": flips.get("positive", np.nan),
+        "p_flips": flips.get("p", np.nan),
+    }
+
+
+def _change_text(row: Mapping[str, Any], fifth: str) -> str:
+    """Return a change with its interval in percent: ``+48 % (30 to 65)``."""
+    value = format_percent(row[f"{fifth}_fifth"], sign=True)
+    return f"{value} {_interval_text(row[f'{fifth}_low'], row[f'{fifth}_high'])}"
+
+
+def _interval_text(low: float, high: float) -> str:
+    if not (is_known(low) and is_known(high)):
+        return "(no interval)"
+    return f"({format_percent(low, '')} to {format_percent(high, '')})"
+
+
+def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table as readers see it: intervals beside their values, no empty column."""
+    records = table.to_dict("records")
+    shown = pd.DataFrame({"framework": table["framework"]})
+    if (table["verdict"] != "no verdict").any():
+        shown["verdict"] = table["verdict"]
+    for fifth in ("worst", "best"):
+        shown[f"{fifth} fifth"] = [_change_text(row, fifth) for row in records]
+    shown["bound"] = [format_percent(value, sign=True) for value in table["bound"]]
+    if table["negative_flips"].notna().any():
+        shown["right to wrong"] = table["negative_flips"]
+        shown["wrong to right"] = table["positive_flips"]
+    if table["where"].any():
+        shown["mostly where"] = table["where"]
+    if table["proposal"].any():
+        shown["proposal"] = table["proposal"]
+    return shown
+
+
+def _segment_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
+    table = answer.segments.rename(columns={"model": "framework"})
+    table.insert(0, "task", task)
+    if len(answer.flips):
+        flips = answer.flips.rename(
+            columns={
+                "model": "framework",
+                "negative": "negative_flips",
+                "positive": "positive_flips",
+            }
+        )
+        counted = ["segment", "framework", "negative_flips", "positive_flips"]
+        table = table.merge(flips[counted], how="left")
+    return ReportSection(
+        key="segments",
+        title="Segments that you named",
+        about=(
+            "Change of the mean loss where a framework replaces F, in percent of F’s mean loss "
+            "there; the intervals of a framework hold together."
+        ),
+        table=table,
+        shown=_shown_segments(table, judged.unit),
+    )
+
+
+def _shown_segments(table: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+    shown = table[["segment", "framework"]].copy()
+    shown[unit.many] = table["rows"]
+    loss_f = table["loss_f"].where(table["loss_f"] > 0)
+    shares = table[["difference", "low", "high"]].div(loss_f, axis=0)
+    shown["change"] = [
+        f"{format_percent(row['difference'], sign=True)} "
+        f"{_interval_text(row['low'], row['high'])}"
+        for row in shares.to_dict("records")
+    ]
+    shown["verdict"] = table["verdict"]
+    if "negative_flips" in table:
+        shown["right to wrong"] = table["negative_flips"]
+        shown["wrong to right"] = table["positive_flips"]
+    return shown

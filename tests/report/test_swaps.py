@@ -1,0 +1,210 @@
+"""Who loses where F is replaced, in the report of a suite: planted harm, as compare tells it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import amlb_ext as hs
+from amlb_ext.cli import main
+from amlb_ext.core import row_losses
+from amlb_ext.report import build_report, report_tables, report_text, write_report
+from amlb_ext.report.predictions import read_task_predictions
+from amlb_ext.report.swaps import HARM_COLUMNS
+from amlb_ext.runner import read_jobs
+from amlb_ext.suite import SuiteFiles
+
+CANDIDATE, TASK = "HardsynthCandidate", "titanic"
+SEGMENTS = ["sex", "age < 25"]
+
+pytestmark = pytest.mark.usefixtures("light_models")
+
+
+@pytest.fixture(scope="module")
+def rows(scored):
+    """The untouched rows of titanic: predictions, and features, folds stacked."""
+    suite = SuiteFiles.load(scored.suite)
+    full, _ = read_task_predictions(
+        suite, f"{TASK}_full", read_jobs(suite, scored.results).table
+    )
+    coding = suite.coding(full.name)
+    tests = [suite.pair(full.name, fold)[1] for fold in range(2)]
+    features = [coding.decode(coding.read_csv(path))[0] for path in tests]
+    return full, pd.concat(features, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def planted(rows):
+    """Probabilities that are F's, wrong for women and better for men."""
+    full, X = rows
+    truth = np.eye(2)[full.y]
+    is_harmed = (X["sex"] == "female").to_numpy()[:, None]
+    return np.where(is_harmed, 0.5 * (1 - truth), 0.5 * truth) + 0.5 * full.own()
+
+
+@pytest.fixture(scope="module")
+def file(rows, planted, scored, tmp_path_factory):
+    """The same as a file of predictions, of this task alone."""
+    full, _ = rows
+    suite = SuiteFiles.load(scored.suite)
+    labels = suite.coding(full.name).written_labels
+    table = pd.DataFrame(planted, columns=labels).assign(
+        task=full.name,
+        fold=full.rows["amlb_fold"],
+        row=full.rows["row"],
+        truth=np.array(labels)[full.y],
+    )
+    path = tmp_path_factory.mktemp("planted") / "mine.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def built(scored, file):
+    return build_report(
+        scored.suite,
+        [scored.results],
+        predictions={"mine": file},
+        segments=SEGMENTS,
+        charts=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def found(built):
+    return report_tables(built.report)
+
+
+def row_of(table, **where):
+    for column, value in where.items():
+        table = table[table[column] == value]
+    (row,) = table.to_dict("records")
+    return row
+
+
+def test_planted_harm_is_found_and_is_that_of_compare(
+    scored, rows, planted, found, built
+):
+    full, X = rows
+    harm = row_of(found["harm"], task=TASK, framework="mine")
+    assert 0 < harm["worst_low"] < harm["worst_fifth"] < harm["bound"]
+    assert harm["best_high"] < 0
+    assert "sex = female" in harm["where"]
+    assert harm["negative_flips"] > 0
+    # the re-fits of a suite saw fewer rows than F: no null to hold harm against
+    assert harm["verdict"] == "no verdict"
+
+    answer = hs.compare(
+        full.own(),
+        {"mine": planted},
+        X,
+        np.array(full.labels)[full.y],
+        groups=full.rows["source_row"].to_numpy(),
+        seed=SuiteFiles.load(scored.suite).manifest.seed,
+    )
+    swap = answer.harm["mine"]
+    expected = swap.to_dict()["groups"]
+    for fifth in ("worst", "best"):
+        told = [harm[f"{fifth}_{name}"] for name in ("fifth", "low", "high")]
+        assert told == pytest.approx(list(expected[f"{fifth} fifth"].values()))
+    assert harm["loss_f"] == pytest.approx(swap.base)
+    assert harm["bound"] == pytest.approx(swap.share(swap.bound))
+    assert harm["proposal"] == swap.remedy.formula("mine")
+    assert harm["where"] == swap.words.text
+    flips = row_of(answer.flips, model="mine", segment="all rows")
+    assert harm["negative_flips"] == flips["negative"]
+    assert harm["positive_flips"] == flips["positive"]
+    assert harm["p_flips"] == pytest.approx(flips["p"])
+
+
+def test_segments_are_those_of_compare_losses(rows, planted, found):
+    full, X = rows
+    loss_f, loss = (row_losses.brier_loss(full.y, f) for f in (full.own(), planted))
+    answer = hs.compare_losses(
+        loss_f,
+        {"mine": loss},
+        X,
+        groups=full.rows["source_row"].to_numpy(),
+        segments=SEGMENTS,
+    )
+    told = found["segments"].query("framework == 'mine'").reset_index(drop=True)
+    assert set(told["task"]) == {TASK}
+    expected = answer.segments.rename(columns={"model": "framework"})
+    pd.testing.assert_frame_equal(told[expected.columns], expected)
+    assert told["verdict"].tolist()[:2] == ["worse", "better"]
+    women = (X["sex"] == "female").to_numpy()
+    right_f, right = (f.argmax(axis=1) == full.y for f in (full.own(), planted))
+    assert told.loc[0, "negative_flips"] == (right_f & ~right & women).sum()
+
+
+def test_who_is_judged_on_which_task(found):
+    """F's controls are no candidates, 72 rows of wine are too few, mine ran on one task."""
+    harm = found["harm"]
+    assert list(harm.columns) == HARM_COLUMNS
+    pairs = set(zip(harm["task"], harm["framework"], strict=True))
+    assert pairs == {("toy", CANDIDATE), (TASK, CANDIDATE), (TASK, "mine")}
+    # the same rows and the same capped losses as in contrasts
+    overall = found["contrasts"].query("where == 'all rows'")
+    for row in harm.to_dict("records"):
+        contrast = row_of(overall, task=row["task"], framework=row["framework"])
+        assert row["rows"] == contrast["rows"]
+        assert row["loss_f"] == pytest.approx(contrast["loss_f"])
+    # numbers are not decided
+    assert np.isnan(row_of(harm, task="toy")["negative_flips"])
+
+
+def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
+    """A line in the terminal, tables on the page and beside it, records in JSON."""
+    lines = report_text(built.report).splitlines()
+    told = [line for line in lines if "in place of F" in line]
+    assert len(told) == 3
+    assert any(line.startswith("  mine in place of F: worst fifth +") for line in told)
+    page = write_report(built, tmp_path)
+    for name in ("harm", "segments"):
+        assert f'href="report/{name}.csv"' in page.read_text()
+        kept = pd.read_csv(tmp_path / "report" / f"{name}.csv")
+        assert list(kept.columns) == list(found[name].columns)
+        assert len(kept) == len(found[name])
+    (task,) = [task for task in built.report.tasks if task.name == TASK]
+    written = json.loads((tmp_path / "report" / "report.json").read_text())
+    (of_task,) = [each for each in written["tasks"] if each["name"] == TASK]
+    assert [each["key"] for each in of_task["sections"]] == ["harm", "segments"]
+    assert len(of_task["sections"][0]["table"]) == len(task.sections[0].table)
+    suite = hs.Suite.load(scored.suite)
+    table = suite.table("harm", scored.results, {"mine": file})
+    pd.testing.assert_frame_equal(table, found["harm"])
+
+    # a table of an earlier report would be taken for one of this
+    plain = build_report(scored.suite, [scored.results], charts=False, swaps=False)
+    write_report(plain, tmp_path)
+    assert not {"harm", "segments"} & set(report_tables(plain.report))
+    assert not list(Path(tmp_path / "report").glob("harm.csv"))
+    assert not list(Path(tmp_path / "report").glob("segments.csv"))
+
+
+def test_a_task_without_a_segment_says_so(built):
+    notes = {task.name: task.notes for task in built.report.tasks}
+    missing = "segment 'age < 25': there is no column 'age', so it is not judged here"
+    assert missing in notes["toy"]
+    assert missing in notes["wine"]
+    assert missing not in notes[TASK]
+
+
+@pytest.mark.parametrize(
+    ("segment", "culprit"),
+    [
+        ("sexx", "did you mean 'sex'"),
+        ("agee < 25", "no column 'agee'"),
+        ("age <", "no column and no condition"),
+        ("age > 1000", "none of the"),
+        ("sex < 3", "compare numbers and dates by <"),
+    ],
+)
+def test_a_segment_of_no_task_is_status_2(scored, segment, culprit, capsys):
+    words = ["report", str(scored.suite), "--text", "-q", "-j", "1"]
+    assert main([*words, "--segment", segment]) == 2
+    error = capsys.readouterr().err
+    assert culprit in error
+    assert error.count("\n") == 1
