@@ -156,6 +156,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         checked, commands = _gate_of_suite(
             suite,
             need=need,
+            segments=segment,
             baseline=baseline,
             candidates=candidate,
             tasks=task,
@@ -225,7 +226,12 @@ boosting=boosting.skops --need not-worse --junit gate.xml
 
 
 def _gate_of_suite(
-    suite: Path, *, need: dict[str, Any], predictions: Sequence[str], **how: Any
+    suite: Path,
+    *,
+    need: dict[str, Any],
+    segments: Sequence[str],
+    predictions: Sequence[str],
+    **how: Any,
 ) -> tuple[GateResult, tuple[str, ...]]:
     """Hold results on a suite against the need; return also the commands that complete them."""
     check_suite_folder(suite)
@@ -235,9 +241,9 @@ def _gate_of_suite(
     }
     for path in files.values():
         check_predictions_file(path)
-    if need.pop("no_harm") or need.pop("max_flips") is not None:
+    if need["no_harm"] or need["max_flips"] is not None or segments:
         raise ConfigError(
-            "--no-harm and --max-flips are judged on a table, and this is a suite",
+            "--no-harm, --max-flips and --segment are judged on a table, and this is a suite",
             "leave them out, or give a table",
         )
     from amlb_ext.gate.suites import check_suite

@@ -11,11 +11,12 @@ import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
+from amlb_ext.comparison.forecasts import answer_comparison
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.models.forecasters import LEVELS, make_forecaster
 from amlb_ext.pipeline.series_suite import SuitePart, write_suite
-from amlb_ext.report import report_text
+from amlb_ext.report import report_tables, report_text
 from amlb_ext.report.series import build_series_report
 from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
@@ -23,7 +24,7 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
-from amlb_ext.units.rolling import request_at, roll_forecaster
+from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity import Certificate, decide_verdict
 from amlb_ext.validity.measures import make_measure
@@ -215,6 +216,48 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     full = task.scores.query("part == 'full' and metric == 'mase'")
     mean = full.set_index("framework")["value"]
     assert mean["F"] == pytest.approx(failing.forecasts.mase.mean())
+
+
+def test_who_loses_where_f_is_replaced_is_told_as_compare_does(tmp_path):
+    """In the sections that a suite of tables has, with F's twins as the control."""
+    panel = read_panel(simulate_series(60, 96), SIMULATED_ROLES)
+    forecaster = make_forecaster("seasonal_naive")
+    failing = find_failing_windows(
+        forecaster, panel, plan_origins(panel, test=3), with_jackknife=False
+    )
+    twins = [
+        roll_forecaster(twin, panel, failing.tests) for twin in forecaster.twins(3, 12)
+    ]
+    part = SuitePart(task="s", failing=failing, twins=twins, about={})
+    write_suite(tmp_path / "hard", [part], name="hardsynth", seed=7)
+    drift = answers_of(failing, "drift")
+    amlb_run(tmp_path / "hard", tmp_path / "runs", "Drift", drift)
+    amlb_run(tmp_path / "hard", tmp_path / "runs", "Drops", drift, drop=3)
+    report = build_series_report(
+        tmp_path / "hard", [tmp_path / "runs"], segments=["cutoff"]
+    ).report
+    tables = report_tables(report)
+    (harm,) = tables["harm"].to_dict("records")
+    answer = answer_comparison(
+        failing,
+        {"Drift": score_forecasts(drift, failing.tests)},
+        twins,
+        segments=["cutoff"],
+        seed=7,
+    )
+    swap = answer.harm["Drift"]
+    assert (harm["framework"], harm["verdict"]) == ("Drift", swap.verdict)
+    assert swap.verdict != "no verdict"
+    worst = swap.to_dict()["groups"]["worst fifth"]
+    told = [harm["worst_fifth"], harm["worst_low"], harm["worst_high"]]
+    assert told == pytest.approx(list(worst.values()))
+    assert harm["bound"] == pytest.approx(swap.share(swap.bound))
+    told = tables["segments"].drop(columns="task")
+    expected = answer.segments.rename(columns={"model": "framework"})
+    pd.testing.assert_frame_equal(told[expected.columns], expected)
+    assert len(told) == 3
+    assert [each.key for each in report.tasks[0].sections][:2] == ["harm", "segments"]
+    assert "Drift in place of F: worst fifth" in report_text(report)
 
 
 def test_without_results_the_suite_is_told(made):

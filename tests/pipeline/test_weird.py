@@ -283,6 +283,8 @@ def test_without_results_the_tasks_are_told(made):
 def test_results_of_something_else_are_said(made, tmp_path):
     with pytest.raises(ConfigError, match="holds no suite of tables"):
         build_run_report(made, predictions={"mine": tmp_path / "mine.csv"})
+    with pytest.raises(ConfigError, match="--segment"):
+        build_run_report(made, segments=["age < 25"])
     add_job(tmp_path, "Coder", 0, 0.5, [""], made, [0.5])
     [file] = tmp_path.rglob("run.json")
     file.write_text("{")

@@ -208,3 +208,13 @@ def test_a_segment_of_no_task_is_status_2(scored, segment, culprit, capsys):
     error = capsys.readouterr().err
     assert culprit in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["--no-harm"], ["--max-flips", "2%"], ["--segment", "sex"]]
+)
+def test_a_gate_on_a_suite_judges_no_harm(scored, words, capsys):
+    """Its re-fits of F are no null to hold harm against."""
+    gate = ["gate", str(scored.suite), "--results", str(scored.results), "-q"]
+    assert main([*gate, *words]) == 2
+    assert words[0] in capsys.readouterr().err
