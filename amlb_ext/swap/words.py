@@ -195,7 +195,9 @@ def bound_harm(
         In the unit of the loss.
     """
     judged = harm.judged
+    # below 0 it would claim that every group gains
     foreseen = max(
+        0.0,
         judged.value + FORESIGHT_ERRORS * judged.se,
         harm.groups["all rows"].upper(level),
     )
