@@ -29,7 +29,7 @@ from amlb_ext.stats.claims import (
     REGION,
     verdict_text,
 )
-from amlb_ext.swap.answer import Swap, SwapAnswer
+from amlb_ext.swap.answer import FEWEST_ROWS, Swap, SwapAnswer
 from amlb_ext.swap.remedy import Remedy
 from amlb_ext.swap.segments import rows_for
 from amlb_ext.units.judged import Judged
@@ -413,6 +413,11 @@ class ModelComparison:
             lines += [f"  {sentence}" for sentence in swap.sentences()]
         if self.harm:
             lines.append(f"  (percent of F's mean loss over all {self.unit.many})")
+        if not self.harm and self.n_rows < FEWEST_ROWS:
+            lines.append(
+                f"Who is harmed is not asked: {self.n_rows} {self.unit.many}, at least "
+                f"{FEWEST_ROWS} are needed."
+            )
         if len(self.segments):
             lines += ["", *self._segment_lines()]
         if len(self.flips):

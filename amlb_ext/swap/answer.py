@@ -373,7 +373,9 @@ def _remedy(rows: SwapRows, side: Side, harm: Harm) -> Remedy | None:
         losses = loss(replace(f, f=mixed, decided=decided))
         return rows.capped(Side(losses=losses))
 
-    return find_remedy(loss_of, harm.passes, rows.clusters)
+    return find_remedy(
+        loss_of, harm.passes, rows.clusters, is_of_rows=not loss.is_of_pairs
+    )
 
 
 def _flips(

@@ -98,6 +98,8 @@ def find_remedy(
     loss_of: MixtureLoss,
     passes: Sequence[Foresight],
     clusters: np.ndarray | None,
+    *,
+    is_of_rows: bool = True,
 ) -> Remedy:
     """Return the mixture that the evidence chooses.
 
@@ -107,6 +109,9 @@ def find_remedy(
     passes : sequence of Foresight
         Of G.
     clusters : ndarray of shape (n,), int, optional
+    is_of_rows : bool
+        Whether a row's loss is its own. Of pairs of rows, as for the AUC, one weight must serve
+        all rows: the scores of two mixtures have no common order.
     """
     losses = np.column_stack([loss_of(float(weight)) for weight in WEIGHTS])
     gains: dict[str, list[np.ndarray]] = {kind: [] for kind in KINDS}
@@ -122,16 +127,24 @@ def find_remedy(
         two - one for two, one in zip(gains["two weights"], gains["blend"], strict=True)
     ]
     saved_more = mean_of_passes([_change(each, clusters) for each in more])
-    if saved_more.value + saved_more.se < 0:
+    if is_of_rows and saved_more.value + saved_more.se < 0:
         chosen = "two weights"
     score = np.mean([foresight.score for foresight in passes], axis=0)
     bad = score >= 0
     weight_bad = weight = _best_weight(losses)
     if chosen == "two weights" and bad.any() and not bad.all():
         weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
-    if changes[chosen].value >= 0:
-        # what does not save on other rows is no proposal
-        chosen, weight_bad, weight = "better of the two", 0.0, 0.0
+    if changes[chosen].value >= 0 or weight_bad == weight == 0:
+        # what does not save on other rows is no proposal: F stays, and nothing changes
+        unchanged = Change(value=0.0, se=0.0, df=1.0, share=1.0)
+        return Remedy(
+            kind="keep F",
+            weight_bad=0.0,
+            weight=0.0,
+            change=unchanged,
+            worst=unchanged,
+            changes=_change_table(changes),
+        )
     worst = []
     for foresight, gain in zip(passes, gains[chosen], strict=True):
         worst.append(_change(gain, clusters, foresight.rank <= 0.2))
@@ -141,13 +154,16 @@ def find_remedy(
         weight=weight,
         change=changes[chosen],
         worst=mean_of_passes(worst),
-        changes=pd.DataFrame(
-            [
-                {"remedy": kind, "change": change.value, "se": change.se}
-                for kind, change in changes.items()
-            ]
-        ),
+        changes=_change_table(changes),
     )
+
+
+def _change_table(changes: dict[str, Change]) -> pd.DataFrame:
+    """Return what each mixture changes, a row each."""
+    records = []
+    for kind, change in changes.items():
+        records.append({"remedy": kind, "change": change.value, "se": change.se})
+    return pd.DataFrame(records)
 
 
 def _kind_of(weight_bad: float, weight: float) -> str:

@@ -419,7 +419,7 @@ def write_certificate(
         reason=reason,
         measures=tuple(found),
         unit=evaluation.unit,
-        rows={part: len(scored) for part, scored in evaluation.parts.items()},
+        rows=_part_sizes(evaluation),
         candidates=_candidate_losses(evaluation),
         null=_null_losses(evaluation),
         dropped=dict(sorted(evaluation.dropped.items())),
@@ -429,6 +429,15 @@ def write_certificate(
         seed=seed,
         powered=dict(powered or {}),
     )
+
+
+def _part_sizes(evaluation: Evaluation) -> dict[str, int]:
+    """Return the units of each part; bad ones are those that were tested, as in every output."""
+    sizes = {part: len(scored) for part, scored in evaluation.parts.items()}
+    # windows of earlier origins are failures, too, and no part of the test
+    if evaluation.tested_bad is not None and "bad" in sizes:
+        sizes["bad"] = len(evaluation.tested_bad)
+    return sizes
 
 
 def _candidate_losses(evaluation: Evaluation) -> dict[str, dict[str, float | None]]:

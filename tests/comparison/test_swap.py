@@ -225,3 +225,10 @@ def test_losses_that_are_none_are_refused(arguments, culprit):
     with pytest.raises(HardsynthError) as caught:
         hs.compare_losses(*arguments)
     assert culprit in str(caught.value)
+
+
+def test_too_few_rows_to_divide_are_said_to_be_too_few():
+    rng = np.random.default_rng(0)
+    answer = hs.compare_losses(rng.random(80), {"G": rng.random(80)})
+    assert answer.harm == {}
+    assert "80 rows, at least 150 are needed" in answer.text()

@@ -200,6 +200,10 @@ def test_verify_finds_shifted_times_missing_values_and_other_ids(changed):
 
 def test_the_certificate_says_what_made_windows_are_for(suite, capsys):
     (certificate,) = read_certificates(ForecastSuite.load(suite)).values()
+    # bad windows are those of the test origins, as generate and report count them
+    [table] = ForecastSuite.load(suite).tables
+    n_bad = int(table.read_failing_windows().is_bad.sum())
+    assert certificate.rows["bad"] == n_bad
     assert certificate.task == "toy_ga"
     assert certificate["time order"].passed
     assert certificate["AMLB's scale"].value == 1

@@ -132,3 +132,33 @@ def test_a_groups_change_of_the_auc_counts_its_pairs_with_the_whole_table():
     change = contrast.change(inside.astype(float))
     assert change.value == pytest.approx(misranked_share(g) - misranked_share(f))
     assert len(foresee(contrast, rng.normal(size=(200, 2)), seed=0)) == 3
+
+
+def test_what_saves_nothing_is_no_proposal_and_changes_nothing(fitted):
+    _, y, f, _ = fitted
+    # worse on every row, and by noise that no mixture turns into a gain
+    swap = judge(fitted, f + 5 * np.sign(f - y))
+    assert swap.remedy.kind == "keep F"
+    assert (swap.remedy.change.value, swap.remedy.worst.value) == (0, 0)
+
+
+def test_of_pairs_of_rows_one_weight_serves_all():
+    rng = np.random.default_rng(0)
+    n = 600
+    X = pd.DataFrame({"side": rng.integers(0, 2, n), "x": rng.normal(size=n)})
+    y = (X["x"] + rng.logistic(size=n) > 0).to_numpy().astype(int)
+    p = 1 / (1 + np.exp(-X["x"].to_numpy()))
+    noise = rng.random(n)
+    auc = read_loss("auc", labels=("a", "b"), is_classification=True)
+
+    def scored(scores):
+        f = np.column_stack([1 - scores, scores])
+        said = Predicted(y=y, f=f, decided=f.argmax(axis=1), labels=("a", "b"))
+        return Side(losses=auc(said), predicted=said)
+
+    # each model knows one side alone, so by rows two weights would be best
+    f = scored(np.where(X["side"] == 0, p, noise))
+    g = scored(np.where(X["side"] == 1, p, noise))
+    rows = SwapRows(judged=judged(f), table=X, f=f, loss=auc)
+    remedy = judge_swaps(rows, {"G": g}).swaps["G"].remedy
+    assert remedy.weight == remedy.weight_bad
