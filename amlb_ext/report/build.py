@@ -158,7 +158,8 @@ def build_report(
         unit=ROW,
         level=level,
         name=suite.manifest.name,
-        made={
+        about=suite_overview(suite.manifest.name, tasks, ROW)
+        | {
             "Baseline F": str(suite.manifest.config["baseline"]["model"]),
             "Preset": str(suite.manifest.config.get("preset", "")),
             "Seed": str(suite.manifest.seed),
@@ -283,7 +284,7 @@ def assemble_report(
     unit: Unit,
     level: float,
     name: str,
-    made: dict[str, str],
+    about: dict[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
     colours: Mapping[str, ColourRole] | None = None,
@@ -299,8 +300,8 @@ def assemble_report(
     level : float
     name : str
         Of the suite.
-    made : dict of str to str
-        What the suite was made with, by label.
+    about : dict of str to str
+        What the suite holds and was made with, by label.
     caveats, warnings : sequence of str
         Beside those that all suites have.
     colours : mapping of str to ColourRole, optional
@@ -339,7 +340,7 @@ def assemble_report(
         question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
         unit=unit,
         glossary=comparison_glossary(unit),
-        about=_suite_overview(name, tasks, unit) | made,
+        about=about,
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
@@ -424,7 +425,7 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
-def _suite_overview(
+def suite_overview(
     name: str, tasks: Sequence[TaskReport], unit: Unit
 ) -> dict[str, str]:
     """Return what a suite holds, by label."""

@@ -357,6 +357,8 @@ class SuiteReport:
         What is counted.
     glossary : dict of str to GlossarySection
         Its words; keys of sections and terms are anchors in the page.
+    noun : str
+        What the tasks are a part of: a suite, or a benchmark.
     has_baseline : bool
         Whether frameworks are set against an F.
     about : dict of str to str
@@ -409,6 +411,7 @@ class SuiteReport:
     level: float
     overall: pd.DataFrame = field(default_factory=pd.DataFrame)
     ranks: FrameworkRanks = NO_RANKS
+    noun: str = "suite"
     has_baseline: bool = True
     sections: tuple[ReportSection, ...] = ()
     commands: tuple[str, ...] = ()

@@ -327,21 +327,44 @@ def _join_predictions(
     # Without columns of the provenance, for a class may have the name of one.
     no_columns = fold.rows[[]]
     table = join_predictions(written, no_columns, fold.target_text)
-    if coding.labels:
-        return _parse_classes(table, coding)
+    return parse_predictions(table, coding.written_labels)
+
+
+def parse_predictions(
+    table: pd.DataFrame, labels: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what AMLB's table of predictions says.
+
+    Parameters
+    ----------
+    table : DataFrame of n rows
+    labels : sequence of str
+        As the table writes them, in the order of the codes; empty for a regression.
+
+    Returns
+    -------
+    f : ndarray of shape (n,) or (n, C)
+    chosen : ndarray of shape (n,)
+        Codes of the classes that are named; empty for a regression.
+
+    Raises
+    ------
+    RunError
+        A prediction that is no number, or names no class.
+    """
+    if labels:
+        return _parse_classes(table, labels)
     f = table["predictions"].to_numpy(dtype=float)
     _check_finite(f)
     return f, np.empty(0)
 
 
 def _parse_classes(
-    table: pd.DataFrame, coding: Coding
+    table: pd.DataFrame, labels: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return probabilities ``(n, C)``, and the codes of the classes that are named."""
     # Frameworks that encode labels may write a label's text with other case or space.
-    codes = {}
-    for label, code in _label_codes(coding).items():
-        codes[normalize_text(label)] = code
+    codes = {normalize_text(label): code for code, label in enumerate(labels)}
     columns = {}
     for column in table.columns:
         columns[normalize_text(str(column))] = column

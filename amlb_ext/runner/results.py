@@ -234,6 +234,10 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
 
 
+class RowsDifferError(RunError):
+    """Predictions are of other rows: another number of them, or another truth."""
+
+
 def join_predictions(
     predictions: pd.DataFrame,
     provenance: pd.DataFrame,
@@ -259,7 +263,9 @@ def join_predictions(
     Raises
     ------
     RunError
-        Other lengths, a name in both, or a row whose truth differs; the first is named.
+        A name in both.
+    RowsDifferError
+        Other lengths, or a row whose truth differs; the first is named.
 
     Examples
     --------
@@ -270,7 +276,7 @@ def join_predictions(
     >>> join_predictions(predictions, provenance, [1.0, 3.0])
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.RunError: row 1 of the predictions is not row 1 of the test file: its \
+    amlb_ext.runner.results.RowsDifferError: row 1 of the predictions is not row 1 of the test file: its \
 truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
     """
     remedy = "these results belong to another suite; run it again"
@@ -281,7 +287,7 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
     }
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {what}" for what, count in counts.items())
-        raise RunError(f"rows cannot be joined: {sizes}", remedy)
+        raise RowsDifferError(f"rows cannot be joined: {sizes}", remedy)
     doubled = sorted(set(predictions.columns) & set(provenance.columns))
     if doubled:
         raise RunError(
@@ -292,7 +298,7 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
     differs = _truth_differs(predicted_truth, true_values)
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
-        raise RunError(
+        raise RowsDifferError(
             f"row {row} of the predictions is not row {row} of the test file: its truth is "
             f"{predicted_truth.iloc[row]}, the test file has {true_values.iloc[row]}",
             remedy,

@@ -1,0 +1,468 @@
+"""One task of an ordinary benchmark: AMLB's predictions on its source's rows, one framework as F.
+
+What F predicted is all that is known of it: it cannot be fitted again. So a change where F fails is
+estimated and never claimed, and neither is harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
+from amlb_ext.core.errors import DataError, RunError
+from amlb_ext.core.losses import LOSSES
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Fold, Task
+from amlb_ext.core.unit import ROW
+from amlb_ext.models.answers import Answers
+from amlb_ext.models.predictions import sure_notes
+from amlb_ext.report.compare import TaskComparison, compare_units, error_cap
+from amlb_ext.report.model import ColourRole, TaskReport
+from amlb_ext.report.parts import report_parts, score_parts
+from amlb_ext.report.predictions import TaskPredictions, parse_predictions, row_clusters
+from amlb_ext.report.swaps import (
+    judged_frameworks,
+    lacking_notes,
+    segments_of_task,
+    swap_rows,
+    swap_sections,
+    swap_sides,
+)
+from amlb_ext.report.task import (
+    BuiltTask,
+    best_first,
+    draw_task_charts,
+    incomplete_texts,
+    loss_name,
+)
+from amlb_ext.runner.original_results import match_rows
+from amlb_ext.runner.results import RowsDifferError, read_predictions
+from amlb_ext.sources.base import TaskRef
+from amlb_ext.units.judged import Judged
+from amlb_ext.units.labelled import LEAST_ROWS, LabelledRows, labelled_rows_of_task
+from amlb_ext.units.rows import hardness_config, judge_rows
+from amlb_ext.units.slices import losses_on_slices, search_and_judge
+
+#: Why no harm is claimed.
+NO_NULL = (
+    "There is no verdict on harm: whether that is more than any new fit of F does is not known, "
+    "for results hold no re-fits of F. hardsynth compare, given F and its training rows, tells."
+)
+#: What a job without predictions is.
+_WITHOUT = ("failed", "missing", "refused", "not run")
+_RENAMED = (
+    "AMLB has mixed the names of the classes up in {}, in the truth as well (it encodes them in "
+    "OpenML's order and decodes them in alphabetical order): they were read by position"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultInputs:
+    """What a task's part of the report is built from; it can be sent to a process.
+
+    Attributes
+    ----------
+    name : str
+        AMLB's name of the task.
+    ref : TaskRef
+        Where its rows are.
+    task_ids : frozenset of str
+        OpenML's numbers of the task, as the results have them.
+    jobs : DataFrame
+        The rows of :func:`amlb_ext.runner.jobs.read_benchmark_jobs` that belong to the task.
+    baseline : str
+        The framework that is F.
+    colours : mapping of str to ColourRole
+    level : float
+    points : int
+        Most points of a chart; 0 for no charts.
+    segments : tuple of str
+    """
+
+    name: str
+    ref: TaskRef
+    task_ids: frozenset[str]
+    jobs: pd.DataFrame
+    baseline: str
+    colours: Mapping[str, ColourRole]
+    level: float
+    points: int
+    segments: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True)
+class _Read:
+    """What was read of the frameworks' predictions of one task.
+
+    Attributes
+    ----------
+    folds : list of int
+        Those that F predicted; only these are compared.
+    f, chosen : dict of (str, int) to ndarray
+        By framework and fold.
+    refused : dict of int to str
+        By index in the table of jobs.
+    renamed : set of str
+        Frameworks whose classes were read by position.
+    """
+
+    folds: list[int]
+    f: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    chosen: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
+
+
+def build_result_task(inputs: ResultInputs) -> BuiltTask:
+    """Read a task's rows and predictions, and judge the frameworks on it.
+
+    Parameters
+    ----------
+    inputs : ResultInputs
+
+    Returns
+    -------
+    BuiltTask
+
+    Raises
+    ------
+    SourceError, NetworkError, DataError
+        The task's rows cannot be read, or F predicted too few of them.
+    RunError
+        F has no predictions of the task, or the results are of another OpenML task.
+    """
+    task = inputs.ref.load().renamed(inputs.name)
+    own_id = task.origin.ids.get("task_id")
+    others = sorted(inputs.task_ids - {own_id})
+    if own_id and others:
+        raise RunError(
+            f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
+        )
+    read = _read_jobs(task, inputs)
+    full = _stack_folds(task, read, inputs.jobs["framework"].unique())
+    chosen = np.concatenate([task.folds[fold].test for fold in read.folds])
+    rows = labelled_rows_of_task(task, chosen)
+    judged, notes = _judge(task, rows, full, read.folds, inputs)
+    full = _with_provenance(full, judged, inputs.baseline)
+    comparison = _compare(task, full, judged, read, inputs)
+    return _describe(task, rows, full, comparison, read, inputs, notes)
+
+
+def _read_jobs(task: Task, inputs: ResultInputs) -> _Read:
+    """Read the predictions of all jobs, F's first: the folds that it predicted are compared."""
+    jobs = inputs.jobs
+    scored = jobs[jobs["status"] == "scored"]
+    is_baseline = scored["framework"] == inputs.baseline
+    read = _Read(folds=[])
+    for of_framework in (scored[is_baseline], scored[~is_baseline]):
+        for index, job in of_framework.to_dict("index").items():
+            framework, fold = str(job["framework"]), int(job["fold"])
+            if framework != inputs.baseline and fold not in read.folds:
+                continue
+            try:
+                table, is_renamed = _read_rows(task, job)
+                f, chosen = parse_predictions(table, task.labels)
+            except RunError as error:
+                read.refused[index] = str(error)
+                continue
+            read.f[framework, fold] = f
+            read.chosen[framework, fold] = chosen
+            if is_renamed:
+                read.renamed.add(framework)
+            if framework == inputs.baseline:
+                read.folds.append(fold)
+    if not read.folds:
+        told = incomplete_texts(
+            jobs[jobs["framework"] == inputs.baseline], read.refused, statuses=_WITHOUT
+        )
+        why = told.get(inputs.baseline, "it was not run")
+        raise RunError(f"F, {inputs.baseline}, has no predictions of it: {why}")
+    read.folds.sort()
+    return read
+
+
+def _read_rows(task: Task, job: Mapping[str, object]) -> tuple[pd.DataFrame, bool]:
+    """Return the predictions of a job once their truth is found to be the source's, row by row."""
+    fold = int(str(job["fold"]))
+    if not 0 <= fold < len(task.folds):
+        raise RunError(
+            f"the task has {len(task.folds)} folds, this is fold {fold}",
+            "name the definition that was run with --benchmark",
+        )
+    written = read_predictions(str(job["run"]), str(job["amlb_task"]), fold)
+    truth = task.target.iloc[task.folds[fold].test].reset_index(drop=True)
+    if task.labels:
+        truth = truth.astype(str)
+    try:
+        return match_rows(written, truth, task.labels, task.labels)
+    except RowsDifferError as error:
+        why = "they are of another definition or of other folds"
+        if len(written) == len(truth) and _have_same_values(written["truth"], truth):
+            why = "the same truths stand in another order"
+        raise RunError(f"{error.message}; {why}") from None
+
+
+def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
+    if pd.api.types.is_float_dtype(written):
+        ours = np.sort(truth.to_numpy(dtype=float))
+        return bool(np.allclose(np.sort(written.to_numpy()), ours, rtol=1e-6))
+    return sorted(written.str.lower()) == sorted(truth.str.lower())
+
+
+def _stack_folds(
+    task: Task, read: _Read, frameworks: np.ndarray
+) -> TaskPredictions:
+    """Return the test rows of the folds, one fold after another, with all predictions of them."""
+    folds = [task.folds[fold] for fold in read.folds]
+    lengths = [len(fold.test) for fold in folds]
+    ends = np.cumsum([0, *lengths])
+    chosen_rows = np.concatenate([fold.test for fold in folds])
+    shape = (len(chosen_rows), len(task.labels)) if task.labels else (len(chosen_rows),)
+    f, chosen = {}, {}
+    for framework in frameworks:
+        stacked, named = np.full(shape, np.nan), np.full(len(chosen_rows), -1)
+        for number, fold in enumerate(read.folds):
+            if (framework, fold) not in read.f:
+                continue
+            place = slice(ends[number], ends[number + 1])
+            stacked[place] = read.f[framework, fold]
+            if task.labels:
+                named[place] = read.chosen[framework, fold]
+        if not np.isnan(stacked).all():
+            f[framework] = stacked
+            chosen[framework] = named
+    low, span = _ranges(task, folds)
+    return TaskPredictions(
+        name=task.name,
+        suffix="full",
+        kind=task.kind,
+        labels=task.labels,
+        rows=pd.DataFrame(
+            {
+                "fold": np.repeat(read.folds, lengths),
+                "amlb_fold": np.repeat(read.folds, lengths),
+                "row": np.concatenate([np.arange(n) for n in lengths]),
+                "source_row": task.row_ids[chosen_rows],
+            }
+        ),
+        y=_targets(task)[chosen_rows],
+        low=np.repeat(low, lengths),
+        span=np.repeat(span, lengths),
+        f=f,
+        chosen=chosen if task.labels else {},
+    )
+
+
+def _targets(task: Task) -> np.ndarray:
+    """Return class codes, or the target in its own unit."""
+    if task.labels:
+        codes = task.target.cat.set_categories(list(task.labels)).cat.codes
+        return codes.to_numpy(dtype=np.int64)
+    return task.target.to_numpy(dtype=float)
+
+
+def _ranges(task: Task, folds: list[Fold]) -> tuple[list[float], list[float]]:
+    """Return the smallest target and the range of each fold's training rows; 0 and 1 of classes."""
+    if task.labels:
+        return [0.0] * len(folds), [1.0] * len(folds)
+    y = _targets(task)
+    trained = [y[fold.train] for fold in folds]
+    low = [float(values.min()) for values in trained]
+    # a constant target has no range to divide by
+    return low, [float(np.ptp(values)) or 1.0 for values in trained]
+
+
+def _judge(
+    task: Task,
+    rows: LabelledRows,
+    full: TaskPredictions,
+    folds: list[int],
+    inputs: ResultInputs,
+) -> tuple[Judged, list[str]]:
+    """Return the rows as F was judged on them, and what is to be said of that."""
+    if len(rows) < LEAST_ROWS:
+        raise DataError(f"{len(rows)} test rows are too few to compare models on")
+    f = full.f[inputs.baseline]
+    said = Answers(f=f, decided=full.chosen.get(inputs.baseline))
+    if not task.labels:
+        said = Answers(f=(f - rows.scale.low) / rows.scale.span)
+    loss_f = full.loss(inputs.baseline)
+    judged = judge_rows(
+        rows,
+        said,
+        loss_f,
+        hardness_config("auto", None),
+        loss=LOSSES["brier" if task.labels else "squared"],
+        level=inputs.level,
+    )
+    compared = judged.compared
+    if not task.labels:
+        known = full.rows.assign(loss=loss_f)
+        cap = error_cap(replace(full, rows=known))
+        compared = replace(compared, cap=cap, span=full.span)
+    notes = [f"what F does worst: {judged.rule}"]
+    # the fits of two folds share training rows, so what is claimed is of the recipes
+    splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
+    if len(splits) > 1 and len(np.intersect1d(splits[0][0], splits[1][0])):
+        everywhere = np.ones(len(task), dtype=bool)
+        division = Folds(repeats=divide_into_repeats(splits, len(task)), tested=everywhere)
+        compared = replace(compared, widening=division.widening)
+        notes.append(division.text)
+    return replace(judged, compared=compared), notes
+
+
+def _with_provenance(
+    full: TaskPredictions, judged: Judged, baseline: str
+) -> TaskPredictions:
+    """Return the rows with what a suite keeps of F: its predictions, losses, bad rows, weights."""
+    own = full.f[baseline]
+    columns = {"f": own}
+    if full.labels:
+        columns = {f"f_{code}": own[:, code] for code in range(len(full.labels))}
+    weights = judged.compared.weights
+    rows = full.rows.assign(
+        origin=np.where(judged.is_bad, "bad", "good"),
+        loss=judged.compared.loss_f,
+        weight=np.nan if weights is None else weights,
+        **columns,
+    )
+    if judged.compared.clusters is not None:
+        rows["group"] = judged.compared.clusters
+    others = {name: f for name, f in full.f.items() if name != baseline}
+    return replace(full, rows=rows, f=others)
+
+
+def _compare(
+    task: Task,
+    full: TaskPredictions,
+    judged: Judged,
+    read: _Read,
+    inputs: ResultInputs,
+) -> TaskComparison:
+    """Compare all other frameworks with F."""
+    jobs = inputs.jobs
+    of_folds = jobs[jobs["fold"].isin(read.folds)]
+    incomplete = incomplete_texts(of_folds, read.refused, statuses=_WITHOUT)
+    is_baseline = jobs["framework"] == inputs.baseline
+    # a fold that F failed on may be the one that would have told against it
+    told = incomplete_texts(jobs[is_baseline], read.refused)
+    if told:
+        without = f"F, {inputs.baseline}, lacks {told[inputs.baseline]}"
+        names = jobs.loc[~is_baseline, "framework"].unique()
+        incomplete |= dict.fromkeys(names, without)
+    incomplete.pop(inputs.baseline, None)
+    losses = {name: full.loss(name) for name in sorted(full.f)}
+    return compare_units(
+        task.name,
+        judged,
+        pd.DataFrame(losses, index=full.rows.index),
+        fold_of=full.rows["fold"].to_numpy(),
+        folds=len(read.folds),
+        incomplete=incomplete,
+    )
+
+
+def _describe(
+    task: Task,
+    rows: LabelledRows,
+    full: TaskPredictions,
+    comparison: TaskComparison,
+    read: _Read,
+    inputs: ResultInputs,
+    notes: list[str],
+) -> BuiltTask:
+    """Return the task's part of the report."""
+    judged, features = comparison.judged, rows.task.features
+    cap, loss_f = judged.compared.cap, judged.compared.loss_f
+    clusters = row_clusters(full.rows)
+    failures = search_and_judge(
+        features,
+        rows.task.columns,
+        bad=judged.is_bad,
+        groups=clusters,
+        rng=random_stream(0, task.name, "report", "slices"),
+    )
+    failures.table.insert(0, "task", task.name)
+    candidates = judged_frameworks(comparison.contrasts)
+    slice_losses = losses_on_slices(
+        task.name,
+        slices=failures.table,
+        inside=failures.inside,
+        losses=comparison.losses[
+            [name for name in best_first(comparison.contrasts) if name in candidates]
+        ],
+        loss_f=loss_f,
+        clusters=clusters,
+        level=inputs.level,
+        cap=cap,
+    )
+    views = {"full": full}
+    segments, lacking = segments_of_task(inputs.segments, features)
+    for name in sorted(full.f):
+        if task.labels:
+            notes += sure_notes(full.f[name][full.scored(name)], name)
+    if read.renamed:
+        notes.append(_RENAMED.format(", ".join(sorted(read.renamed))))
+    absent = inputs.jobs[~inputs.jobs["fold"].isin(read.folds)]
+    if len(absent):
+        numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
+        notes.append(f"without F's predictions, not compared: fold {numbers}")
+    charts = ()
+    if inputs.points:
+        charts = draw_task_charts(
+            task.name,
+            views,
+            comparison,
+            slice_losses=slice_losses,
+            colours=inputs.colours,
+            points=inputs.points,
+        )
+    incomplete = {
+        row["framework"]: row["reason"]
+        for row in comparison.contrasts.to_dict("records")
+        if row["verdict"] == "incomplete"
+    }
+    report = TaskReport(
+        name=task.name,
+        title=task.name,
+        unit=ROW,
+        kind=task.kind.value,
+        target=task.target_name,
+        labels=task.labels,
+        rows={"full": len(full), "bad": int(judged.is_bad.sum())},
+        folds=len(read.folds),
+        certificate=None,
+        loss=loss_name(full),
+        capping=cap.sentence(full.span),
+        weighting=comparison.weighting,
+        weighted=comparison.is_weighted,
+        no_claim=comparison.no_claim,
+        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
+        contrasts=comparison.contrasts,
+        pairs=comparison.pairs,
+        scores=score_parts(task.name, report_parts(views), inputs.level),
+        slices=failures.table,
+        slice_losses=slice_losses,
+        charts=charts,
+        notes=(*lacking_notes(lacking), *task.notes, *rows.notes, *notes),
+        sections=swap_sections(
+            task.name,
+            swap_rows(full, judged, features),
+            swap_sides(full, comparison.losses, candidates),
+            segments,
+            0,
+            no_null=NO_NULL,
+        ),
+    )
+    return BuiltTask(
+        report=report,
+        refused=read.refused,
+        added=[],
+        losses=cap.apply(comparison.losses),
+        loss_f=cap.apply(loss_f),
+        lacking=lacking,
+    )
