@@ -32,6 +32,7 @@ from amlb_ext.report.model import (
     Chart,
     ColourRole,
     FrameworkRanks,
+    ReportSection,
     SuiteReport,
     TaskReport,
 )
@@ -45,6 +46,7 @@ from amlb_ext.report.summary import (
 )
 from amlb_ext.report.swaps import refuse_unknown_segments
 from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
+from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
     JobTable,
     jobs_for_verdict,
@@ -331,6 +333,9 @@ def assemble_report(
     charts: list[Chart | None] = []
     if colours is not None:
         charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
+    sections = _sections_over_tasks(
+        built_tasks, unit, level, charts=colours is not None
+    )
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
     # An F that is another one makes all else moot.
@@ -344,6 +349,7 @@ def assemble_report(
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
+        sections=sections,
         overall=overall,
         ranks=ranks,
         frameworks=framework_table(jobs, names),
@@ -352,6 +358,39 @@ def assemble_report(
         caveats=shown_caveats,
         charts=tuple(chart for chart in charts if chart is not None),
     )
+
+
+def _sections_over_tasks(
+    built_tasks: Sequence[BuiltTask], unit: Unit, level: float, *, charts: bool
+) -> tuple[ReportSection, ...]:
+    """Return who wins against whom and what is left to gain, on the tasks that are ranked on."""
+    judged = [
+        built_task
+        for built_task in built_tasks
+        if not built_task.report.alarm and not built_task.report.heavy_tail
+    ]
+    contrasts = []
+    for built_task in judged:
+        table = built_task.report.contrasts
+        if len(table):
+            table = table[~table["framework"].map(is_control_framework)]
+        contrasts.append(table)
+    sections = [
+        win_section(
+            contrasts,
+            [one.duels for one in judged],
+            unit,
+            level,
+            charts=charts,
+        ),
+        gain_section(
+            [record for one in judged for record in one.gains],
+            unit,
+            level,
+            charts=charts,
+        ),
+    ]
+    return tuple(section for section in sections if section is not None)
 
 
 def _unsure_sentences(

@@ -136,6 +136,8 @@ class ReportSection:
         Columns that are names of frameworks: their headings stay as they are.
     most : int
         Rows that are shown; the file has all of them.
+    is_for_papers : bool
+        Whether the table is written as LaTeX, too, and its charts as files of SVG.
     """
 
     key: str
@@ -149,6 +151,7 @@ class ReportSection:
     links: str = ""
     verbatim: tuple[str, ...] = ()
     most: int = 30
+    is_for_papers: bool = False
 
     @property
     def readable(self) -> pd.DataFrame:

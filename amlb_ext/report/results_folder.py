@@ -1,4 +1,4 @@
-"""The report on ordinary results of AMLB, in which one framework is F and all others are candidates.
+"""The report on ordinary results of AMLB: one framework is F, all others are candidates.
 
 Nothing is run again. Tasks and test rows come from the benchmark's definition and its source,
 predictions from AMLB's runs; they are joined row by row, and each row's truth must be the source's.
@@ -154,7 +154,9 @@ def build_results_report(
     without = [name for name in found.refs if name not in set(table["amlb_task"])]
     if without:
         counted = f"{len(without)} of {format_count(len(found.refs), 'task')}"
-        left_out.append(f"{counted} of {found.name} have no result: {_list_few(without)}")
+        left_out.append(
+            f"{counted} of {found.name} have no result: {_list_few(without)}"
+        )
     report = assemble_report(
         built_tasks,
         table,
@@ -166,10 +168,15 @@ def build_results_report(
         warnings=[f"{text}." for text in left_out],
         colours=colours if charts else None,
     )
-    question = f"Which framework really improves on {baseline}, today’s model F, and where?"
+    question = (
+        f"Which framework really improves on {baseline}, today’s model F, and where?"
+    )
     return BuiltReport(
         report=replace(
-            report, question=question, notes=(*found.notes, *jobs.notes), noun="benchmark"
+            report,
+            question=question,
+            notes=(*found.notes, *jobs.notes),
+            noun="benchmark",
         )
     )
 
@@ -307,7 +314,9 @@ def _task_inputs(
     for task in tasks:
         own = jobs.table[jobs.table["amlb_task"] == task]
         numbers = {
-            match[2] for text in ids.get(task, ()) if (match := _TASK_ID.fullmatch(text))
+            match[2]
+            for text in ids.get(task, ())
+            if (match := _TASK_ID.fullmatch(text))
         }
         inputs.append(
             ResultInputs(
@@ -349,9 +358,7 @@ def _build_tasks(
     return tasks, [part for part in parts if isinstance(part, str)]
 
 
-def _overview(
-    name: str, baseline: str, tasks: Sequence[TaskReport]
-) -> dict[str, str]:
+def _overview(name: str, baseline: str, tasks: Sequence[TaskReport]) -> dict[str, str]:
     n_folds = sum(task.folds for task in tasks)
     n_rows = sum(task.rows["full"] for task in tasks)
     n_bad = sum(task.rows["bad"] for task in tasks)

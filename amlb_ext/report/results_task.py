@@ -21,7 +21,7 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
 from amlb_ext.report.compare import TaskComparison, compare_units, error_cap
-from amlb_ext.report.model import ColourRole, TaskReport
+from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import TaskPredictions, parse_predictions, row_clusters
 from amlb_ext.report.swaps import (
@@ -213,9 +213,7 @@ def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
     return sorted(written.str.lower()) == sorted(truth.str.lower())
 
 
-def _stack_folds(
-    task: Task, read: _Read, frameworks: np.ndarray
-) -> TaskPredictions:
+def _stack_folds(task: Task, read: _Read, frameworks: np.ndarray) -> TaskPredictions:
     """Return the test rows of the folds, one fold after another, with all predictions of them."""
     folds = [task.folds[fold] for fold in read.folds]
     lengths = [len(fold.test) for fold in folds]
@@ -309,7 +307,9 @@ def _judge(
     splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
     if len(splits) > 1 and len(np.intersect1d(splits[0][0], splits[1][0])):
         everywhere = np.ones(len(task), dtype=bool)
-        division = Folds(repeats=divide_into_repeats(splits, len(task)), tested=everywhere)
+        division = Folds(
+            repeats=divide_into_repeats(splits, len(task)), tested=everywhere
+        )
         compared = replace(compared, widening=division.widening)
         notes.append(division.text)
     return replace(judged, compared=compared), notes
@@ -411,7 +411,7 @@ def _describe(
     if len(absent):
         numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
         notes.append(f"without F's predictions, not compared: fold {numbers}")
-    charts = ()
+    charts: tuple[Chart, ...] = ()
     if inputs.points:
         charts = draw_task_charts(
             task.name,
@@ -465,4 +465,6 @@ def _describe(
         losses=cap.apply(comparison.losses),
         loss_f=cap.apply(loss_f),
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )

@@ -422,6 +422,8 @@ def _build_task(
         losses=losses,
         loss_f=failing.forecasts.mase,
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )
 
 

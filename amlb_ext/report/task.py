@@ -82,6 +82,10 @@ class BuiltTask:
         F's losses.
     lacking : dict of str to HardsynthError
         Segments that the task has not, and why.
+    duels : DataFrame
+        Every two candidates on all units.
+    gains : sequence of dict
+        What is left to gain.
     """
 
     report: TaskReport
@@ -90,6 +94,8 @@ class BuiltTask:
     losses: pd.DataFrame
     loss_f: np.ndarray
     lacking: Mapping[str, HardsynthError] = field(default_factory=dict)
+    duels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    gains: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,10 +275,13 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )
 
 
 def loss_name(full: TaskPredictions) -> str:
+    """Return what the rows of a task are compared in."""
     return "Brier loss" if full.labels else "squared error of the scaled target"
 
 

@@ -163,9 +163,7 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     table = pd.DataFrame(columns=list(JOB_COLUMNS))
     if records:
         table = _job_table(records, tasks)
-    return JobTable(
-        table, rows.reset_index(drop=True), (*notes, *notes_on_others)
-    )
+    return JobTable(table, rows.reset_index(drop=True), (*notes, *notes_on_others))
 
 
 def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
@@ -366,7 +364,7 @@ def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
 def _records_of_run(
     run: RunFolder, rows: pd.DataFrame, jobs: Sequence[Job]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a record for every job of a run: those with a row of AMLB's, then the other ``jobs``."""
+    """Yield a record for every job of a run: those with a row, then the other ``jobs``."""
     recorded: set[tuple[str, str, Job]] = set()
     versions: dict[tuple[str, str], str] = {}
     for row in rows.to_dict("records"):

@@ -276,8 +276,8 @@ def join_predictions(
     >>> join_predictions(predictions, provenance, [1.0, 3.0])
     Traceback (most recent call last):
     ...
-    amlb_ext.runner.results.RowsDifferError: row 1 of the predictions is not row 1 of the test file: its \
-truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
+    amlb_ext.runner.results.RowsDifferError: row 1 of the predictions is not row 1 of the test \
+file: its truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
     """
     remedy = "these results belong to another suite; run it again"
     counts = {
