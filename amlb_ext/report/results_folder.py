@@ -186,20 +186,28 @@ def _find_benchmark(
 ) -> _Benchmark:
     """Return the benchmark that was run, its tasks and its runs."""
     runs = runs_by_benchmark(*results)
-    name = next(iter(runs))
-    notes: tuple[str, ...] = ()
-    if given is not None:
-        own = _run_name(given)
-        name = own if own in runs else name
-    if len(runs) > 1 and (given is None or name != own):
+    # AMLB before 2.0 does not say: what is given is held against the tasks and each row's truth
+    unnamed = runs.pop("", [])
+    if unnamed and given is None:
+        raise RunError(
+            f"{unnamed[0]} does not say which benchmark it is of, as a run of AMLB before 2.0",
+            "give the definition that was run with --benchmark",
+        )
+    name = _run_name(given) if given is not None else next(iter(runs))
+    if len(runs) == 1 and not unnamed:
+        # the same definition under another name
+        name = next(iter(runs))
+    others = sorted(set(runs) - {name})
+    if len(runs) > 1 and (given is None or name not in runs):
         raise RunError(
             f"the results are of {len(runs)} benchmarks: {', '.join(sorted(runs))}",
             "name the one to be reported with --benchmark",
         )
-    if len(runs) > 1:
-        others = sorted(set(runs) - {name})
+    notes: tuple[str, ...] = ()
+    if others:
         notes = (f"Results of other benchmarks were left out: {', '.join(others)}.",)
-    rows = read_results(*runs[name])
+    own_runs = (*runs.get(name, ()), *unnamed)
+    rows = read_results(*own_runs)
     ids = dict(zip(rows["task"], rows.get("id", rows["task"]), strict=True))
     spec = given or _spec_of_run(name, options)
     if spec is None:
@@ -207,7 +215,7 @@ def _find_benchmark(
     else:
         refs = _refs_by_name(spec, ids, options)
     shown = name if spec is None else _shown_name(spec)
-    return _Benchmark(name=shown, refs=refs, runs=tuple(runs[name]), notes=notes)
+    return _Benchmark(name=shown, refs=refs, runs=own_runs, notes=notes)
 
 
 def _run_name(spec: str) -> str:

@@ -95,15 +95,15 @@ class ResultInputs:
 
 
 @dataclass(kw_only=True)
-class _Read:
-    """What was read of the frameworks' predictions of one task.
+class ReadPredictions:
+    """What frameworks predict of one task.
 
     Attributes
     ----------
     folds : list of int
         Those that F predicted; only these are compared.
     f, chosen : dict of (str, int) to ndarray
-        By framework and fold.
+        By framework and fold: in the target's unit, or probabilities and the class that is named.
     refused : dict of int to str
         By index in the table of jobs.
     renamed : set of str
@@ -143,21 +143,66 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
             f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
         )
     read = _read_jobs(task, inputs)
-    full = _stack_folds(task, read, inputs.jobs["framework"].unique())
+    judged = judge_predictions(task, read, inputs.baseline, inputs.level)
+    comparison = _compare(task, judged, read, inputs)
+    return _describe(task, judged, comparison, read, inputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedPredictions:
+    """A task's test rows as F was judged on them, and what the others predict of them.
+
+    Attributes
+    ----------
+    rows : LabelledRows
+    full : TaskPredictions
+        Without F, which stands in its rows as in the provenance of a suite.
+    judged : Judged
+    notes : tuple of str
+    """
+
+    rows: LabelledRows
+    full: TaskPredictions
+    judged: Judged
+    notes: tuple[str, ...]
+
+
+def judge_predictions(
+    task: Task, read: ReadPredictions, baseline: str, level: float
+) -> JudgedPredictions:
+    """Return the test rows of the folds that F predicted, one fold after another, judged by F.
+
+    Parameters
+    ----------
+    task : Task
+    read : ReadPredictions
+    baseline : str
+        F's name among them.
+    level : float
+
+    Raises
+    ------
+    DataError
+        Too few rows.
+    """
+    full = _stack_folds(task, read)
     chosen = np.concatenate([task.folds[fold].test for fold in read.folds])
     rows = labelled_rows_of_task(task, chosen)
-    judged, notes = _judge(task, rows, full, read.folds, inputs)
-    full = _with_provenance(full, judged, inputs.baseline)
-    comparison = _compare(task, full, judged, read, inputs)
-    return _describe(task, rows, full, comparison, read, inputs, notes)
+    judged, notes = _judge(task, rows, full, read.folds, baseline=baseline, level=level)
+    return JudgedPredictions(
+        rows=rows,
+        full=_with_provenance(full, judged, baseline),
+        judged=judged,
+        notes=tuple(notes),
+    )
 
 
-def _read_jobs(task: Task, inputs: ResultInputs) -> _Read:
+def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
     """Read the predictions of all jobs, F's first: the folds that it predicted are compared."""
     jobs = inputs.jobs
     scored = jobs[jobs["status"] == "scored"]
     is_baseline = scored["framework"] == inputs.baseline
-    read = _Read(folds=[])
+    read = ReadPredictions(folds=[])
     for of_framework in (scored[is_baseline], scored[~is_baseline]):
         for index, job in of_framework.to_dict("index").items():
             framework, fold = str(job["framework"]), int(job["fold"])
@@ -213,7 +258,7 @@ def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
     return sorted(written.str.lower()) == sorted(truth.str.lower())
 
 
-def _stack_folds(task: Task, read: _Read, frameworks: np.ndarray) -> TaskPredictions:
+def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
     """Return the test rows of the folds, one fold after another, with all predictions of them."""
     folds = [task.folds[fold] for fold in read.folds]
     lengths = [len(fold.test) for fold in folds]
@@ -221,7 +266,7 @@ def _stack_folds(task: Task, read: _Read, frameworks: np.ndarray) -> TaskPredict
     chosen_rows = np.concatenate([fold.test for fold in folds])
     shape = (len(chosen_rows), len(task.labels)) if task.labels else (len(chosen_rows),)
     f, chosen = {}, {}
-    for framework in frameworks:
+    for framework in dict.fromkeys(name for name, _ in read.f):
         stacked, named = np.full(shape, np.nan), np.full(len(chosen_rows), -1)
         for number, fold in enumerate(read.folds):
             if (framework, fold) not in read.f:
@@ -230,9 +275,8 @@ def _stack_folds(task: Task, read: _Read, frameworks: np.ndarray) -> TaskPredict
             stacked[place] = read.f[framework, fold]
             if task.labels:
                 named[place] = read.chosen[framework, fold]
-        if not np.isnan(stacked).all():
-            f[framework] = stacked
-            chosen[framework] = named
+        f[framework] = stacked
+        chosen[framework] = named
     low, span = _ranges(task, folds)
     return TaskPredictions(
         name=task.name,
@@ -279,23 +323,25 @@ def _judge(
     rows: LabelledRows,
     full: TaskPredictions,
     folds: list[int],
-    inputs: ResultInputs,
+    *,
+    baseline: str,
+    level: float,
 ) -> tuple[Judged, list[str]]:
     """Return the rows as F was judged on them, and what is to be said of that."""
     if len(rows) < LEAST_ROWS:
         raise DataError(f"{len(rows)} test rows are too few to compare models on")
-    f = full.f[inputs.baseline]
-    said = Answers(f=f, decided=full.chosen.get(inputs.baseline))
+    f = full.f[baseline]
+    said = Answers(f=f, decided=full.chosen.get(baseline))
     if not task.labels:
         said = Answers(f=(f - rows.scale.low) / rows.scale.span)
-    loss_f = full.loss(inputs.baseline)
+    loss_f = full.loss(baseline)
     judged = judge_rows(
         rows,
         said,
         loss_f,
         hardness_config("auto", None),
         loss=LOSSES["brier" if task.labels else "squared"],
-        level=inputs.level,
+        level=level,
     )
     compared = judged.compared
     if not task.labels:
@@ -338,9 +384,8 @@ def _with_provenance(
 
 def _compare(
     task: Task,
-    full: TaskPredictions,
-    judged: Judged,
-    read: _Read,
+    judged: JudgedPredictions,
+    read: ReadPredictions,
     inputs: ResultInputs,
 ) -> TaskComparison:
     """Compare all other frameworks with F."""
@@ -355,10 +400,11 @@ def _compare(
         names = jobs.loc[~is_baseline, "framework"].unique()
         incomplete |= dict.fromkeys(names, without)
     incomplete.pop(inputs.baseline, None)
+    full = judged.full
     losses = {name: full.loss(name) for name in sorted(full.f)}
     return compare_units(
         task.name,
-        judged,
+        judged.judged,
         pd.DataFrame(losses, index=full.rows.index),
         fold_of=full.rows["fold"].to_numpy(),
         folds=len(read.folds),
@@ -368,15 +414,14 @@ def _compare(
 
 def _describe(
     task: Task,
-    rows: LabelledRows,
-    full: TaskPredictions,
+    found: JudgedPredictions,
     comparison: TaskComparison,
-    read: _Read,
+    read: ReadPredictions,
     inputs: ResultInputs,
-    notes: list[str],
 ) -> BuiltTask:
     """Return the task's part of the report."""
-    judged, features = comparison.judged, rows.task.features
+    rows, full, judged = found.rows, found.full, found.judged
+    features, notes = rows.task.features, list(found.notes)
     cap, loss_f = judged.compared.cap, judged.compared.loss_f
     clusters = row_clusters(full.rows)
     failures = search_and_judge(

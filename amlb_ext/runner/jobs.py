@@ -169,6 +169,8 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
 def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
     """Return the folders of all runs, by the name of the benchmark that AMLB ran.
 
+    Those of AMLB before 2.0 do not say what they ran: their name is empty.
+
     Raises
     ------
     RunError
@@ -177,15 +179,14 @@ def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
     runs: dict[str, list[Path]] = {}
     for outdir in map(Path, outdirs):
         folders = _read_run_folders(outdir)
-        named = [run for run in folders.values() if run.benchmark]
-        if not named:
+        if not folders:
             what = "AMLB's scores, but no run with predictions"
             if not (outdir / "results.csv").is_file():
                 what = "no AMLB results"
             raise RunError(
                 f"{outdir} holds {what}", "give the folder that AMLB wrote into (-o)"
             )
-        for run in named:
+        for run in folders.values():
             # AMLB lower-cases the names of folders
             runs.setdefault(run.benchmark.lower(), []).append(run.path)
     return runs

@@ -6,12 +6,16 @@ Layout, from ``amlb/results.py`` and ``amlb/resources.py`` of AMLB v2.1.7::
     OUT/<run>/scores/results.csv               one run
     OUT/<run>/predictions/<task>/<fold>/predictions.csv, metadata.json
 
+AMLB before 2.0 had ``scores/<framework>_benchmark_<benchmark>.csv`` and
+``predictions/<framework>_<task>_<fold>.csv``, which are read as well.
+
 ``predictions.csv`` has no row id: row i is row i of the test file. :func:`join_predictions`
 therefore goes by position and demands that ``truth`` agrees.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +53,24 @@ _SCORES = Path("scores") / "results.csv"
 
 def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
     """Return where a run keeps one fold's predictions."""
-    return run_dir / "predictions" / task / str(fold) / "predictions.csv"
+    path = run_dir / "predictions" / task / str(fold) / "predictions.csv"
+    if path.is_file():
+        return path
+    # AMLB before 2.0, whose runs have the framework in their name, too
+    ending = f"_{task}_{fold}.csv"
+    former = [
+        file
+        for file in run_dir.glob(f"predictions/*{glob.escape(ending)}")
+        if f"{file.name.removesuffix(ending)}_" in run_dir.name
+    ]
+    return former[0] if len(former) == 1 else path
+
+
+def _scores_path(run_dir: Path) -> Path:
+    """Return where a run keeps its scores."""
+    path = run_dir / _SCORES
+    former = [] if path.is_file() else sorted(run_dir.glob("scores/*_benchmark_*.csv"))
+    return former[0] if former else path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +117,7 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     for outdir in map(Path, outdirs):
         has_runs = False
         for run_dir in _run_dirs(outdir):
-            scores = run_dir / _SCORES
+            scores = _scores_path(run_dir)
             # an empty one belongs to a run that begins to write it, or was killed then
             if scores.is_file() and scores.stat().st_size:
                 frames.append(_read_scores(scores, str(run_dir)))
