@@ -363,12 +363,8 @@ def assemble_report(
 def _sections_over_tasks(
     built_tasks: Sequence[BuiltTask], unit: Unit, level: float, *, charts: bool
 ) -> tuple[ReportSection, ...]:
-    """Return who wins against whom and what is left to gain, on the tasks that are ranked on."""
-    judged = [
-        built_task
-        for built_task in built_tasks
-        if not built_task.report.alarm and not built_task.report.heavy_tail
-    ]
+    """Return who wins against whom and what is left to gain, where F is the F that was run."""
+    judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
     for built_task in judged:
         table = built_task.report.contrasts

@@ -254,7 +254,10 @@ def compare_units(
         pairs = _withhold_verdicts(pairs, no_claim, incomplete, column=column)
         duels = _withhold_verdicts(duels, "", incomplete, column=column)
     capped = judged.compared.capped()
-    whole = losses[[name for name in candidates if name not in incomplete]]
+    # where the largest errors would decide nobody is called the best
+    asked = table[table["where"] == WHERE[OVERALL]]
+    unfit = {*incomplete, *asked.loc[asked["verdict"] == "no claim", "framework"]}
+    whole = losses[[name for name in candidates if name not in unfit]]
 
     whole_task = judged.compared.weighting
     return TaskComparison(

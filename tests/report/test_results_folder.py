@@ -333,7 +333,7 @@ def test_names_that_amlb_mixed_up_are_read_by_position():
     }
     _, is_renamed = match_rows(written, pd.Series(["opel"]), labels, labels)
     assert not is_renamed
-    with pytest.raises(RowsDifferError, match="row 0 .* its truth is opel"):
+    with pytest.raises(RowsDifferError, match=r"row 0 .* its truth is opel"):
         match_rows(written, pd.Series(["van"]), labels, labels)
 
 
