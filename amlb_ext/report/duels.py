@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,8 @@ def duels_on_all_units(
     >>> table[["framework", "other", "verdict", "loss", "loss_other"]].values.tolist()
     [['a', 'b', 'better', 0.5, 0.65]]
     """
-    alike = replace(units, weights=None, reweighted=None, refits=None)
     own, is_scored = losses[list(names)], scored[list(names)]
-    table = compare_pairs(own, alike, scored=is_scored)
+    table = compare_pairs(own, units.alike(), scored=is_scored)
     counted = pd.DataFrame(units.cap.apply(own), columns=own.columns, index=own.index)
     means = []
     for first, second in zip(table["framework"], table["other"], strict=True):

@@ -42,10 +42,10 @@ COLUMNS = (
 )
 #: Verdicts that were given, on the first two questions.
 JUDGED = ("better", "worse", "undecided")
-#: Stands for "no claim" where only re-fits of F are missing: there is a figure with an interval.
-ESTIMATED = "estimated"
+#: Stands for "no claim" where F fails and there is a figure with its interval all the same.
+DESCRIBED = "described"
 #: Verdicts of contrasts that are not judged.
-WITHHELD = ("incomplete", "no claim", ESTIMATED)
+WITHHELD = ("incomplete", "no claim", DESCRIBED)
 #: A loss this many times F's, or this many times smaller, counts as that in a mean: a loss of 0
 #: has no logarithm, and one task would decide the mean of all.
 LARGEST_RATIO = 100.0
@@ -88,7 +88,7 @@ def overall_table(
 
 
 def _stack_contrasts(tasks: Sequence[TaskReport]) -> pd.DataFrame:
-    """Return the contrasts of all tasks; those that lack re-fits of F alone are ``estimated``."""
+    """Return the contrasts of all tasks; those with an interval alone are ``described``."""
     tables = []
     for task in tasks:
         table = task.contrasts
@@ -97,12 +97,12 @@ def _stack_contrasts(tasks: Sequence[TaskReport]) -> pd.DataFrame:
         if not task.no_claim:
             # where the largest errors decide there is no interval
             has_figure = table["weighted"].eq(True) & np.isfinite(table["low"])
-            is_estimated = (
+            is_described = (
                 has_figure
                 & (table["verdict"] == "no claim")
                 & (table["where"] == "region")
             )
-            table = table.assign(verdict=table["verdict"].mask(is_estimated, ESTIMATED))
+            table = table.assign(verdict=table["verdict"].mask(is_described, DESCRIBED))
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -113,7 +113,7 @@ def _count_verdicts(
     """Return what is counted of one framework and one question, over all tasks."""
     verdicts = asked["verdict"]
     is_withheld = verdicts.isin(WITHHELD)
-    has_change = ~is_withheld | (verdicts == ESTIMATED)
+    has_change = ~is_withheld | (verdicts == DESCRIBED)
     changes = asked.loc[has_change, "relative"].to_numpy(dtype=float)
     mean = mean_change(changes, level)
     return {
@@ -203,9 +203,9 @@ MARKS = {
         sign="…", words="withheld: jobs failed or are missing", tone="some"
     ),
     "no claim": Mark(sign="–", words="withheld: no claim can be made", tone="some"),
-    ESTIMATED: Mark(
+    DESCRIBED: Mark(
         sign="≈",
-        words="estimated and not claimed: F was not fitted again",
+        words="described with its interval, not judged",
         tone="none",
     ),
 }
@@ -244,8 +244,8 @@ class MatrixAnswer:
         return self.verdict not in WITHHELD
 
     def text(self) -> str:
-        """Return the change with its sign, where there is a verdict or an estimate."""
-        if self.is_judged or self.verdict == ESTIMATED:
+        """Return the change with its sign, where there is a verdict or a description."""
+        if self.is_judged or self.verdict == DESCRIBED:
             return format_percent(self.change, sign=True)
         return "–"
 

@@ -51,7 +51,7 @@ _TASK_ID = re.compile(r"(?:.*/)?((?:test\.)?openml)\.org/t/(\d+)")
 _OPENML_NAME = re.compile(r"((?:test_)?openml)_([st])_(\d+)")
 _NO_REFITS = (
     "Results hold one fit of F for each fold and none beside it, so what F would do if it were "
-    "fitted again is not known: where F fails changes are estimated, and none is claimed."
+    "fitted again is not known: where F fails changes are described, and none is judged."
 )
 
 

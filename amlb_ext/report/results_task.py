@@ -1,7 +1,7 @@
 """One task of an ordinary benchmark: AMLB's predictions on its source's rows, one framework as F.
 
 What F predicted is all that is known of it: it cannot be fitted again. So a change where F fails is
-estimated and never claimed, and neither is harm.
+described and never judged, and neither is harm.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
+from amlb_ext.comparison.place import describe_place
 from amlb_ext.core.errors import DataError, RunError
 from amlb_ext.core.losses import LOSSES
 from amlb_ext.core.rng import random_stream
@@ -349,6 +350,9 @@ def _judge(
         cap = error_cap(replace(full, rows=known))
         compared = replace(compared, cap=cap, span=full.span)
     notes = [f"what F does worst: {judged.rule}"]
+    place = describe_place(judged, rows.task.features)
+    if place is not None:
+        notes.append(place.sentence(ROW, judged.verb).rstrip("."))
     # the fits of two folds share training rows, so what is claimed is of the recipes
     splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
     if len(splits) > 1 and len(np.intersect1d(splits[0][0], splits[1][0])):
@@ -369,11 +373,10 @@ def _with_provenance(
     columns = {"f": own}
     if full.labels:
         columns = {f"f_{code}": own[:, code] for code in range(len(full.labels))}
-    weights = judged.compared.weights
     rows = full.rows.assign(
         origin=np.where(judged.is_bad, "bad", "good"),
         loss=judged.compared.loss_f,
-        weight=np.nan if weights is None else weights,
+        weight=np.nan if judged.risk is None else judged.risk,
         **columns,
     )
     if judged.compared.clusters is not None:

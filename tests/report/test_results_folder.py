@@ -198,7 +198,7 @@ def test_it_says_what_compare_says_of_the_same_predictions(made, found):
         {name: given[name] for name in ("constant", "linear")},
         test.drop(columns="y"),
         test["y"],
-        null="none",
+        refits=0,
         cv=np.repeat(range(FOLDS), len(test) // FOLDS),
     )
     ours = found.tasks[0].contrasts
@@ -211,7 +211,7 @@ def test_it_says_what_compare_says_of_the_same_predictions(made, found):
         assert left["verdict"] == right.loc["linear", "verdict"]
 
 
-def test_nothing_is_claimed_where_f_fails_but_it_is_estimated(found):
+def test_nothing_is_judged_where_f_fails_but_it_is_described(found):
     region = found.tasks[0].asked("region")
     assert set(region["verdict"]) == {"no claim"}
     assert region["reason"].str.contains("F was not fitted again").all()
