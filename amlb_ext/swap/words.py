@@ -162,7 +162,9 @@ def find_words(
     )
 
 
-def best_words(conditions: Conditions, values: np.ndarray) -> tuple[str, np.ndarray]:
+def best_words(
+    conditions: Conditions, values: np.ndarray
+) -> tuple[str, np.ndarray]:
     """Return the conditions under which some values are largest, and which rows meet them.
 
     Parameters
