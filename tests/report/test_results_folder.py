@@ -101,7 +101,7 @@ def _predict(framework: str, train: pd.DataFrame, test: pd.DataFrame) -> pd.Data
     return table.assign(predictions=named, truth=test["y"])
 
 
-def _make(root: Path, tasks=("two", "three", "amount"), n: int = 210) -> Made:
+def _make(root: Path, tasks=("two", "three", "amount"), n: int = 300) -> Made:
     """Write tables, a definition of them, and what three frameworks predict."""
     entries = []
     writer = RunWriter(root / "out", "mine")
