@@ -155,7 +155,7 @@ def judge_table(
     F = models.pop(f)
     sample = fitted[rng.integers(0, FITTED, FITTED)]
     models["re-fit"] = clone(F).fit(X.iloc[sample], y[sample])
-    how = {"train": (X.iloc[fitted], y[fitted]), "seed": seed}
+    how: dict[str, Any] = {"train": (X.iloc[fitted], y[fitted]), "seed": seed}
     result = compare(F, models, X.iloc[here], y[here], **how)
     again = {"re-fit": models["re-fit"]}
     recipes = compare(F, again, X.iloc[here], y[here], claim="recipes", **how)
