@@ -96,6 +96,7 @@ def report(
         report_text,
         write_report,
     )
+    from amlb_ext.runner.run_folder import output_folder
 
     # they take most of the time, and only the page shows them
     charts = not (text or json)
@@ -113,7 +114,7 @@ def report(
             charts=charts,
             quiet=quiet or json,
         )
-        home = Path(results[0])
+        home = output_folder(Path(results[0]))
     else:
         assert suite is not None
         named = named_files(predictions, "--predictions")

@@ -67,7 +67,7 @@ def table_as_latex(table: pd.DataFrame, caption: str, label: str) -> str:
 
     Examples
     --------
-    >>> print(table_as_latex(pd.DataFrame({"task": ["a_b"]}), "Tasks", "tasks").splitlines()[6])
+    >>> print(table_as_latex(pd.DataFrame({"task": ["a_b"]}), "Tasks", "tasks").splitlines()[7])
     a\_b \\
     """
     # a minus sign of its own is no letter of LaTeX's fonts

@@ -235,7 +235,13 @@ def _shown_name(spec: str) -> str:
 
 
 def _spec_of_run(name: str, options: SourceConfig) -> str | None:
-    """Return the spec of the benchmark that a run is named after; None where none is found."""
+    """Return the spec of the benchmark that a run is named after; None where none is found.
+
+    Examples
+    --------
+    >>> _spec_of_run("openml_s_271", SourceConfig()), _spec_of_run("validation", SourceConfig())
+    ('openml/s/271', 'validation')
+    """
     match = _OPENML_NAME.fullmatch(name)
     if match:
         return f"{match[1].replace('_', '.')}/{match[2]}/{match[3]}"
