@@ -14,18 +14,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from amlb_ext.core.display import format_decimals, format_percent, shorten_text
 from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.charts import interval_mark
 from amlb_ext.report.duels import GAIN_COLUMNS
-from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import Chart, ReportSection
 from amlb_ext.report.overall import mean_change
-from amlb_ext.report.ranks import FEWEST_TASKS
-from amlb_ext.report.still import INK, POINTS_PER_INCH, canvas, figure_to_svg
+from amlb_ext.report.ranks import FEWEST_TASKS, draw_win_matrix
 from amlb_ext.stats.bounded_mean import clopper_pearson
 
 #: Of the table of wins; the first framework is better where the change is negative.
@@ -235,32 +231,16 @@ def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         f"On how many tasks the framework of the row is shown to be better – worse on all "
         f"{unit.many} than that of the column."
     )
-    short = [shorten_text(name, 20) for name in names]
-    with canvas("wins"):
-        side = 1.6 + 0.62 * len(names)
-        figure = Figure((side + 0.4, side - 0.6), dpi=POINTS_PER_INCH)
-        axes = figure.subplots()
-        for y, first in enumerate(names):
-            for x, second in enumerate(names):
-                row = rows.get((first, second))
-                if row is None or not row["tasks"]:
-                    continue
-                balance = (row["better"] - row["worse"]) / row["tasks"]
-                role = "c0" if balance > 0 else "bad"
-                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color=COLOUR[role])
-                cell.set_alpha(0.45 * abs(balance))
-                axes.add_patch(cell)
-                told = f"{row['better']}–{row['worse']}"
-                axes.text(x, y, told, ha="center", va="center", color=INK)
-        axes.set_xlim(-0.5, len(names) - 0.5)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xticks(range(len(names)), short, rotation=38, ha="left")
-        axes.set_yticks(range(len(names)), short)
-        axes.xaxis.set_ticks_position("top")
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        drawn = figure_to_svg(figure, key="wins", title=title, about=about)
+    drawn = draw_win_matrix(
+        names,
+        {
+            pair: (row["better"], row["worse"], row["tasks"])
+            for pair, row in rows.items()
+        },
+        key="wins",
+        title=title,
+        about=about,
+    )
     return Chart(
         key="wins",
         title=title,
