@@ -18,6 +18,8 @@ from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
+from amlb_ext.report.coder_figures import beside_systems
+from amlb_ext.report.coder_runs import read_coder_runs
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
@@ -169,7 +171,13 @@ def build_report(
         warnings=_claim_warnings(tasks, needed),
         colours=colours if charts else None,
     )
-    report = replace(report, notes=tuple(found.notes))
+    coders = read_coder_runs(suite, jobs) if results else []
+    test_rows = {name: task.test_rows[0] for name, task in suite.amlb_tasks.items()}
+    report = replace(
+        report,
+        notes=tuple(found.notes),
+        sections=(*report.sections, *beside_systems(coders, test_rows)),
+    )
     if results:
         out = output_folder(Path(results[0]))
         broken = jobs[jobs["status"].isin(BROKEN)]
