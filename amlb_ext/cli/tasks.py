@@ -65,7 +65,7 @@ def tasks(
         write a framework LLMCoder_NAME that runs this language model
     coder_params : KEY=VALUE
         parameter of these frameworks, e.g. max_cost=2 or 'price={input: 1.0e-6, output: 4.0e-6}';
-        docs/how-to/coding_models.md lists them
+        docs/reference/coding_models.md lists them
 
     Examples
     --------
