@@ -1,4 +1,4 @@
-"""What programs read: AGENTS.md runs block by block in an empty folder, llms.txt leads somewhere."""
+"""What programs read: AGENTS.md runs in an empty folder, and llms.txt leads somewhere."""
 
 import json
 import re

@@ -130,6 +130,12 @@ def build_report(
     of_amlb, all_predictions = find_predictions(results, predictions)
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
+    coders = read_coder_runs(suite, found.table)
+    for run in coders:
+        if run.why_unscored:
+            job = (str(run.folder.parents[2]), run.task, run.fold)
+            is_job = (found.table[["run", "amlb_task", "fold"]] == job).all(axis=1)
+            found.table.loc[is_job, ["status", "reason"]] = "failed", run.why_unscored
     names = frameworks_in_order(found.table)
     # F's own controls are no candidates: without them there is a verdict.
     is_control = found.table["name"].map(is_control_framework).astype(bool)
@@ -171,7 +177,6 @@ def build_report(
         warnings=_claim_warnings(tasks, needed),
         colours=colours if charts else None,
     )
-    coders = read_coder_runs(suite, jobs) if results else []
     test_rows = {name: task.test_rows[0] for name, task in suite.amlb_tasks.items()}
     report = replace(
         report,

@@ -18,9 +18,8 @@ from amlb_ext.report.model import Chart, ChartSeries, ReportSection
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
 _CURVE_ABOUT = (
-    "Accuracy on the test rows after k submissions, mean over runs, each task as much as another. "
-    "Chosen: by held-out rows, which is how frameworks are compared. Max: by the labels of the "
-    "test rows, which is WeirdML’s."
+    "Accuracy on the test rows after k submissions, mean over runs. Chosen: by held-out rows, "
+    "which is how frameworks are compared. Max: by the labels of the test rows, which is WeirdML’s."
 )
 
 
@@ -94,7 +93,7 @@ def submissions_section(
     return ReportSection(
         key="submissions",
         title="Score by number of submissions",
-        about=_CURVE_ABOUT,
+        about=f"{_CURVE_ABOUT} Each task counts as much as another.",
         table=means,
         charts=() if chart is None else (chart,),
     )

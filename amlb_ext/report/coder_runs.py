@@ -78,7 +78,14 @@ class CoderRun:
     @property
     def is_models_own(self) -> bool:
         """Whether the outcome is the model's: it answered to the end, and its programs were run."""
-        return bool(self.counted) and not self.is_broken
+        return not self.why_unscored
+
+    @property
+    def why_unscored(self) -> str:
+        """Why the job does not count, though AMLB may have a score of it; empty where it does."""
+        if self.is_broken:
+            return "the endpoint gave no answer before all submissions were made"
+        return "" if self.counted else "every submission was lost by the harness"
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -192,11 +192,8 @@ def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame
     for job in jobs.to_dict("records"):
         run = by_key.get((job["framework"], job["amlb_task"], job["fold"]))
         is_scored = bool(np.isfinite(job["result"]))
-        if run is not None and not run.is_models_own:
-            reason = "every submission was lost by the harness"
-            if run.is_broken:
-                reason = "the endpoint gave no answer before all submissions were made"
-            outcomes.append(("failed", reason, np.nan))
+        if run is not None and run.why_unscored:
+            outcomes.append(("failed", run.why_unscored, np.nan))
         elif is_scored:
             outcomes.append(("scored", "", job["result"]))
         elif run is not None:
