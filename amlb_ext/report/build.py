@@ -133,8 +133,9 @@ def build_report(
     coders = read_coder_runs(suite, found.table)
     for run in coders:
         if run.why_unscored:
-            job = (str(run.folder.parents[2]), run.task, run.fold)
-            is_job = (found.table[["run", "amlb_task", "fold"]] == job).all(axis=1)
+            is_job = found.table["run"] == str(run.folder.parents[2])
+            is_job &= found.table["amlb_task"] == run.task
+            is_job &= found.table["fold"] == run.fold
             found.table.loc[is_job, ["status", "reason"]] = "failed", run.why_unscored
     names = frameworks_in_order(found.table)
     # F's own controls are no candidates: without them there is a verdict.

@@ -20,6 +20,8 @@ from amlb_ext.report.still import draw_chart
 
 KINDS = {"Coder": "coder", "Forest": "system"}
 CANDIDATE = "HardsynthCandidate"
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
 
 
 def a_run(task="a", fold=0, cost=0.2, **changes):
@@ -135,6 +137,9 @@ def test_a_coder_on_a_suite_of_hard_tasks_stands_beside_the_others(binary):
         [np.mean(accuracies)] * 2
     )
     assert tables["failures"]["reason"].tolist() == ["error"]
+    for name in ("coders", "curve", "failures"):
+        [columns] = re.findall(rf"^\| `{name}\.csv` \|[^|]*\|([^|]*)\|$", PAGE, re.M)
+        assert list(tables[name]) == re.findall(r"`(\w+)`", columns)
 
 
 def test_what_the_endpoint_broke_is_no_verdict_on_the_model(binary):
