@@ -52,9 +52,7 @@ MOST_WORST = 10
 #: What is claimed of a candidate: that this model is better than this F, or its recipe than F's.
 Claim = Literal["models", "recipes"]
 #: What is lost without re-fits of F.
-_NO_CONTROL = (
-    "without re-fits there is no verdict where F fails, and none on harm"
-)
+_NO_CONTROL = "without re-fits there is no verdict where F fails, and none on harm"
 
 
 @checked_call
@@ -339,9 +337,7 @@ def compare_labelled(
         notes.append(folds.text)
     fits = None
     if claim == "recipes" and folds is None:
-        fits = {
-            model.name: _losses_of_fits(again.fits(model)) for model in others
-        }
+        fits = {model.name: _losses_of_fits(again.fits(model)) for model in others}
     contrasts = answer(judged, losses, fits=fits)
     notes += _mean_of_refits(contrasts, judged.verb)
     swap = judge_swaps(

@@ -542,4 +542,7 @@ def _concentration_verdict(
     if (estimate.low > 0) if is_gain else (estimate.high < 0):
         return "opposite", "the other way round where F fails"
     word = f"{size} {'gain' if is_gain else 'loss'}"
-    return word, f"significantly {word} where F fails than elsewhere, as a share of F's loss"
+    return (
+        word,
+        f"significantly {word} where F fails than elsewhere, as a share of F's loss",
+    )

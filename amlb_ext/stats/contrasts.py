@@ -431,13 +431,15 @@ class Comparison:
             share = float(change.sum() / base.sum())
             shares.append(share)
             influence += sign * (change - share * base) / base.sum()
-        gap = sum_interval(
-            influence, rows.clusters, rows.level, df=self.estimate.df
-        )
+        gap = sum_interval(influence, rows.clusters, rows.level, df=self.estimate.df)
         gap = rows.widen(gap, influence)
         there, elsewhere = shares
         low, high = interval_around(there - elsewhere, gap.se, gap.df, rows.level)
-        return there, elsewhere, replace(gap, point=there - elsewhere, low=low, high=high)
+        return (
+            there,
+            elsewhere,
+            replace(gap, point=there - elsewhere, low=low, high=high),
+        )
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""

@@ -122,4 +122,3 @@ def _correlated_draws(correlations: np.ndarray) -> np.ndarray:
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     rng = np.random.default_rng(SEED)
     return np.asarray(rng.standard_normal((DRAWS, len(values))) @ root.T)
-

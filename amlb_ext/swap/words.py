@@ -140,7 +140,7 @@ def find_words(
     if not conditions.texts:
         return None
     score = harm.score
-    text, inside = best_words(conditions, score)
+    text, inside = conditions.pair(*_best_pair(conditions, score, None))
     rng = random_stream(seed, "swap", "words")
     changes, agreements = [], []
     for _ in range(PASSES):
@@ -162,18 +162,23 @@ def find_words(
     )
 
 
-def best_words(
-    conditions: Conditions, values: np.ndarray
+def words_of_group(
+    conditions: Conditions, inside: np.ndarray
 ) -> tuple[str, np.ndarray]:
-    """Return the conditions under which some values are largest, and which rows meet them.
+    """Return the conditions that tell a group best, and which rows meet them.
+
+    The pair with the largest share of common rows among those of either (Jaccard's index).
 
     Parameters
     ----------
     conditions : Conditions
         At least one.
-    values : ndarray of shape (n,)
+    inside : ndarray of shape (n,)
+        1 for the rows of the group, 0 for others.
     """
-    return conditions.pair(*_best_pair(conditions, values, None))
+    common = conditions.sums(inside)
+    either = conditions.sums(np.ones(len(inside))) + inside.sum() - common
+    return conditions.pair(*_largest(common / either))
 
 
 def _best_pair(
@@ -189,8 +194,15 @@ def _best_pair(
     is_large = counts >= max(LEAST_GROUP * len(taken), 10)
     if not is_large.any():
         is_large = counts == counts.max()
-    best = int(np.argmax(np.where(is_large, worth, -np.inf)))
-    first, second = np.unravel_index(best, counts.shape)
+    return _largest(np.where(is_large, worth, -np.inf))
+
+
+def _largest(worth: np.ndarray) -> tuple[int, int]:
+    """Return the pair that is worth most; a single condition where a second adds nothing."""
+    alone = int(np.argmax(np.diag(worth)))
+    first, second = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    if np.isclose(worth[alone, alone], worth[first, second]):
+        return alone, alone
     return int(first), int(second)
 
 

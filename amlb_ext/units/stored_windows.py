@@ -130,9 +130,7 @@ class ForecastTable:
             rule=WindowRule(**vars(entry.rule)),
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=RegionWeights(
-                weights=weights, part=part, reason=entry.weighting
-            ),
+            weighting=RegionWeights(weights=weights, part=part, reason=entry.weighting),
             left_out=tuple(LeftOut(**vars(left)) for left in entry.left_out),
         )
 

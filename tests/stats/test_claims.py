@@ -141,7 +141,11 @@ def test_a_claim_on_recipes_counts_how_much_fits_differ():
     planted = Planted()
     # each sample moves both recipes, and the candidate's by far more
     shifts = np.array([-0.05, -0.02, 0.0, 0.01, 0.04])
-    fits = {"g": pd.DataFrame({i: planted.like_f() - 0.01 + s for i, s in enumerate(shifts)})}
+    fits = {
+        "g": pd.DataFrame(
+            {i: planted.like_f() - 0.01 + s for i, s in enumerate(shifts)}
+        )
+    }
     losses = pd.DataFrame({"g": fits["g"][0]})
     units = ComparedUnits(loss_f=planted.loss_f, refits=planted.refits)
     model = answer_questions(losses, units).iloc[0]
