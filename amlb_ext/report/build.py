@@ -178,11 +178,16 @@ def build_report(
         warnings=_claim_warnings(tasks, needed),
         colours=colours if charts else None,
     )
-    test_rows = {name: task.test_rows[0] for name, task in suite.amlb_tasks.items()}
+    # what comparisons rest on
+    untouched = {
+        name: task.test_rows[0]
+        for name, task in suite.amlb_tasks.items()
+        if task.suffix == "full"
+    }
     report = replace(
         report,
         notes=tuple(found.notes),
-        sections=(*report.sections, *beside_systems(coders, test_rows)),
+        sections=(*report.sections, *beside_systems(coders, untouched)),
     )
     if results:
         out = output_folder(Path(results[0]))

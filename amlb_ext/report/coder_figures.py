@@ -214,8 +214,9 @@ def beside_systems(
     ----------
     runs : sequence of CoderRun
     test_rows : mapping of str to int
-        By AMLB task.
+        By AMLB task; runs on others are left out.
     """
+    runs = [run for run in runs if run.task in test_rows]
     if not runs:
         return ()
     lines = []
