@@ -109,8 +109,8 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
             "Adjusted p, counting all comparisons",
             "Many tries must not make a finding. Within a task the p-value is adjusted for all "
             "frameworks, question by question (Westfall and Young’s step-down method; Holm’s where "
-            "F fails, for pairs and slices). ✓✓ stays better when all tasks are counted as well (Holm); ✓ does "
-            "so only while its task is looked at alone.",
+            "F fails, for pairs and slices). ✓✓ stays better when all tasks are counted as well "
+            "(Holm); ✓ does so only while its task is looked at alone.",
         ),
         "null": (
             "Null difference, null control",
