@@ -296,9 +296,7 @@ def _own_gains(
         "three groups, simultaneous": _best_of_groups(d, risk),
         "unlabelled rows": _with_unlabelled(d, risk, places),
     }
-    key = (
-        "own gain there, found by" if own else "gain there claimed, none of its own, by"
-    )
+    key = "own gain there, found by" if truth < 0 else "no gain there, one claimed by"
     return {f"{key} {way}": float(p < 0.05) for way, p in ways.items()}
 
 
