@@ -174,8 +174,8 @@ def weka_order(n: int, seed: int = 0) -> np.ndarray:
 
 #: ``repeat``: test rows as often as the training rows allow; one repetition more, with a few test
 #: rows less, where that keeps many more training rows. ``drop``: each test row once, and only as
-#: many training rows as go with them.
-Fit = Literal["repeat", "drop"]
+#: many training rows as go with them. ``all``: every row once, for a split file of our own.
+Fit = Literal["repeat", "drop", "all"]
 #: A share of the test rows left out counts as this many times that share of the training rows.
 TEST_WEIGHT = 2.0
 
@@ -229,6 +229,15 @@ class SentRows:
         repetitions = np.arange(self.repeats)
         repetition[is_test] = np.repeat(repetitions, len(self.test))
         return is_test, position, repetition
+
+
+class AllRows(SentRows):
+    """Every row of a fold once, training rows first: files have the suite's own split."""
+
+    @property
+    def test_positions(self) -> np.ndarray:
+        """Where the test rows are, ascending."""
+        return np.arange(len(self.train), len(self), dtype=np.int64)
 
 
 def choose_sizes(
@@ -320,9 +329,16 @@ def choose_rows(
         for regression.
     test_groups : sequence of sequences
         The same per test row: its label, its origin.
-    fit : {'repeat', 'drop'}
+    fit : {'repeat', 'drop', 'all'}
     rng : Generator
     """
+    if fit == "all":
+        return AllRows(
+            procedure=procedure,
+            train=np.arange(len(train_groups)),
+            test=np.arange(len(test_groups)),
+            repeats=1,
+        )
     n_train, n_test, repeats = choose_sizes(
         procedure,
         len(train_groups),
