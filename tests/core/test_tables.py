@@ -67,12 +67,6 @@ def test_bad_tables_are_refused(table, message):
         make_task(table, "y", name="t")
 
 
-def test_duplicate_columns_are_refused():
-    table = pd.concat([frame(), frame()[["a"]]], axis=1)
-    with pytest.raises(DataError, match="more than once"):
-        make_task(table, "y", name="t")
-
-
 def test_mostly_missing_target_is_refused():
     table = frame(60)
     table["y"] = np.where(np.arange(60) < 40, np.nan, 1.0 * table["y"])
