@@ -84,16 +84,6 @@ def test_content_hash_sees_values_folds_and_labels_but_not_the_name():
     assert one.content_hash != one.with_folds((fold,)).content_hash
 
 
-def test_integers_too_large_for_float64_are_not_called_integers():
-    task = make_task(
-        frame(30, big=[2**60 + 1000 * i + 1 for i in range(30)]), "y", name="t"
-    )
-    assert task.columns[1].type == "numeric"
-    assert task.notes == (
-        "column 'big' holds whole numbers beyond 2**53, which are rounded to 64-bit floats",
-    )
-
-
 def test_whole_number_regression_is_remarked():
     table = pd.DataFrame({"a": range(40), "y": [1, 2, 3, 4] * 10})
     task = make_task(table, "y", name="t")
