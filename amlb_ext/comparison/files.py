@@ -154,7 +154,7 @@ def compare_files(
         train=None if old is None else (old.features, old.target),
         kind=kind,
         config=hardness,
-        null="auto",
+        claim="models",
         refits=refits,
         level=level,
         seed=seed,

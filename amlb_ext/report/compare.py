@@ -1,9 +1,9 @@
 """Frameworks against F and against each other on one task, on real rows only.
 
-What is compared are losses on the untouched test folds: all rows alike, and weighted by
-P(F fails | x), the *region*. The first is a paired t test of two models and needs no certificate.
-Made rows and rows chosen by F's errors get no interval and no verdict, because being chosen by F's
-errors flatters every other model.
+What is compared are losses on the untouched test folds: on all rows, and on the *region*, the
+fifth of them with the largest P(F fails | x). The first is a paired t test of two models and needs
+no certificate. Made rows and rows chosen by F's errors get no interval and no verdict, because
+being chosen by F's errors flatters every other model.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.units.judged import Judged, answer
+from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import OF_PAIRS
 from amlb_ext.validity import Certificate
 
@@ -37,7 +38,7 @@ from amlb_ext.validity import Certificate
 WHERE = {
     OVERALL: "all rows",
     REGION: "region",
-    CONCENTRATED: "region minus all rows",
+    CONCENTRATED: "region minus elsewhere",
 }
 _STRESS_ONLY = "stress-test only"
 #: Why there is no null control under a loss that a user names.
@@ -275,13 +276,13 @@ def _judge_task(
     no_claim: str,
 ) -> Judged:
     """Return the rows of the untouched test folds, as F was judged on them."""
-    weights = region_weights(full)
+    place = _place(full)
     if losses.loss.is_of_pairs:
-        weights, no_claim = None, OF_PAIRS
+        place, no_claim = None, OF_PAIRS
     return Judged(
         compared=ComparedUnits(
             loss_f=losses.f,
-            weights=weights,
+            weights=place,
             clusters=row_clusters(full.rows),
             refits=refits,
             level=level,
@@ -291,6 +292,15 @@ def _judge_task(
         is_bad=(full.rows["origin"] == "bad").to_numpy(),
         no_claim=no_claim,
     )
+
+
+def _place(full: TaskPredictions) -> np.ndarray | None:
+    """Return 1.0 for the rows where F is foreseen to fail most, a fifth of each fold."""
+    weights = region_weights(full)
+    if weights is None:
+        return None
+    folds = np.unique(full.rows["fold"], return_inverse=True)[1].reshape(-1)
+    return place_of_failure(weights, folds)
 
 
 def _with_shares(

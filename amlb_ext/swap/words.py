@@ -141,7 +141,7 @@ def find_words(
     if not conditions.texts:
         return None
     score = harm.score
-    text, inside = conditions.pair(*_best_pair(PairSums.of(conditions, score)))
+    text, inside = best_words(conditions, score)
     rng = random_stream(seed, "swap", "words")
     changes, agreements = [], []
     for _ in range(PASSES):
@@ -167,6 +167,18 @@ def find_words(
         change=mean_of_passes(changes),
         agreement=float(np.mean(agreements)),
     )
+
+
+def best_words(conditions: Conditions, values: np.ndarray) -> tuple[str, np.ndarray]:
+    """Return the conditions under which some values are largest, and which rows meet them.
+
+    Parameters
+    ----------
+    conditions : Conditions
+        At least one.
+    values : ndarray of shape (n,)
+    """
+    return conditions.pair(*_best_pair(PairSums.of(conditions, values)))
 
 
 @dataclass(frozen=True, kw_only=True)
