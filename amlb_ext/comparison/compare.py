@@ -24,7 +24,7 @@ from amlb_ext.core.checked_call import (
     checked_call,
 )
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.display import format_number
+from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.row_order import RowOrder
@@ -321,6 +321,8 @@ def compare_labelled(
         notes += _fitted_here_notes(side_f, sides)
     if rows.task.order is not None:
         notes += _order_notes(rows.task.order)
+        if train_order is not None:
+            notes += _shared_group_notes(rows.task.order, train_order)
     again = _Again(
         rows=rows,
         all_rows=all_rows,
@@ -410,7 +412,7 @@ def _fitted_here_notes(f: Side, sides: Mapping[str, Side]) -> list[str]:
     for name, side in sides.items():
         said = side.predicted
         assert said is not None
-        makes_none = bool((said.decided == said.y).all())
+        makes_none = np.array_equal(said.decided, said.y)
         if makes_none and wrong_f >= LEAST_WRONG * len(said.y):
             notes.append(
                 f"{name} decides all {len(said.y)} rows rightly, and F {wrong_f} wrongly: if "
@@ -561,4 +563,15 @@ def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:
         f"where F {verb}, F fitted again differs from F by {difference}{error} in mean loss; a "
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
+    ]
+
+
+def _shared_group_notes(order: RowOrder, of_train: RowOrder) -> list[str]:
+    """Return that groups of the rows have rows that models were fitted on, too."""
+    shared = order.groups & of_train.groups
+    if not shared:
+        return []
+    return [
+        f"{len(shared)} of {format_count(len(order.groups), 'group')} of {order.group_name!r} have "
+        "rows in train, too: what is said is of new rows of groups that the models know"
     ]

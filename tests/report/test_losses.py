@@ -76,7 +76,7 @@ def test_costs_are_judged_as_compare_judges_them(scored, full, features, by_cost
     overall = row_of(
         tables["contrasts"], task=TASK, framework=CANDIDATE, where="all rows"
     )
-    told = row_of(answer.contrasts, candidate="mine", question="all rows")
+    told = row_of(answer.contrasts, model="mine", question="overall")
     for column in ("loss", "loss_f", "difference", "low", "high", "p"):
         assert overall[column] == pytest.approx(told[column]), column
     harm = row_of(tables["harm"], task=TASK, framework=CANDIDATE)
