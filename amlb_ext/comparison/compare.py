@@ -412,6 +412,7 @@ def _fitted_here_notes(f: Side, sides: Mapping[str, Side]) -> list[str]:
     for name, side in sides.items():
         said = side.predicted
         assert said is not None
+        assert said.decided is not None
         makes_none = np.array_equal(said.decided, said.y)
         if makes_none and wrong_f >= LEAST_WRONG * len(said.y):
             notes.append(
