@@ -9,7 +9,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.unit import Unit
-from amlb_ext.swap.words import best_words, list_conditions
+from amlb_ext.swap.words import list_conditions, words_of_group
 from amlb_ext.units.judged import Judged
 
 
@@ -74,14 +74,14 @@ def describe_place(judged: Judged, table: pd.DataFrame) -> Place | None:
     table : DataFrame of n rows
         What is known of each unit beforehand.
     """
-    weights, risk = judged.compared.weights, judged.risk
-    if weights is None or risk is None or not weights.any():
+    weights = judged.compared.weights
+    if weights is None or not weights.any():
         return None
     inside, bad = weights > 0, judged.is_bad
     conditions = list_conditions(table)
     words, told = "", np.zeros(len(bad), dtype=bool)
     if conditions.texts:
-        words, told = best_words(conditions, risk)
+        words, told = words_of_group(conditions, weights)
     return Place(
         n=int(inside.sum()),
         share=float(inside.mean()),

@@ -141,7 +141,7 @@ def find_words(
     if not conditions.texts:
         return None
     score = harm.score
-    text, inside = best_words(conditions, score)
+    text, inside = conditions.pair(*_best_pair(PairSums.of(conditions, score)))
     rng = random_stream(seed, "swap", "words")
     changes, agreements = [], []
     for _ in range(PASSES):
@@ -169,16 +169,23 @@ def find_words(
     )
 
 
-def best_words(conditions: Conditions, values: np.ndarray) -> tuple[str, np.ndarray]:
-    """Return the conditions under which some values are largest, and which rows meet them.
+def words_of_group(
+    conditions: Conditions, inside: np.ndarray
+) -> tuple[str, np.ndarray]:
+    """Return the conditions that tell a group best, and which rows meet them.
+
+    The pair with the largest share of common rows among those of either (Jaccard's index).
 
     Parameters
     ----------
     conditions : Conditions
         At least one.
-    values : ndarray of shape (n,)
+    inside : ndarray of shape (n,)
+        1 for the rows of the group, 0 for others.
     """
-    return conditions.pair(*_best_pair(PairSums.of(conditions, values)))
+    common = conditions.sums(inside)
+    either = conditions.sums(np.ones(len(inside))) + inside.sum() - common
+    return conditions.pair(*_largest(common / either))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +238,15 @@ def _best_pair(sums: PairSums) -> tuple[int, int]:
     is_large = sums.counts >= max(LEAST_GROUP * sums.n, 10)
     if not is_large.any():
         is_large = sums.counts == sums.counts.max()
-    best = int(np.argmax(np.where(is_large, worth, -np.inf)))
-    first, second = np.unravel_index(best, sums.counts.shape)
+    return _largest(np.where(is_large, worth, -np.inf))
+
+
+def _largest(worth: np.ndarray) -> tuple[int, int]:
+    """Return the pair that is worth most; a single condition where a second adds nothing."""
+    alone = int(np.argmax(np.diag(worth)))
+    first, second = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    if np.isclose(worth[alone, alone], worth[first, second]):
+        return alone, alone
     return int(first), int(second)
 
 
