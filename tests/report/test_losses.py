@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.gate.suites import check_suite
 from amlb_ext.report import build_report, report_tables
 from amlb_ext.report.losses import measure_losses
 from amlb_ext.report.predictions import read_task_predictions
@@ -179,6 +180,23 @@ def test_labels_alone_are_compared_by_decisions(scored, full, labels_alone):
     assert overall["loss"] == pytest.approx(wrong.mean())
     with pytest.raises(ConfigError, match="needs probabilities, and labels names"):
         tables_of(scored, "log_loss", predictions={"labels": labels_alone})
+
+
+def test_a_gate_is_held_by_that_loss(scored, full, by_costs):
+    result, _ = check_suite(
+        scored.suite,
+        need="not-worse",
+        where="overall",
+        margin=0.05,
+        results=[str(scored.results)],
+        loss=costs_of(full),
+        tasks=[TASK],
+    )
+    (check,) = [check for check in result.checks if check.candidate == CANDIDATE]
+    overall = row_of(
+        by_costs[1]["contrasts"], task=TASK, framework=CANDIDATE, where="all rows"
+    )
+    assert check.change == pytest.approx(overall["relative"])
 
 
 @pytest.mark.parametrize(
