@@ -1,7 +1,4 @@
-"""What a published data set, task and suite say of themselves: texts within limits, and XML.
-
-The XML is written by the OpenML client's own objects.
-"""
+"""What a published data set, task and suite say of themselves: texts within limits, and XML."""
 
 from __future__ import annotations
 

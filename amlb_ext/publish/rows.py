@@ -12,6 +12,7 @@ test rows.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,16 +20,6 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import PublishError
-
-# The two estimation procedures of OpenML whose splits depend on the number of rows alone.
-#
-# A server takes no splits of ours: it makes its own when a task is first asked for. Two of its
-# estimation procedures never look at a value, so rows can be ordered such that the split comes out
-# as wanted. Both rules are those of openml/EvaluationEngine (HoldoutOrderedSplitsGenerator,
-# HoldoutSplitsGenerator); what a server really answers is compared after publishing.
-#
-# Notation: n rows are sent, T of them are test rows.
-
 
 #: Constants of the generator of ``java.util.Random``, which has 48 bits of state.
 _MULTIPLIER = 0x5DEECE66D
@@ -298,17 +289,14 @@ def choose_sizes(
 
 
 def _largest_test_count(procedure: Procedure, train: int) -> int:
-    """Return the most test rows T that so many training rows allow, by bisection."""
-    low, high = 0, train
-    while low < high:
-        middle = (low + high + 1) // 2
-        # the fewest training rows grow with T
-        fewest_train, _ = procedure.train_range(middle)
-        if fewest_train <= train:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """Return the most test rows T that so many training rows allow; 0 or less where none."""
+    test_counts = range(train + 1)
+
+    def fewest_train(test: int) -> int:
+        return procedure.train_range(test)[0]
+
+    # the fewest training rows grow with T
+    return bisect.bisect_right(test_counts, train, key=fewest_train) - 1
 
 
 def choose_rows(

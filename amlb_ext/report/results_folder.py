@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -83,6 +84,7 @@ def build_results_report(
     options: SourceConfig | None = None,
     workers: int = 1,
     segments: Sequence[str] = (),
+    loss: Any = None,
     level: float = 0.95,
     charts: bool = True,
     quiet: bool = True,
@@ -105,6 +107,9 @@ def build_results_report(
         Processes, one task each; 0 for every core. They change nothing but time.
     segments : sequence of str
         See :func:`amlb_ext.report.build.build_report`.
+    loss : optional
+        What is compared, see :func:`amlb_ext.core.losses.read_loss`; by default the Brier loss or
+        the squared error of the scaled target, which a task keeps that it does not fit.
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
@@ -122,7 +127,7 @@ def build_results_report(
         A folder has no results, those of two benchmarks, or none of this one; or F has no
         predictions of any task.
     ConfigError
-        The results have no such framework, or no task has a segment.
+        The results have no such framework, no task has a segment, or the loss fits no task.
     SourceError
         The definition is not found.
     """
@@ -140,11 +145,19 @@ def build_results_report(
         )
     baseline = _find_baseline(baseline, jobs.table)
     inputs = _task_inputs(
-        found, jobs, baseline, segments=segments, level=level, charts=charts
+        found,
+        jobs,
+        baseline,
+        segments=segments,
+        loss=loss,
+        level=level,
+        charts=charts,
     )
     built_tasks, left_out = _build_tasks(inputs, workers, quiet)
     if not built_tasks:
         raise RunError(f"no task can be compared: {left_out[0]}")
+    if all(built_task.unfit for built_task in built_tasks):
+        raise ConfigError(built_tasks[0].unfit)
     table = jobs.table.copy()
     for built_task in built_tasks:
         for index, why in built_task.refused.items():
@@ -310,6 +323,7 @@ def _task_inputs(
     baseline: str,
     *,
     segments: Sequence[str],
+    loss: Any,
     level: float,
     charts: bool,
 ) -> list[ResultInputs]:
@@ -343,6 +357,7 @@ def _task_inputs(
                 level=level,
                 points=points_per_chart(len(tasks)) if charts else 0,
                 segments=tuple(segments),
+                loss=loss,
             )
         )
     return inputs

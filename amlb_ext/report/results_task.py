@@ -8,23 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
 from amlb_ext.comparison.place import describe_place
-from amlb_ext.core.errors import DataError, RunError
-from amlb_ext.core.losses import LOSSES
+from amlb_ext.core.errors import ConfigError, DataError, RunError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
-from amlb_ext.report.compare import TaskComparison, compare_units, error_cap
+from amlb_ext.report.compare import TaskComparison, compare_units
+from amlb_ext.report.losses import TaskLosses, measure_losses, read_report_loss
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import report_parts, score_parts
-from amlb_ext.report.predictions import TaskPredictions, parse_predictions, row_clusters
+from amlb_ext.report.predictions import (
+    TaskPredictions,
+    names_labels_alone,
+    parse_predictions,
+    row_clusters,
+)
 from amlb_ext.report.swaps import (
     judged_frameworks,
     lacking_notes,
@@ -38,7 +44,6 @@ from amlb_ext.report.task import (
     best_first,
     draw_task_charts,
     incomplete_texts,
-    loss_name,
 )
 from amlb_ext.runner.original_results import match_rows
 from amlb_ext.runner.results import RowsDifferError, read_predictions
@@ -82,6 +87,8 @@ class ResultInputs:
     points : int
         Most points of a chart; 0 for no charts.
     segments : tuple of str
+    loss : optional
+        What is compared, see :func:`amlb_ext.report.losses.measure_losses`.
     """
 
     name: str
@@ -93,6 +100,7 @@ class ResultInputs:
     level: float
     points: int
     segments: tuple[str, ...] = ()
+    loss: Any = None
 
 
 @dataclass(kw_only=True)
@@ -109,6 +117,8 @@ class ReadPredictions:
         By index in the table of jobs.
     renamed : set of str
         Frameworks whose classes were read by position.
+    only_labels : set of str
+        Frameworks that name classes and give no probabilities.
     """
 
     folds: list[int]
@@ -116,6 +126,7 @@ class ReadPredictions:
     chosen: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     renamed: set[str] = field(default_factory=set)
+    only_labels: set[str] = field(default_factory=set)
 
 
 def build_result_task(inputs: ResultInputs) -> BuiltTask:
@@ -144,7 +155,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
             f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
         )
     read = _read_jobs(task, inputs)
-    judged = judge_predictions(task, read, inputs.baseline, inputs.level)
+    judged = judge_predictions(task, read, inputs.baseline, inputs.level, inputs.loss)
     comparison = _compare(task, judged, read, inputs)
     return _describe(task, judged, comparison, read, inputs)
 
@@ -158,18 +169,24 @@ class JudgedPredictions:
     rows : LabelledRows
     full : TaskPredictions
         Without F, which stands in its rows as in the provenance of a suite.
+    measured : TaskLosses
     judged : Judged
     notes : tuple of str
     """
 
     rows: LabelledRows
     full: TaskPredictions
+    measured: TaskLosses
     judged: Judged
     notes: tuple[str, ...]
 
 
 def judge_predictions(
-    task: Task, read: ReadPredictions, baseline: str, level: float
+    task: Task,
+    read: ReadPredictions,
+    baseline: str,
+    level: float,
+    loss: Any = None,
 ) -> JudgedPredictions:
     """Return the test rows of the folds that F predicted, one fold after another, judged by F.
 
@@ -180,21 +197,48 @@ def judge_predictions(
     baseline : str
         F's name among them.
     level : float
+    loss : optional
+        See :func:`amlb_ext.report.losses.measure_losses`.
 
     Raises
     ------
     DataError
         Too few rows.
+    ConfigError
+        The loss needs probabilities, and a framework names labels alone.
     """
     full = _stack_folds(task, read)
+    if len(full) < LEAST_ROWS:
+        raise DataError(f"{len(full)} test rows are too few to compare models on")
     chosen = np.concatenate([task.folds[fold].test for fold in read.folds])
     rows = labelled_rows_of_task(task, chosen)
-    judged, notes = _judge(task, rows, full, read.folds, baseline=baseline, level=level)
+    f = full.f[baseline]
+    said = Answers(f=f, decided=full.chosen.get(baseline))
+    if not task.labels:
+        said = Answers(f=(f - rows.scale.low) / rows.scale.span)
+    full = _with_predictions_of_f(full, baseline)
+    measured = measure_losses(full, loss)
+    judged = judge_rows(
+        rows,
+        said,
+        measured.f,
+        hardness_config("auto", None),
+        loss=measured.loss,
+        level=level,
+    )
+    widening, notes = _division(task, read.folds)
+    compared = replace(
+        judged.compared, cap=measured.cap, span=measured.span, widening=widening
+    )
+    place = describe_place(judged, rows.task.features)
+    if place is not None:
+        notes.insert(0, place.sentence(ROW, judged.verb).rstrip("."))
     return JudgedPredictions(
         rows=rows,
-        full=_with_provenance(full, judged, baseline),
-        judged=judged,
-        notes=tuple(notes),
+        full=_with_place(full, judged),
+        measured=measured,
+        judged=replace(judged, compared=compared),
+        notes=(f"what F does worst: {judged.rule}", *notes, *measured.notes),
     )
 
 
@@ -219,6 +263,8 @@ def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
             read.chosen[framework, fold] = chosen
             if is_renamed:
                 read.renamed.add(framework)
+            if task.labels and names_labels_alone(table.columns, task.labels):
+                read.only_labels.add(framework)
             if framework == inputs.baseline:
                 read.folds.append(fold)
     if not read.folds:
@@ -297,6 +343,7 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
         span=np.repeat(span, lengths),
         f=f,
         chosen=chosen if task.labels else {},
+        only_labels=read.only_labels,
     )
 
 
@@ -319,70 +366,39 @@ def _ranges(task: Task, folds: list[Fold]) -> tuple[list[float], list[float]]:
     return low, [float(np.ptp(values)) or 1.0 for values in trained]
 
 
-def _judge(
-    task: Task,
-    rows: LabelledRows,
-    full: TaskPredictions,
-    folds: list[int],
-    *,
-    baseline: str,
-    level: float,
-) -> tuple[Judged, list[str]]:
-    """Return the rows as F was judged on them, and what is to be said of that."""
-    if len(rows) < LEAST_ROWS:
-        raise DataError(f"{len(rows)} test rows are too few to compare models on")
-    f = full.f[baseline]
-    said = Answers(f=f, decided=full.chosen.get(baseline))
-    if not task.labels:
-        said = Answers(f=(f - rows.scale.low) / rows.scale.span)
-    loss_f = full.loss(baseline)
-    judged = judge_rows(
-        rows,
-        said,
-        loss_f,
-        hardness_config("auto", None),
-        loss=LOSSES["brier" if task.labels else "squared"],
-        level=level,
-    )
-    compared = judged.compared
-    if not task.labels:
-        known = full.rows.assign(loss=loss_f)
-        cap = error_cap(replace(full, rows=known))
-        compared = replace(compared, cap=cap, span=full.span)
-    notes = [f"what F does worst: {judged.rule}"]
-    place = describe_place(judged, rows.task.features)
-    if place is not None:
-        notes.append(place.sentence(ROW, judged.verb).rstrip("."))
-    # the fits of two folds share training rows, so what is claimed is of the recipes
+def _division(task: Task, folds: list[int]) -> tuple[float, list[str]]:
+    """Return by how much variances grow since fits share training rows, and what is claimed."""
     splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
-    if len(splits) > 1 and len(np.intersect1d(splits[0][0], splits[1][0])):
-        everywhere = np.ones(len(task), dtype=bool)
-        division = Folds(
-            repeats=divide_into_repeats(splits, len(task)), tested=everywhere
-        )
-        compared = replace(compared, widening=division.widening)
-        notes.append(division.text)
-    return replace(judged, compared=compared), notes
+    if len(splits) < 2 or not len(np.intersect1d(splits[0][0], splits[1][0])):
+        return 1.0, []
+    everywhere = np.ones(len(task), dtype=bool)
+    division = Folds(repeats=divide_into_repeats(splits, len(task)), tested=everywhere)
+    return division.widening, [division.text]
 
 
-def _with_provenance(
-    full: TaskPredictions, judged: Judged, baseline: str
-) -> TaskPredictions:
-    """Return the rows with what a suite keeps of F: its predictions, losses, bad rows, weights."""
+def _with_predictions_of_f(full: TaskPredictions, baseline: str) -> TaskPredictions:
+    """Return the rows with F's predictions and losses, as the provenance of a suite has them."""
     own = full.f[baseline]
     columns = {"f": own}
     if full.labels:
         columns = {f"f_{code}": own[:, code] for code in range(len(full.labels))}
+    return replace(
+        full,
+        rows=full.rows.assign(loss=full.loss(baseline), **columns),
+        f={name: f for name, f in full.f.items() if name != baseline},
+        only_labels=full.only_labels - {baseline},
+    )
+
+
+def _with_place(full: TaskPredictions, judged: Judged) -> TaskPredictions:
+    """Return the rows with what F makes of them: bad or not, and its chance to fail."""
     rows = full.rows.assign(
         origin=np.where(judged.is_bad, "bad", "good"),
-        loss=judged.compared.loss_f,
         weight=np.nan if judged.risk is None else judged.risk,
-        **columns,
     )
     if judged.compared.clusters is not None:
         rows["group"] = judged.compared.clusters
-    others = {name: f for name, f in full.f.items() if name != baseline}
-    return replace(full, rows=rows, f=others)
+    return replace(full, rows=rows)
 
 
 def _compare(
@@ -403,13 +419,11 @@ def _compare(
         names = jobs.loc[~is_baseline, "framework"].unique()
         incomplete |= dict.fromkeys(names, without)
     incomplete.pop(inputs.baseline, None)
-    full = judged.full
-    losses = {name: full.loss(name) for name in sorted(full.f)}
     return compare_units(
         task.name,
         judged.judged,
-        pd.DataFrame(losses, index=full.rows.index),
-        fold_of=full.rows["fold"].to_numpy(),
+        judged.measured.by_framework,
+        fold_of=judged.full.rows["fold"].to_numpy(),
         folds=len(read.folds),
         incomplete=incomplete,
     )
@@ -436,18 +450,20 @@ def _describe(
     )
     failures.table.insert(0, "task", task.name)
     candidates = judged_frameworks(comparison.contrasts)
-    slice_losses = losses_on_slices(
-        task.name,
-        slices=failures.table,
-        inside=failures.inside,
-        losses=comparison.losses[
-            [name for name in best_first(comparison.contrasts) if name in candidates]
-        ],
-        loss_f=loss_f,
-        clusters=clusters,
-        level=inputs.level,
-        cap=cap,
-    )
+    ordered = [name for name in best_first(comparison.contrasts) if name in candidates]
+    slice_losses = pd.DataFrame()
+    # of pairs of rows a slice has no mean loss of its own
+    if not found.measured.loss.is_of_pairs:
+        slice_losses = losses_on_slices(
+            task.name,
+            slices=failures.table,
+            inside=failures.inside,
+            losses=comparison.losses[ordered],
+            loss_f=loss_f,
+            clusters=clusters,
+            level=inputs.level,
+            cap=cap,
+        )
     views = {"full": full}
     segments, lacking = segments_of_task(inputs.segments, features)
     for name in sorted(full.f):
@@ -466,6 +482,7 @@ def _describe(
             views,
             comparison,
             slice_losses=slice_losses,
+            loss=found.measured.title,
             colours=inputs.colours,
             points=inputs.points,
         )
@@ -484,8 +501,9 @@ def _describe(
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
         certificate=None,
-        loss=loss_name(full),
-        capping=cap.sentence(full.span),
+        loss=found.measured.title,
+        metric=found.measured.metric,
+        capping=cap.sentence(found.measured.span),
         weighting=comparison.weighting,
         weighted=comparison.is_weighted,
         no_claim=comparison.no_claim,
@@ -499,7 +517,7 @@ def _describe(
         notes=(*lacking_notes(lacking), *task.notes, *rows.notes, *notes),
         sections=swap_sections(
             task.name,
-            swap_rows(full, judged, features),
+            swap_rows(full, judged, features, found.measured.loss),
             swap_sides(full, comparison.losses, candidates),
             segments,
             0,
@@ -515,4 +533,16 @@ def _describe(
         lacking=lacking,
         duels=comparison.duels,
         gains=comparison.gains,
+        unfit=_unfit_text(task, inputs.loss),
     )
+
+
+def _unfit_text(task: Task, loss: Any) -> str:
+    """Return why a loss that a user named does not fit the task; empty where it does."""
+    try:
+        read_report_loss(
+            loss, labels=task.labels, is_classification=task.kind.is_classification
+        )
+    except ConfigError as error:
+        return str(error)
+    return ""

@@ -416,3 +416,15 @@ def test_the_definition_is_found_by_the_name_of_the_runs(one):
     folder.mkdir()
     shutil.copy(one.definition, folder / "Mine.yaml")
     assert one.report(benchmark=None, options=options).name == "Mine"
+
+
+def test_a_loss_of_the_users(one):
+    report = one.report(loss="zero_one")
+    row = report.tasks[0].asked("all rows").set_index("framework").loc["linear"]
+    wrong = [
+        np.mean(table["predictions"] != table["truth"])
+        for table in (_stacked(one, name, "two") for name in ("linear", "tree"))
+    ]
+    assert (row["loss"], row["loss_f"]) == pytest.approx(wrong)
+    with pytest.raises(ConfigError, match="absolute"):
+        one.report(loss="absolute")
