@@ -95,12 +95,11 @@ def _stack_contrasts(tasks: Sequence[TaskReport]) -> pd.DataFrame:
         if not len(table):
             continue
         if not task.no_claim:
-            # where the largest errors decide there is no interval
-            has_figure = table["weighted"].eq(True) & np.isfinite(table["low"])
+            # where too few rows are, or the largest errors decide, there is no interval
             is_described = (
-                has_figure
+                (table["where"] == "region")
                 & (table["verdict"] == "no claim")
-                & (table["where"] == "region")
+                & np.isfinite(table["low"])
             )
             table = table.assign(verdict=table["verdict"].mask(is_described, DESCRIBED))
         tables.append(table)
