@@ -25,6 +25,7 @@ import pandas as pd
 from amlb_ext.core import row_losses
 from amlb_ext.core.auc import misranked
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.unit import ROW, Unit
 
 #: A probability below this counts as this: the logarithm of 0 is no number.
 SMALLEST_PROBABILITY = 1e-15
@@ -115,33 +116,62 @@ class Loss:
         Raises
         ------
         DataError
-            A loss that is missing, not finite or negative, or of another shape.
+            A loss that is missing or not finite, or losses of another shape.
         """
-        n = len(predicted.y)
-        losses = np.asarray(self.of_rows(predicted))
-        if losses.shape != (n,):
-            raise DataError(
-                f"the loss {self.name} returns an array of shape {losses.shape} for {n} rows",
-                f"return one number for each row, shape ({n},)",
-            )
-        try:
-            losses = losses.astype(float)
-        except (TypeError, ValueError):
-            raise DataError(
-                f"the loss {self.name} returns values of type {losses.dtype}",
-                "return one number for each row",
-            ) from None
-        # the square of an absurd prediction may be infinite; a cap makes it count as large
-        is_known = (
-            np.isfinite(losses) if self.basis == "anything" else ~np.isnan(losses)
+        return checked_unit_losses(
+            np.asarray(self.of_rows(predicted)),
+            self.name,
+            len(predicted.y),
+            # the square of an absurd prediction may be infinite; a cap makes it count as large
+            may_be_infinite=self.basis != "anything",
         )
-        broken = int((~is_known).sum())
-        if broken:
-            raise DataError(
-                f"the loss {self.name} is NaN or infinite on {broken} of {n} rows",
-                "return a finite number for each row",
-            )
-        return losses
+
+
+def checked_unit_losses(
+    losses: np.ndarray,
+    name: str,
+    n: int,
+    unit: Unit = ROW,
+    *,
+    may_be_infinite: bool = False,
+) -> np.ndarray:
+    """Return losses as numbers, one for each unit.
+
+    Parameters
+    ----------
+    losses : ndarray
+    name : str
+        Of the loss.
+    n : int
+        How many units there are.
+    unit : Unit
+    may_be_infinite : bool
+
+    Raises
+    ------
+    DataError
+        A loss that is missing or not finite, or losses of another shape or type.
+    """
+    if losses.shape != (n,):
+        raise DataError(
+            f"the loss {name} returns an array of shape {losses.shape} for {n} {unit.many}",
+            f"return one number for each {unit.one}, shape ({n},)",
+        )
+    try:
+        losses = losses.astype(float)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"the loss {name} returns values of type {losses.dtype}",
+            f"return one number for each {unit.one}",
+        ) from None
+    is_known = ~np.isnan(losses) if may_be_infinite else np.isfinite(losses)
+    broken = int((~is_known).sum())
+    if broken:
+        raise DataError(
+            f"the loss {name} is NaN or infinite on {broken} of {n} {unit.many}",
+            f"return a finite number for each {unit.one}",
+        )
+    return losses
 
 
 def _brier(rows: Predicted) -> np.ndarray:

@@ -54,7 +54,7 @@ PARTS = (
     "hard",
 )
 #: Words of columns that are initials.
-_INITIALS = ("mase", "sql", "sd")
+_INITIALS = ("mase", "sql", "wql", "sd")
 _CHART_COLUMNS = (
     "task",
     "chart",

@@ -25,7 +25,7 @@ from amlb_ext.models.forecasters import (
     LocalForecaster,
 )
 from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
-from amlb_ext.stats.scaled_losses import scaled_errors
+from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
 from amlb_ext.units.rolling import RolledForecasts, request_at

@@ -15,7 +15,7 @@ import pytest
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.models.forecasters import LEVELS
 from amlb_ext.runner import Checkout
-from amlb_ext.stats.scaled_losses import scaled_errors, scaled_quantile_losses
+from amlb_ext.stats.window_losses import scaled_errors, scaled_quantile_losses
 
 pytestmark = pytest.mark.amlb
 
