@@ -116,14 +116,13 @@ class Loss:
         Raises
         ------
         DataError
-            A loss that is missing or not finite, or losses of another shape.
+            A loss that is missing, not finite or negative, or losses of another shape.
         """
         return checked_unit_losses(
             np.asarray(self.of_rows(predicted)),
             self.name,
             len(predicted.y),
-            # the square of an absurd prediction may be infinite; a cap makes it count as large
-            may_be_infinite=self.basis != "anything",
+            is_own=self.basis == "anything",
         )
 
 
@@ -133,7 +132,7 @@ def checked_unit_losses(
     n: int,
     unit: Unit = ROW,
     *,
-    may_be_infinite: bool = False,
+    is_own: bool = True,
 ) -> np.ndarray:
     """Return losses as numbers, one for each unit.
 
@@ -145,12 +144,15 @@ def checked_unit_losses(
     n : int
         How many units there are.
     unit : Unit
-    may_be_infinite : bool
+    is_own : bool
+        Whether they come from a user's function. Of a named loss some may be infinite or negative:
+        the square of an absurd prediction, which a cap makes count as large, or one row of a loss
+        of pairs.
 
     Raises
     ------
     DataError
-        A loss that is missing or not finite, or losses of another shape or type.
+        A loss that is missing, not finite or negative, or losses of another shape or type.
     """
     if losses.shape != (n,):
         raise DataError(
@@ -164,12 +166,18 @@ def checked_unit_losses(
             f"the loss {name} returns values of type {losses.dtype}",
             f"return one number for each {unit.one}",
         ) from None
-    is_known = ~np.isnan(losses) if may_be_infinite else np.isfinite(losses)
+    is_known = np.isfinite(losses) if is_own else ~np.isnan(losses)
     broken = int((~is_known).sum())
     if broken:
         raise DataError(
             f"the loss {name} is NaN or infinite on {broken} of {n} {unit.many}",
             f"return a finite number for each {unit.one}",
+        )
+    negative = int((losses < 0).sum()) if is_own else 0
+    if negative:
+        raise DataError(
+            f"the loss {name} is negative on {negative} of {n} {unit.many}",
+            "return a loss, smaller is better and 0 is none: of a score, the largest less it",
         )
     return losses
 
@@ -509,15 +517,27 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
     )
 
 
-def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
-    """Return the cost of what a model decides.
+def read_cost_matrix(given: Any, labels: Sequence[Any]) -> np.ndarray:
+    """Return what each decision costs, ``(C, C)``, by true label, then by decision.
 
     Parameters
     ----------
     given : mapping of mapping, DataFrame, or array of shape (C, C)
         Cost by true label, then by the label that is decided for; what is not named costs 0 where
-        both are alike. Of an array, rows and columns are in the order of the sorted labels.
+        both are alike. Of an array, rows and columns are in the order of the labels.
     labels : sequence
+        Empty for a target that is a number.
+
+    Raises
+    ------
+    ConfigError
+        No classes, a label that is unknown, or costs that are missing, negative or all 0.
+
+    Examples
+    --------
+    >>> costs = {"ill": {"well": 10}, "well": {"ill": 1}}
+    >>> read_cost_matrix(costs, ["ill", "well"]).tolist()
+    [[0.0, 10.0], [1.0, 0.0]]
     """
     if not labels:
         raise ConfigError(
@@ -536,6 +556,13 @@ def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
         )
     if not costs.any():
         raise ConfigError("all costs are 0", "give a cost above 0 for some decision")
+
+    return costs
+
+
+def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
+    """Return the cost of what a model decides, see :func:`read_cost_matrix`."""
+    costs = read_cost_matrix(given, labels)
 
     def of_rows(rows: Predicted) -> np.ndarray:
         assert rows.decided is not None

@@ -383,8 +383,7 @@ def describe_heavy_windows(
     found = []
     for name, rolled in {"F": failing.forecasts, **forecasts}.items():
         losses = rolled.losses.get(loss.name)
-        # shares are of losses that are not negative, as those of a user's own may be
-        if losses is None or (losses < 0).any():
+        if losses is None:
             continue
         order = np.argsort(-losses)
         shares = np.cumsum(losses[order]) / losses.sum()
