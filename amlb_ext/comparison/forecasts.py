@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -72,7 +72,7 @@ def compare_forecasts(
     gaps: Gaps = "refuse",
     rule: str = "mase",
     alpha: float | None = None,
-    loss: str | Callable[..., Any] = "mase",
+    loss: Any = "mase",
     origins: Count = 1,
     learning: CountOrNone = 3,
     step: Count | None = None,

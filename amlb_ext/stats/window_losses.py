@@ -298,7 +298,7 @@ MASE = WINDOW_LOSSES["mase"]
 OWN_LOSS = "own"
 
 
-def read_window_loss(given: str | Callable[..., Any]) -> WindowLoss:
+def read_window_loss(given: Any) -> WindowLoss:
     """Return the loss that a name or a function stands for.
 
     Parameters
@@ -325,7 +325,7 @@ def read_window_loss(given: str | Callable[..., Any]) -> WindowLoss:
         return _own_loss(given)
     if not isinstance(given, str):
         raise ConfigError(
-            f"the loss is a {type(given).__name__}",
+            f"{given!r} is no loss",
             f"give a name ({', '.join(WINDOW_LOSSES)}) or a function",
         )
     if given in WINDOW_LOSSES:

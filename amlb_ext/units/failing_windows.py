@@ -371,7 +371,8 @@ def describe_heavy_windows(
     A series that hardly ever moves, such as demand that is nearly always zero, has a tiny scale.
     One change behind the cutoff then counts as much as many other windows together. AMLB does not
     cap such errors, so neither is done here. Whichever of two models has such windows, their
-    difference rests on these.
+    difference rests on these. Losses that are not scaled count series by their size, so a few
+    large ones may decide likewise.
 
     Parameters
     ----------
@@ -400,7 +401,10 @@ def describe_heavy_windows(
         )
     if not found:
         return []
+    remedy = "leave series out that hardly ever move"
+    if loss.unit != "scales":
+        remedy = "compare by mase or rmsse, which do not count series by their size"
     return [
-        f"{'; '.join(found)}. Means rest on these few; leave series out that hardly ever move, or "
-        "give them as a table of their own"
+        f"{'; '.join(found)}. Means rest on these few; {remedy}, or give them as a table of their "
+        "own"
     ]
