@@ -1,10 +1,12 @@
 """The losses of windows: their numbers by hand, a user's own, and the page that lists them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from amlb_ext.comparison.files import compare_files
 from amlb_ext.comparison.forecasts import compare_forecasts
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.models.forecasters import LEVELS, Forecasts
@@ -146,6 +148,12 @@ def test_a_large_series_is_named_where_losses_count_series_by_their_size():
     (note,) = [note for note in compare("mae", table=table).notes if "hold" in note]
     assert f"series {largest!r} the largest: MAE" in note
     assert "do not count series by their size" in note
+
+
+def test_the_help_names_every_loss():
+    text = " ".join(compare_files.__doc__.split())
+    listed = re.search(r"For series ([\w, ]+) \(default", text)[1]
+    assert re.split(r", | or ", listed) == list(WINDOW_LOSSES)
 
 
 def test_the_page_lists_every_loss_as_it_is():
