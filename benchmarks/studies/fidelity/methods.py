@@ -363,9 +363,9 @@ def choose_for_sample(s: Sample) -> Composition:
 
 
 def choose_not_beaten(s: Sample) -> Composition:
-    """Return the mixture that ``generate`` took up to 0.1.0.
+    """Return the mixture by the rule that ``generate`` followed up to commit de905088.
 
-    It was the first, in an order of preference that began with half weights, than which none was
+    It took the first, in an order of preference that began with half weights, than which none was
     better by two standard errors over mock folds, which were taken for independent.
     """
     trial = try_for_sample(s)
@@ -443,10 +443,10 @@ COMPOSED: dict[str, Method] = {
         "the main task of generate: a mixture that is shown, on the training rows, to order "
         "candidates better than the whole fold; else the whole fold",
     ),
-    "composed_until_0_1": Method(
+    "not_beaten": Method(
         lambda s: compose(s, choose_not_beaten(s)),
-        "the main task of generate up to 0.1.0: the first mixture that is not clearly beaten on "
-        "the training rows, half weights before others",
+        "the first mixture that is not clearly beaten on the training rows, half weights before "
+        "others: the main task of generate up to commit de905088",
     ),
     "repeated": Method(
         _fixed(
