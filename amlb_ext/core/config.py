@@ -587,8 +587,9 @@ class GenerateConfig(Stage):
     )
     composition: tuple[CompositionPart, ...] = Field(
         ("auto",),
-        description="what the test file of the main task holds: auto (the mixture that ranks best "
-        "on the training rows), or any of weighted, population, bad, ga and synthetic",
+        description="what the test file of the main task holds: auto (a mixture that is shown to "
+        "order models better than the whole fold, else there is no main task), or any of weighted, "
+        "population, bad, ga and synthetic (bad,synthetic is the paper's)",
     )
     train_hard: bool = Field(
         True,
