@@ -233,7 +233,7 @@ class SplitConfig(Stage):
         le=1000,
         description="number of folds: random splits of a table (default: 5; the paper uses 31), "
         "or the first folds of a source that defines its own, such as an OpenML task (default: "
-        "all)",
+        "all; with two of ten a change must be 2.2 times as large to be shown)",
     )
     test_size: float = Field(
         0.2, gt=0, lt=1, description="share of the rows that each random split tests on"
