@@ -101,14 +101,18 @@ def pair_of_tables(
 
 def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
     """Return the AMLB task of each task that holds its hard rows: the main one, or the region."""
-    found: dict[str, AmlbTask] = {}
+    parts: dict[str, dict[str, AmlbTask]] = {}
     for task in amlb_tasks:
-        if task.suffix not in _HARD_TABLES:
-            continue
-        other = found.get(task.task)
-        # the main task may stand for some folds alone, where a mixture is shown to be better
-        if other is None or len(task.folds) > len(other.folds):
-            found[task.task] = task
+        parts.setdefault(task.task, {})[task.suffix] = task
+    found = {}
+    for name, by_suffix in parts.items():
+        main = by_suffix.get("")
+        failing = by_suffix.get("bad")
+        # a mixture may be shown to be better in some of the folds with failures, or in none
+        if main is not None and (failing is None or main.folds == failing.folds):
+            found[name] = main
+        elif "region" in by_suffix:
+            found[name] = by_suffix["region"]
     return found
 
 
