@@ -167,6 +167,7 @@ def comparison_options(options: dict[str, Any]) -> dict[str, Any]:
         "alpha",
         "kind",
         "refits",
+        "claim",
         "seed",
         "trust_pickle",
         "loss",

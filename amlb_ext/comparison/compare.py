@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from amlb_ext.comparison import models
 from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.out_of_fold import Folds, predict_out_of_fold, read_folds
+from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
     CountOrNone,
@@ -49,10 +49,10 @@ from amlb_ext.units.rows import hardness_config, judge_rows
 
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
-#: Where F is fitted again for the null control.
-Null = Literal["auto", "train", "rows", "none"]
-#: What is lost without a null control.
-_NO_CONTROL = "without this null control no model is called better where F fails"
+#: What is claimed of a candidate: that this model is better than this F, or its recipe than F's.
+Claim = Literal["models", "recipes"]
+#: What is lost without re-fits of F.
+_NO_CONTROL = "without re-fits there is no verdict where F fails, and none on harm"
 
 
 @checked_call
@@ -66,8 +66,8 @@ def compare(
     kind: Literal["classification", "regression", "binary", "multiclass"] | None = None,
     rule: str = "auto",
     alpha: float | None = None,
-    null: Null = "auto",
     refits: CountOrNone = 5,
+    claim: Claim = "models",
     level: Level = 0.95,
     seed: Seed = 0,
     loss: Any = None,
@@ -81,9 +81,9 @@ def compare(
 ) -> ModelComparison:
     """Compare models with F on rows that none of them was fitted on.
 
-    Three questions are answered side by side for each candidate: is it better than F over all
-    rows, is it better where F fails, and is its gain larger there than elsewhere? "Where F fails"
-    weights each row by its chance to be a bad row of F, learnt from features alone on other rows.
+    The verdict is over all rows. Where F fails, the fifth of the rows where that is foreseen most
+    from features alone, each candidate's change is described, and whether it differs from that
+    elsewhere, as a share of F's loss. Who is harmed, and what to do, is in ``harm`` and ``remedy``.
 
     Parameters
     ----------
@@ -99,18 +99,20 @@ def compare(
     y : array-like of shape (n,)
         Their true targets.
     train : tuple of (X, y), optional
-        The rows that F was fitted on. F is cloned and fitted again on parts of them: the null
-        control, what "no difference" looks like. X is checked for copies of them.
+        The rows that F was fitted on. F is cloned and fitted again on bootstrap samples of them:
+        what training again does by itself. X is checked for copies of them.
     kind : {'classification', 'regression'}, optional
         Where F does not tell.
     rule, alpha : str, float, optional
         The rule that calls a row of F bad, and its threshold, as in ``hardsynth generate``: by
         default what F decides wrongly, or of numbers the tenth of the rows with the largest loss.
-    null : {'auto', 'train', 'rows', 'none'}
-        Where F is fitted again: on ``train``; cross-fitted on ``X`` where there is no ``train``;
-        or not at all. Without a null control no model is called better where F fails.
     refits : int
-        How often F is fitted again.
+        How often F is fitted again; 0 for not at all, and then without a verdict where F fails or
+        on harm.
+    claim : {'models', 'recipes'}
+        What a verdict over all rows is of: these fitted models, or what their recipes make of
+        such training rows. For recipes, candidates are fitted again on ``train``, too, on the
+        samples that F is fitted on, and intervals count how much fits differ.
     level : float
         Coverage of the intervals.
     seed : int
@@ -127,8 +129,8 @@ def compare(
         folds, and X, y are all rows. See :func:`amlb_ext.comparison.out_of_fold.read_folds`.
     groups, time : str or array-like of shape (n,), optional
         Rows of one group belong together; times order the rows. A column of ``X``, or values.
-        Where F fails is then learnt from other groups, or from earlier rows; re-fits leave out
-        whole groups or blocks of time; and intervals are clustered by group.
+        Where F fails is then learnt from other groups, or from earlier rows; re-fits draw whole
+        groups; and intervals are clustered by group.
     train_groups, train_time : array-like of shape (m,), optional
         The same of the rows of ``train``, where ``groups`` or ``time`` names no column.
     align : {'auto', 'index', 'position'}
@@ -157,9 +159,9 @@ def compare(
     error of the target scaled to [0, 1] by ``y``, no larger than that of the worst 2 % of F
     (:mod:`amlb_ext.stats.bounded_loss`). Where the largest errors would decide there is no
     verdict, and the plain figures stand (:mod:`amlb_ext.stats.heavy_tails`).
-    Over all rows a verdict rests on a paired t test. Where F fails, a candidate must also differ
-    from the re-fits of F. Both questions of all candidates are adjusted together, with the
-    correlations that they have; see :func:`amlb_ext.stats.claims.answer_questions`.
+    Over all rows a verdict rests on a paired t test, adjusted over candidates. Where F fails there
+    is one only for candidates that are called over all rows, and they must differ from the re-fits
+    of F as well; see :func:`amlb_ext.stats.claims.answer_questions`.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def compare(
     ['better']
     """
     check_align(align)
-    _check_settings(candidates, null=null, refits=refits, train=train, cv=cv)
+    _check_settings(candidates, refits=refits, claim=claim, train=train, cv=cv)
     orders: list[RowOrder | None] = [None, None]
     columns: set[str] = set()
     if groups is not None or time is not None:
@@ -199,8 +201,8 @@ def compare(
         train=train,
         kind=kind,
         config=hardness_config(rule, alpha),
-        null=null,
         refits=refits,
+        claim=claim,
         level=level,
         seed=seed,
         loss=loss,
@@ -235,8 +237,8 @@ def compare_labelled(
     train: tuple[Any, Any] | None,
     kind: str | None,
     config: HardnessConfig,
-    null: Null,
     refits: int,
+    claim: Claim,
     level: float,
     seed: int,
     loss: Any = None,
@@ -260,7 +262,7 @@ def compare_labelled(
     about : mapping of str to str, optional
         What F and the table are called, by ``F`` and ``table``.
     """
-    _check_settings(candidates, null=null, refits=refits, train=train, cv=cv)
+    _check_settings(candidates, refits=refits, claim=claim, train=train, cv=cv)
     baseline = ModelAdapter(F, "F", align=align)
     others = [ModelAdapter(m, str(name), align=align) for name, m in candidates.items()]
     rows = read_labelled_rows(
@@ -316,33 +318,34 @@ def compare_labelled(
     if rows.task.order is not None:
         notes += _order_notes(rows.task.order)
     again = _Again(
-        F=baseline,
         rows=rows,
         all_rows=all_rows,
         loss=chosen,
         train=old,
-        null=null,
         refits=refits,
         seed=seed,
         train_order=train_order,
         folds=folds,
     )
-    refit_losses, null_note = again.null_control()
-    notes.append(null_note)
-    judged = judged.with_refits(refit_losses)
+    refit_sides, refit_note = again.fits_of_f(baseline)
+    notes.append(refit_note)
+    judged = judged.with_refits(_losses_of_fits(refit_sides))
     if folds is not None:
         judged = replace(
             judged, compared=replace(judged.compared, widening=folds.widening)
         )
         notes.append(folds.text)
-    contrasts = answer(judged, losses)
+    fits = None
+    if claim == "recipes" and folds is None:
+        fits = {model.name: _losses_of_fits(again.fits(model)) for model in others}
+    contrasts = answer(judged, losses, fits=fits)
     notes += _mean_of_refits(contrasts, judged.verb)
     swap = judge_swaps(
         SwapRows(
             judged=judged,
             table=rows.task.features,
             f=side_f,
-            refits=tuple(again.bootstrap()),
+            refits=tuple(refit_sides),
             loss=chosen,
         ),
         sides,
@@ -350,9 +353,7 @@ def compare_labelled(
         seed=seed,
     ).with_models({"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given)
     given = rows.table.frame.iloc[rows.task.row_ids]
-    by_row = losses.set_axis(given.index).assign(
-        is_bad=judged.is_bad, weight=judged.compared.weights, F=side_f.losses
-    )
+    by_row = losses.set_axis(given.index).assign(**judged.by_row(), F=side_f.losses)
     hardest = np.argsort(-side_f.losses, kind="stable")[:MOST_WORST]
     worst, target = given.iloc[hardest], str(rows.task.target_name)
     slices = pd.DataFrame()
@@ -372,7 +373,9 @@ def compare_labelled(
             **(about or {}),
             "made": f"{date.today().isoformat()} by hardsynth {__version__}",
         },
-        rows=by_row[["is_bad", "weight", "F", *losses.columns]],
+        rows=by_row[[*judged.by_row(), "F", *losses.columns]],
+        place=describe_place(judged, rows.task.features),
+        claim="models" if fits is None and folds is None else "recipes",
         worst=worst.assign(
             **{
                 target: rows.y_given[hardest],
@@ -411,20 +414,21 @@ def _class_order_notes(
 def _check_settings(
     candidates: Mapping[str, Any],
     *,
-    null: str,
     refits: int,
+    claim: str,
     train: tuple[Any, Any] | None,
     cv: Any,
 ) -> None:
     check_candidates(candidates, '{"boosting": model}')
-    if null not in ("auto", "train", "rows", "none"):
-        raise ConfigError(f"null is {null!r}", "give 'auto', 'train', 'rows' or 'none'")
-    if null == "train" and train is None:
-        raise ConfigError("null='train' without training rows", "add train=(X0, y0)")
     if train is not None and (not isinstance(train, tuple) or len(train) != 2):
         raise ConfigError("train is no pair", "give train=(X0, y0)")
-    if refits < 2:
-        raise ConfigError(f"{refits} re-fits", "give 2 or more, or null='none'")
+    if refits == 1:
+        raise ConfigError(f"{refits} re-fits", "give 2 or more, or 0 for none")
+    if claim == "recipes" and cv is None and (train is None or not refits):
+        raise ConfigError(
+            "a claim on recipes without fits",
+            "give train=(X0, y0) and refits of 2 or more, or cv",
+        )
     if cv is not None and train is not None:
         raise ConfigError(
             "cv and train at once",
@@ -432,125 +436,73 @@ def _check_settings(
         )
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Again:
-    """F fitted again: the null control where F fails, and the null of harm."""
+    """Models fitted again: what training again does by itself."""
 
-    F: ModelAdapter
     rows: LabelledRows
     all_rows: LabelledRows
     loss: Loss
     train: tuple[GivenTable, np.ndarray] | None
-    null: str
     refits: int
     seed: int
     train_order: RowOrder | None
     folds: Folds | None
 
-    def bootstrap(self) -> list[Side]:
-        """Return F's recipe on bootstrap samples; none where its training rows are not known."""
-        if self.null == "none" or not self.F.can_fit_again:
-            return []
-        if self.folds is None and (self.train is None or self.null == "rows"):
-            return []
+    def fits_of_f(self, F: ModelAdapter) -> tuple[list[Side], str]:
+        """Return F's recipe on bootstrap samples, and a note; none where that cannot be had."""
+        if not self.refits:
+            return [], f"F was not fitted again: {_NO_CONTROL}"
+        if not F.can_fit_again:
+            return [], f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}"
+        if self.train is None and self.folds is None:
+            return [], (
+                f"F was not fitted again, since its training rows are not given: {_NO_CONTROL}; "
+                "give train=(X0, y0)"
+            )
         try:
-            if self.folds is not None:
-                return self._out_of_fold
+            sides = self.fits(F)
+        except ModelError as error:
+            # what F cannot do again is no reason to say nothing of the candidates
+            return [], f"{error.message}: {_NO_CONTROL}"
+        whose = "its training rows" if self.folds is None else "the rows of each fold"
+        return sides, (
+            f"F was fitted again {len(sides)} times on bootstrap samples of {whose}"
+        )
+
+    def fits(self, model: ModelAdapter) -> list[Side]:
+        """Return a model's recipe on bootstrap samples; the same samples for every model."""
+        if self.folds is None:
             assert self.train is not None
             answers = models.refit_on_bootstrap_samples(
-                self.F,
+                model,
                 self.train,
                 self.rows,
                 refits=self.refits,
                 seed=self.seed,
                 order=self.train_order,
             )
-        except ModelError:
-            # the null control has said why
-            return []
-        return [_side(self.rows, self.loss, [said]) for said in answers]
-
-    @cached_property
-    def _out_of_fold(self) -> list[Side]:
-        """F's recipe on bootstrap samples of the rows of each fold, predicted out of fold."""
-        assert self.folds is not None
+            return [_side(self.rows, self.loss, [said]) for said in answers]
+        tested = np.flatnonzero(self.folds.tested)
         sides = []
         for number in range(self.refits):
             answers = predict_out_of_fold(
-                self.F,
+                model,
                 self.all_rows,
                 self.folds,
                 self.seed + number + 1,
                 is_bootstrapped=True,
             )
-            tested = np.flatnonzero(self.folds.tested)
             answers = [said.take(tested) for said in answers]
             sides.append(_side(self.rows, self.loss, answers))
         return sides
 
-    def null_control(self) -> tuple[pd.DataFrame | None, str]:
-        """Return the losses of F's re-fits, ``(n, R)``, and a note on where they were fitted."""
-        if self.null == "none":
-            return None, f"F was not fitted again: {_NO_CONTROL}"
-        if not self.F.can_fit_again:
-            return (
-                None,
-                f"F cannot be cloned, so it was not fitted again: {_NO_CONTROL}",
-            )
-        try:
-            if self.folds is not None:
-                losses = {
-                    number: side.losses for number, side in enumerate(self._out_of_fold)
-                }
-                return pd.DataFrame(losses), (
-                    f"null control: F's recipe was fitted again {self.refits} times on bootstrap "
-                    "samples of the rows of each fold"
-                )
-            answers, note = self._fit()
-        except ModelError as error:
-            # what F cannot do again is no reason to say nothing of the candidates
-            if self.null in ("train", "rows"):
-                raise
-            return None, f"{error.message}: {_NO_CONTROL}"
-        if not answers:
-            return None, note
-        sides = [_side(self.rows, self.loss, [said]) for said in answers]
-        return pd.DataFrame(dict(enumerate(side.losses for side in sides))), note
 
-    def _fit(self) -> tuple[list[Answers], str]:
-        """Return what F's re-fits answer, and where they were fitted; or none, and why."""
-        order = self.rows.task.order
-        if self.train is not None and self.null != "rows":
-            answers = models.refit_on_training_rows(
-                self.F,
-                self.train,
-                self.rows,
-                refits=self.refits,
-                seed=self.seed,
-                order=self.train_order,
-            )
-            what = "80 % of its training rows"
-            if self.train_order is not None and self.train_order.splits:
-                by_time = self.train_order.time is not None
-                what = "all but one block of time" if by_time else "80 % of its groups"
-            return (
-                answers,
-                f"null control: F was fitted again {len(answers)} times on {what}",
-            )
-        if order is not None and order.time is not None:
-            return [], (
-                "F's training rows are not given, and it cannot be fitted again on rows that come "
-                f"later: {_NO_CONTROL}; give train=(X0, y0)"
-            )
-        answers = models.refit_across_rows(
-            self.F, self.rows, refits=self.refits, seed=self.seed
-        )
-        return answers, (
-            f"null control: for lack of F's training rows, F was fitted again {self.refits} times "
-            "on halves of X, each row predicted by the half that it is not in, so it includes the "
-            "difference between F's training rows and these; give train=(X0, y0) for a better "
-            "control"
-        )
+def _losses_of_fits(sides: Sequence[Side]) -> pd.DataFrame | None:
+    """Return the losses of fits of one recipe, ``(n, R)``; None where there are none."""
+    if not sides:
+        return None
+    return pd.DataFrame(dict(enumerate(side.losses for side in sides)))
 
 
 def _order_notes(order: RowOrder) -> list[str]:

@@ -154,14 +154,13 @@ def failures(
         hardness_config(rule, alpha),
         loss=chosen,
         seed=seed,
-        with_jackknife=False,
     )
-    weights, clusters = judged.compared.weights, judged.compared.clusters
+    clusters = judged.compared.clusters
     by_row = pd.DataFrame(
         {
             "loss": judged.compared.loss_f,
             "is_bad": judged.is_bad,
-            "weight": np.nan if weights is None else weights,
+            "risk": np.nan if judged.risk is None else judged.risk,
         },
         index=rows.task.row_ids,
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from amlb_ext.comparison.compare import compare_labelled
+from amlb_ext.comparison.compare import Claim, compare_labelled
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -54,7 +54,8 @@ def compare_files(
     rule: str = "auto",
     alpha: float | None = None,
     kind: Literal["regression", "classification"] | None = None,
-    refits: Annotated[int, Field(ge=2)] = 5,
+    refits: Annotated[int, Field(ge=0)] = 5,
+    claim: Claim = "models",
     level: Level = 0.95,
     seed: Seed = 0,
     loss: str | None = None,
@@ -78,7 +79,7 @@ def compare_files(
     candidates : mapping of str to str
         The models that might replace it, or their predictions, by name.
     train : path, optional
-        The rows that F was fitted on: F is fitted again on parts of them, as a control.
+        The rows that F was fitted on: F is fitted again on samples of them, as a control.
     rule : RULE
         Rule that calls a row bad: absolute, squared, band, wrong, quantile or reducible; for
         series also mase or sql (default: auto, by the kind of the target).
@@ -87,7 +88,10 @@ def compare_files(
     kind : str, optional
         Kind of the target (default: the kind of F).
     refits : int
-        How often F is fitted again.
+        How often F is fitted again; 0 for not at all.
+    claim : {'models', 'recipes'}
+        What a verdict over all rows is of: these fitted models, or what their recipes make of such
+        training rows, which are then fitted again, too (rows of tables).
     level : float
         Confidence level of the intervals.
     seed : int
@@ -154,7 +158,7 @@ def compare_files(
         train=None if old is None else (old.features, old.target),
         kind=kind,
         config=hardness,
-        null="auto",
+        claim=claim,
         refits=refits,
         level=level,
         seed=seed,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.window_pictures import draw_worst_windows
 from amlb_ext.core.checked_call import (
@@ -255,8 +256,7 @@ def judge_windows(
     return Judged(
         compared=ComparedUnits(
             loss_f=_known_loss(failing.forecasts, "F", loss),
-            weights=failing.weighting.weights,
-            reweighted=failing.weighting.reweighted,
+            weights=failing.weighting.inside,
             clusters=failing.items,
             refits=refits,
             level=level,
@@ -264,6 +264,7 @@ def judge_windows(
             unit=WINDOW,
         ),
         is_bad=failing.is_bad,
+        risk=failing.weighting.weights,
         rule=failing.rule.text,
         no_claim=failing.weighting.reason,
         overlap=failing.overlap,
@@ -327,6 +328,7 @@ def answer_comparison(
         seed=seed,
         notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,
+        place=describe_place(judged, known),
         worst=windows.nlargest(MOST_WORST, "hardness"),
         scores=_scores(failing, everyone),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, check_candidates, checked_call
 from amlb_ext.core.errors import DataError
@@ -121,14 +122,14 @@ def compare_losses(
     judged = Judged(
         compared=ComparedUnits(
             loss_f=loss_f,
-            weights=region.weights,
-            reweighted=region.reweighted,
+            weights=region.inside,
             clusters=None if order is None else order.clusters,
             refits=again,
             level=level,
             unit=ROW,
         ),
         is_bad=is_bad,
+        risk=region.weights,
         rule=rule,
         no_claim=region.reason,
     )
@@ -137,7 +138,7 @@ def compare_losses(
     if again is not None:
         refit_sides = [Side(losses=again[name].to_numpy()) for name in again]
     frame = pd.DataFrame(by_model, index=table.frame.index)
-    by_row = frame.assign(F=loss_f, is_bad=is_bad, weight=region.weights)
+    by_row = frame.assign(F=loss_f, **judged.by_row())
     return ModelComparison.of(
         judged,
         answer(judged, pd.DataFrame(by_model)),
@@ -155,7 +156,8 @@ def compare_losses(
         ),
         seed=seed,
         notes=notes,
-        rows=by_row[["is_bad", "weight", "F", *by_model]],
+        place=describe_place(judged, known),
+        rows=by_row[[*judged.by_row(), "F", *by_model]],
     )
 
 

@@ -11,7 +11,6 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.losses import Loss, Predicted, read_loss
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
-from amlb_ext.hardening.split import blocks_left_out
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import check_answers
@@ -120,44 +119,6 @@ def read_training_rows(
     return table, values.iloc[known].to_numpy()
 
 
-def refit_on_training_rows(
-    model: ModelAdapter,
-    train: tuple[GivenTable, np.ndarray],
-    rows: LabelledRows,
-    *,
-    refits: int,
-    seed: int,
-    order: RowOrder | None = None,
-) -> list[Answers]:
-    """Return answers of F fitted again on parts of its training rows.
-
-    Each re-fit sees a random 80 % of them, as in a suite (:mod:`amlb_ext.validity.task_rows`); of
-    rows with an order, random 80 % of the groups, or all but one block of time.
-
-    Parameters
-    ----------
-    model : ModelAdapter
-        F; it is cloned, never changed.
-    train : tuple of (GivenTable, ndarray)
-    rows : LabelledRows
-    refits : int
-    seed : int
-    order : RowOrder, optional
-        Groups and times of the training rows.
-
-    Raises
-    ------
-    ModelError
-        F cannot be cloned or fitted.
-    """
-    table, y = train
-    answers = []
-    for number, part in enumerate(_parts_of_training(len(y), refits, seed, order)):
-        twin = model.fit_again(table.take(part), y[part], seed + number)
-        answers.append(predict_rows(twin, rows))
-    return answers
-
-
 def refit_on_bootstrap_samples(
     model: ModelAdapter,
     train: tuple[GivenTable, np.ndarray],
@@ -167,10 +128,10 @@ def refit_on_bootstrap_samples(
     seed: int,
     order: RowOrder | None = None,
 ) -> list[Answers]:
-    """Return answers of F fitted again on bootstrap samples of its training rows.
+    """Return answers of a model fitted again on bootstrap samples of its training rows.
 
     They show what training again does by itself (:mod:`amlb_ext.swap.harm`); of rows with groups,
-    groups are drawn.
+    groups are drawn. All models are fitted on the same samples.
 
     Parameters
     ----------
@@ -195,72 +156,3 @@ def refit_on_bootstrap_samples(
         twin = model.fit_again(table.take(part), y[part], seed + number)
         answers.append(predict_rows(twin, rows))
     return answers
-
-
-def _parts_of_training(
-    n: int, refits: int, seed: int, order: RowOrder | None
-) -> list[np.ndarray]:
-    """Return the positions that each re-fit sees."""
-    if order is not None and order.time is not None:
-        # fewer where there are few times
-        return [kept for kept, _ in blocks_left_out(order, refits)]
-    parts = []
-    for number in range(refits):
-        rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
-        if order is None or order.group is None:
-            part = rng.choice(n, max(2, round(0.8 * n)), replace=False)
-        else:
-            groups = np.unique(order.group)
-            size = max(1, round(0.8 * len(groups)))
-            chosen = rng.choice(groups, size, replace=False)
-            part = np.flatnonzero(np.isin(order.group, chosen))
-        parts.append(np.sort(part))
-    return parts
-
-
-def refit_across_rows(
-    model: ModelAdapter, rows: LabelledRows, *, refits: int, seed: int
-) -> list[Answers]:
-    """Return cross-fitted answers of F fitted again on the labelled rows themselves.
-
-    For lack of training rows: each row is predicted by a clone that was fitted on the other half,
-    which holds other groups where rows have any.
-
-    Parameters
-    ----------
-    model : ModelAdapter
-    rows : LabelledRows
-    refits : int
-    seed : int
-    """
-    labelled = rows.task.row_ids
-    y = target_values(rows.y_given.tolist()).to_numpy()
-    predictions = []
-    for number in range(refits):
-        rng = np.random.default_rng(derive_seed(seed, "compare", "null", number))
-        unit = np.arange(len(rows))
-        if rows.task.order is not None and rows.task.order.group is not None:
-            _, unit = np.unique(rows.task.order.group, return_inverse=True)
-        n_units = int(unit.max()) + 1
-        is_first = (rng.permutation(n_units) < n_units // 2)[unit]
-        by_half = []
-        for fitted_on in (is_first, ~is_first):
-            part = np.flatnonzero(fitted_on)
-            table = rows.table.take(labelled[part])
-            twin = model.fit_again(table, y[part], seed + number)
-            by_half.append(predict_rows(twin, rows))
-        predictions.append(_join_halves(by_half[1], by_half[0], is_first))
-    return predictions
-
-
-def _join_halves(first: Answers, second: Answers, is_first: np.ndarray) -> Answers:
-    """Return the answers of one model on some rows, and of the other on the rest."""
-    f = first.f.copy()
-    f[~is_first] = second.f[~is_first]
-    if first.decided is None or second.decided is None:
-        return Answers(f=f)
-    return Answers(
-        f=f,
-        decided=np.where(is_first, first.decided, second.decided),
-        only_labels=first.only_labels,
-    )

@@ -125,7 +125,7 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
         # registered with pyplot, so that a notebook shows it and plt.savefig finds it
         ax = plt.figure(figsize=_size(result), layout="constrained").subplots()
     named: set[str] = set()
-    labels = {OVERALL: OVERALL, REGION: result.place}
+    labels = {OVERALL: OVERALL, REGION: result.where_f_fails}
     for place, model in enumerate(reversed(result.models)):
         for offset, question in ((0.14, OVERALL), (-0.14, REGION)):
             row = result.row(model, question)

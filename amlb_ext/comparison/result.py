@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from scipy.stats import norm
 
+from amlb_ext.comparison.place import Place
 from amlb_ext.core.display import (
     escape_latex,
     format_number,
@@ -46,22 +47,22 @@ _WORST_NAMED = 3
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ModelComparison:
-    """Which model is better than F: over all units, and where F fails.
+    """Which model is better than F over all units, and where a change comes from.
 
     Units are rows of a table, or windows of series.
 
     Attributes
     ----------
     contrasts : DataFrame
-        One row for each model and ``question`` (``overall``, ``where F fails``, ``gain where F
-        fails minus gain overall``): ``rows``, ``loss`` and ``loss_f`` (means), ``difference``
-        (model minus F, negative is better), ``low``, ``high``, ``relative`` (difference /
-        loss_f), ``p`` (against F), ``p_adjusted`` (over both questions and all models),
-        ``effective_size``, ``weighted``, ``null_difference``, ``null_se``, ``p_null`` (against F
-        fitted again), ``rmse`` and ``rmse_f`` (of numbers, in the target's unit, no error
-        capped), ``by`` (whether the other figures are of ``capped`` losses or ``plain`` ones),
-        ``verdict``, ``reason``. The third question has a row where one of the first two has found
-        a difference.
+        One row for each model and ``question`` (``overall``, ``where F fails``, ``change where F
+        fails minus change elsewhere``): ``rows``, ``loss`` and ``loss_f`` (means), ``difference``
+        (model minus F, negative is better; of the third question, of shares of F's loss),
+        ``low``, ``high``, ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted``
+        (over all models), ``effective_size``, ``weighted``, ``null_difference``, ``null_se``,
+        ``p_null`` (against F fitted again), ``rmse`` and ``rmse_f`` (of numbers, in the target's
+        unit, no error capped), ``by`` (whether the other figures are of ``capped`` losses or
+        ``plain`` ones), ``verdict``, ``reason``. The third question has a row where the first has
+        found a difference.
     loss_name : str
         What is compared.
     n_rows, n_bad : int
@@ -69,7 +70,7 @@ class ModelComparison:
     rule : str
         The rule that calls a unit bad, with its threshold and why.
     weighting : str
-        How units count where F fails.
+        Which units are where F fails, or why nothing is said there.
     level : float
         Coverage of the intervals.
     refits : int
@@ -89,10 +90,11 @@ class ModelComparison:
         :func:`amlb_ext.comparison.failures.compare_on_slices`. Without columns for windows, where
         no slices are looked for.
     rows : DataFrame
-        One row for each unit. Of a table, by its index in X: ``is_bad``, ``weight`` (the chance to
-        be bad by features alone, missing where they do not foresee it), and the losses of ``F``
-        and of each model by name. Of series: ``series``, ``cutoff``, ``scale``, ``hardness``,
-        ``bad``, ``weight``, and ``mase_*`` and ``sql_*`` of F and of each model.
+        One row for each unit. Of a table, by its index in X: ``is_bad``, ``risk`` (the chance that
+        F fails on it, by features alone; missing where they do not foresee it),
+        ``where_f_fails``, and the losses of ``F`` and of each model by name. Of series:
+        ``series``, ``cutoff``, ``scale``, ``hardness``, ``bad``, ``risk``, and ``mase_*`` and
+        ``sql_*`` of F and of each model.
     worst : DataFrame
         The units on which F is worst: rows as the user gave them, with F's loss.
     scores : DataFrame
@@ -105,6 +107,10 @@ class ModelComparison:
     swap : SwapAnswer
         Who is harmed and who gains where a model replaces F; see ``harm``, ``segments``,
         ``flips`` and ``remedy``.
+    place : Place or None
+        Where F fails, described; None where nothing foresees it.
+    claim : {'models', 'recipes'}
+        What the verdict over all units is of.
     """
 
     contrasts: pd.DataFrame
@@ -127,6 +133,8 @@ class ModelComparison:
     scores: pd.DataFrame = field(default_factory=pd.DataFrame)
     draw_worst: Callable[..., Any] | None = None
     swap: SwapAnswer = field(default_factory=SwapAnswer)
+    place: Place | None = None
+    claim: str = "models"
 
     @classmethod
     def of(
@@ -287,15 +295,25 @@ class ModelComparison:
     @property
     def advice(self) -> str:
         """How the answer is to be used."""
+        of = "these models as they were fitted"
+        if self.claim == "recipes":
+            of = "the recipes, on training rows like these"
         return (
-            f"Decide on all {self.unit.many}. The column '{self.place}' shows where a change comes "
-            "from, and how large it is there."
+            f"Decide on all {self.unit.many}; that verdict is of {of}. The column "
+            f"'{self.where_f_fails}' describes where a change comes from."
         )
 
     @property
-    def place(self) -> str:
-        """The bad rows' place, in words: ``where F fails``, or where it is unsure."""
+    def where_f_fails(self) -> str:
+        """What the place is called: ``where F fails``, or where it is unsure."""
         return f"where F {self.verb}"
+
+    @property
+    def place_text(self) -> str:
+        """Where F fails and how often, in a sentence; or why nothing is said of that."""
+        if self.place is None:
+            return f"{self.weighting[0].upper()}{self.weighting[1:]}."
+        return self.place.sentence(self.unit, self.verb)
 
     @property
     def loss_text(self) -> str:
@@ -308,8 +326,8 @@ class ModelComparison:
 
         ``overall`` and ``where_f_fails`` hold the verdicts; ``*_change`` is the change of F's
         loss (-0.2: 20 % less loss than F), ``*_low`` and ``*_high`` its interval;
-        ``concentrated`` says whether the gain is larger where F fails; ``not asked`` where no
-        difference from F is shown.
+        ``concentrated`` says whether a gain or a loss, as a share of F's loss, is larger where F
+        fails than elsewhere; ``not asked`` where no difference from F is shown.
         """
         records = {}
         for model in self.models:
@@ -322,11 +340,8 @@ class ModelComparison:
                 scale = row["loss_f"] or float("nan")
                 record[f"{name}_low"] = row["low"] / scale
                 record[f"{name}_high"] = row["high"] / scale
-            unasked = (
-                "no claim" if record["where_f_fails"] == "no claim" else "not asked"
-            )
             concentration = self.row(model, CONCENTRATED)
-            record["concentrated"] = concentration.get("verdict", unasked)
+            record["concentrated"] = concentration.get("verdict", "not asked")
             records[model] = record
         return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
 
@@ -340,6 +355,14 @@ class ModelComparison:
         """RMSE of F over all rows in the target's unit; NaN where there is none."""
         overall = self.contrasts.loc[self.contrasts["question"] == OVERALL, "rmse_f"]
         return float(overall.iloc[0])
+
+    def rmse_cell(self, row: Mapping[str, Any]) -> str:
+        """Return a model's RMSE, and the change of the plain squared error, no error capped."""
+        rmse = format_number(row["rmse"], digits=4)
+        if not (is_known(row["rmse"]) and row["rmse_f"] > 0):
+            return rmse
+        change = (row["rmse"] / row["rmse_f"]) ** 2 - 1
+        return f"{rmse} ({_signed_percent(change)} squared error)"
 
     def verdict(self, row: dict[str, Any]) -> str:
         """Return a verdict, and by which losses where those of some rows may be capped."""
@@ -367,7 +390,7 @@ class ModelComparison:
         headers = [
             "model",
             f"change of F's loss, all {self.unit.many} ({interval})",
-            f"{self.place} ({interval})",
+            f"{self.where_f_fails} ({interval})",
             "there against elsewhere",
         ]
         has_rmse = is_known(self.rmse_f)
@@ -383,11 +406,12 @@ class ModelComparison:
                 self.table.loc[model, "concentrated"],
             ]
             if has_rmse:
-                cells.append(format_number(overall["rmse"], digits=4))
+                cells.append(self.rmse_cell(overall))
             rows.append(cells)
         about = "; ".join(f"{label}: {value}" for label, value in self.about.items())
         lines = [
             *self.headline(),
+            self.place_text,
             self.advice,
             *self.swap_lines(),
             "",
@@ -396,7 +420,6 @@ class ModelComparison:
             *([about] if about else []),
             f"{self.loss_text}; {self.unit.count(self.n_rows)}, "
             f"F {self.verb} on {self.n_bad} ({self.rule})",
-            self.weighting,
             *(f"note: {note}" for note in self.notes),
         ]
         if len(self.slices):
@@ -480,7 +503,7 @@ class ModelComparison:
             values = [record["mase"], record["mase_region"], record["mase_bad"]]
             rows.append([str(name), *values, record["sql"]])
         many = self.unit.many
-        headers = ["model", "MASE", self.place, f"bad {many} of F", "SQL"]
+        headers = ["model", "MASE", self.where_f_fails, f"bad {many} of F", "SQL"]
         named = []
         for row in self.worst.head(_WORST_NAMED).itertuples():
             named.append(f"{row.series} ({row.hardness:.2f})")
@@ -493,7 +516,7 @@ class ModelComparison:
 
     def summary(self) -> dict[str, Any]:
         """Return the answer for JSON, without what is known of each unit."""
-        left_out = ("rows", "draw_worst", "unit", "scores", "swap")
+        left_out = ("rows", "draw_worst", "unit", "scores", "swap", "place")
         known = {
             own.name: getattr(self, own.name)
             for own in fields(self)
@@ -502,6 +525,7 @@ class ModelComparison:
         return {
             "table": self.table.reset_index(),
             **known,
+            "place": None if self.place is None else vars(self.place),
             "scores": self.scores.reset_index(),
             "unit": self.unit.many,
             self.unit.many: self.n_rows,
@@ -595,25 +619,59 @@ class ModelComparison:
 
 def _headline_sentence(answer: ModelComparison, model: str) -> str:
     overall = answer.row(model, OVERALL)
-    region = answer.row(model, REGION)
+    where = f"Where F {answer.verb}"
     if overall["verdict"] == "no claim":
         said = f"{model}: no verdict over all {answer.unit.many}. {_plain_sentence(overall)}"
-        if region["verdict"] != "no claim":
-            there = f"W{answer.place[1:]}"
-            return f"{said} {there} it is {_verdict_phrase(region)}."
-        # the largest errors decide there, too: once is enough
-        why = "" if region["by"] == overall["by"] else f": {region['reason']}"
-        return f"{said} Nor is there one {answer.place}{why}."
-    said = f"{model} is {_verdict_phrase(overall)} over all {answer.unit.many}"
-    if region["verdict"] == "no claim":
-        return f"{said}. Nothing is claimed {answer.place}: {region['reason']}."
-    joint = ", but" if overall["verdict"] != region["verdict"] else ", and"
-    sentence = f"{said}{joint} {_verdict_phrase(region)} {answer.place}"
-    concentration = answer.row(model, CONCENTRATED).get("verdict")
-    if concentration in CONCENTRATIONS:
-        size, change = concentration.split()
-        sentence += f"; its {change} is {size} there than elsewhere"
-    return f"{sentence}."
+        return f"{said} Nor is there one {answer.where_f_fails}."
+    whose = f"{model}'s recipe" if answer.claim == "recipes" else model
+    f = "F's" if answer.claim == "recipes" else "F"
+    said = f"{whose} is {_verdict_phrase(overall, f)} over all {answer.unit.many}"
+    if answer.capping and rmse_text(overall):
+        # the figure is of capped losses: the plain one stands beside it
+        said += f" ({rmse_text(overall)})"
+    said += "."
+    region = answer.row(model, REGION)
+    if not is_known(region["low"]):
+        return f"{said} {where}: no figures, since {region['reason']}."
+    there = f"{where} it has {_change_phrase(region)}"
+    return f"{said} {there}{_beside_elsewhere(answer.row(model, CONCENTRATED))}."
+
+
+def _change_phrase(row: Mapping[str, Any]) -> str:
+    """Return a change with its interval: ``33 % less loss (25 to 41 % less)``."""
+    base = row["loss_f"]
+    if not base > 0:
+        return f"a loss of {format_number(row['loss'])}, and F none"
+    change, low, high = row["relative"], row["low"] / base, row["high"] / base
+    text = f"{format_percent(abs(change))} {_word(change)} loss"
+    if low * high > 0:
+        near, far = sorted((abs(low), abs(high)))
+        return f"{text} ({_bare(near)} to {format_percent(far)})"
+    return (
+        f"{text} ({format_percent(abs(low))} less to {format_percent(abs(high))} more)"
+    )
+
+
+def _word(change: float) -> str:
+    return "less" if change < 0 else "more"
+
+
+def _bare(share: float) -> str:
+    """Return a percentage without its sign."""
+    return format_percent(share).removesuffix(" %")
+
+
+def _beside_elsewhere(row: Mapping[str, Any]) -> str:
+    """Return how the change there differs from that elsewhere; empty where nobody asked."""
+    verdict = row.get("verdict")
+    if verdict in CONCENTRATIONS:
+        size, change = str(verdict).split()
+        return f", a {size} {change} than elsewhere relative to F's loss"
+    if verdict == "opposite":
+        return ", the other way round than elsewhere"
+    if verdict == "undecided":
+        return ", relative to F's loss not shown to differ from elsewhere"
+    return ""
 
 
 def _plain_sentence(row: dict[str, Any]) -> str:
@@ -644,15 +702,15 @@ def rmse_text(row: Mapping[str, Any]) -> str:
     return f"RMSE {rmse}, F {format_number(row['rmse_f'], digits=4)}"
 
 
-def _verdict_phrase(row: dict[str, Any]) -> str:
+def _verdict_phrase(row: dict[str, Any], f: str = "F") -> str:
     if not is_known(row["relative"]) and row["verdict"] == "worse":
-        return "worse than F (which has no loss at all)"
+        return f"worse than {f} (which has no loss at all)"
     change = format_percent(abs(row["relative"]))
     if row["verdict"] == "better":
-        return f"better than F ({change} less loss)"
+        return f"better than {f} ({change} less loss)"
     if row["verdict"] == "worse":
-        return f"worse than F ({change} more loss)"
-    return "not shown to differ from F"
+        return f"worse than {f} ({change} more loss)"
+    return f"not shown to differ from {f}"
 
 
 def _verdict_text(answer: ModelComparison, row: dict[str, Any]) -> str:

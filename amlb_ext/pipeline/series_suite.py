@@ -395,7 +395,7 @@ def _window_rows(part: SuitePart, some: slice) -> pa.Table:
     failing, twins = part.failing, part.twins
     items = failing.items[some]
     n = len(items)
-    weights, reweighted = failing.weighting.weights, failing.weighting.reweighted
+    weights, part_of = failing.weighting.weights, failing.weighting.part
     quantiles = failing.forecasts.quantiles
     empty = np.empty((n, 0))
     mase = [twin.mase[some] for twin in twins]
@@ -408,7 +408,7 @@ def _window_rows(part: SuitePart, some: slice) -> pa.Table:
         "hardness": failing.hardness[some],
         "bad": failing.is_bad[some],
         "weight": np.full(n, np.nan) if weights is None else weights[some],
-        "reweighted": _rows(empty if reweighted is None else reweighted.T[some]),
+        "part": np.full(n, -1) if part_of is None else part_of[some],
         "f_mean": _rows(failing.forecasts.mean[some]),
         "f_quantiles": _rows(
             empty if quantiles is None else quantiles[some].reshape(n, -1)

@@ -1,9 +1,9 @@
 """Frameworks against F and against each other on one task, on real rows only.
 
-What is compared are losses on the untouched test folds: all rows alike, and weighted by
-P(F fails | x), the *region*. The first is a paired t test of two models and needs no certificate.
-Made rows and rows chosen by F's errors get no interval and no verdict, because being chosen by F's
-errors flatters every other model.
+What is compared are losses on the untouched test folds: on all rows, and on the *region*, the
+fifth of them with the largest P(F fails | x). The first is a paired t test of two models and needs
+no certificate. Made rows and rows chosen by F's errors get no interval and no verdict, because
+being chosen by F's errors flatters every other model.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.units.judged import Judged, answer
+from amlb_ext.units.region import place_of_failure
 from amlb_ext.validity import Certificate
 
 #: The column ``where`` of contrasts: the three questions of :mod:`amlb_ext.stats.claims`.
 WHERE = {
     OVERALL: "all rows",
     REGION: "region",
-    CONCENTRATED: "region minus all rows",
+    CONCENTRATED: "region minus elsewhere",
 }
 _STRESS_ONLY = "stress-test only"
 
@@ -262,7 +263,7 @@ def _judge_task(
     return Judged(
         compared=ComparedUnits(
             loss_f=full.rows["loss"].to_numpy(dtype=float),
-            weights=region_weights(full),
+            weights=_place(full),
             clusters=row_clusters(full.rows),
             refits=refits,
             level=level,
@@ -272,6 +273,15 @@ def _judge_task(
         is_bad=(full.rows["origin"] == "bad").to_numpy(),
         no_claim=no_claim,
     )
+
+
+def _place(full: TaskPredictions) -> np.ndarray | None:
+    """Return 1.0 for the rows where F is foreseen to fail most, a fifth of each fold."""
+    weights = region_weights(full)
+    if weights is None:
+        return None
+    folds = np.unique(full.rows["fold"], return_inverse=True)[1].reshape(-1)
+    return place_of_failure(weights, folds)
 
 
 def error_cap(full: TaskPredictions) -> ErrorCap:

@@ -227,7 +227,7 @@ class TaskReport:
     warnings : tuple of str
         What is wrong with results on this task, each one sentence.
     contrasts : DataFrame
-        One row per framework and ``where`` (``all rows``, ``region``; ``region minus all rows``
+        One row per framework and ``where`` (``all rows``, ``region``; ``region minus elsewhere``
         where one of them has found a difference): ``task``, ``framework``, ``where``, ``folds``,
         ``rows``, ``loss``, ``loss_f``, ``difference`` (framework minus F), ``low``, ``high``,
         ``relative`` (difference / loss_f), ``p`` (against F), ``p_adjusted`` (what the verdict

@@ -184,7 +184,7 @@ def _concentration_sentences(
     for row in table_records(candidates):
         names = []
         for task in tasks:
-            contrasts = task.asked("region minus all rows")
+            contrasts = task.asked("region minus elsewhere")
             for answer in table_records(contrasts, framework=row["framework"]):
                 if answer["verdict"] == "larger gain":
                     names.append(task.shown_name)

@@ -178,7 +178,7 @@ def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]
     """Return frameworks against F; of many tasks the candidates alone."""
     region = {row["framework"]: row for row in table_records(task.asked("region"))}
     larger = {}
-    for row in table_records(task.asked("region minus all rows")):
+    for row in table_records(task.asked("region minus elsewhere")):
         larger[row["framework"]] = row["verdict"]
     rows = []
     for overall in table_records(task.asked("all rows")):

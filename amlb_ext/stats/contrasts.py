@@ -34,6 +34,7 @@ from amlb_ext.stats.weighted_mean import (
     interval_around,
     kish_size,
     p_value,
+    sum_interval,
     weighted_mean_interval,
 )
 
@@ -72,9 +73,6 @@ class ComparedUnits:
     refits : DataFrame of shape (n, R) or None
         Losses of R re-fits of F.
     level : float
-    reweighted : ndarray of shape (G, n) or None
-        The weights as they are without each of G groups of the rows that they were learnt from;
-        None where the weights are what the question is about, or all rows count alike.
     calendar : ndarray of shape (n,) or None
         When each unit was measured, where units of one time share shocks: a second way in which
         they depend on each other, beside ``clusters``.
@@ -88,11 +86,13 @@ class ComparedUnits:
     widening : float
         By how much the variance of a mean grows where each unit was predicted out of fold: the
         fits of two folds share most of their rows.
+    between_fits : tuple of float
+        Of each bootstrap sample, how far two recipes that were fitted on it differ in mean loss;
+        empty where the claim is of fitted models.
     """
 
     loss_f: np.ndarray
     weights: np.ndarray | None = None
-    reweighted: np.ndarray | None = None
     clusters: np.ndarray | None = None
     refits: pd.DataFrame | None = None
     level: float = 0.95
@@ -101,6 +101,7 @@ class ComparedUnits:
     span: np.ndarray | None = None
     unit: Unit = ROW
     widening: float = 1.0
+    between_fits: tuple[float, ...] = ()
 
     @property
     def weighting(self) -> Weighting:
@@ -126,45 +127,66 @@ class ComparedUnits:
         # decided for the rows kept: what the others are worth is no help to this comparison
         if smallest is not None:
             weights = choose_weighting(weights, clusters, smallest).weights
-        reweighted = None
-        if weights is not None and self.reweighted is not None:
-            reweighted = self.reweighted[:, keep]
         return replace(
             self,
             loss_f=self.loss_f[keep],
             weights=weights,
-            reweighted=reweighted,
             clusters=clusters,
             refits=None if self.refits is None else self.refits.loc[keep],
             calendar=None if self.calendar is None else self.calendar[keep],
             span=None if self.span is None else self.span[keep],
         )
 
+    def of_recipe(self, fits: pd.DataFrame) -> ComparedUnits:
+        """Return the units with F's losses the mean of its re-fits, to be set against a recipe.
+
+        Parameters
+        ----------
+        fits : DataFrame of shape (n, R)
+            Losses of the recipe, fitted on the samples of F's re-fits.
+        """
+        assert self.refits is not None
+        f = self.refits.to_numpy(dtype=float)
+        differences = self.cap.apply(fits.to_numpy(dtype=float)) - self.cap.apply(f)
+        return replace(
+            self,
+            loss_f=f.mean(axis=1),
+            between_fits=tuple(differences.mean(axis=0)),
+        )
+
+    def alike(self) -> ComparedUnits:
+        """Return the units counting alike, set against F as it stands."""
+        return replace(self, weights=None, refits=None)
+
     def contrast(self, loss_g: np.ndarray, other: np.ndarray) -> MeanEstimate:
         """Return :func:`mean_contrast` of two models on these rows."""
         estimate = mean_contrast(loss_g, other, self.weights, self.clusters, self.level)
         contrasts = np.asarray(loss_g) - np.asarray(other)
-        if self.widening > 1 and estimate.has_interval:
-            se = estimate.se * float(np.sqrt(self.widening))
-            low, high = interval_around(estimate.point, se, estimate.df, self.level)
-            estimate = replace(estimate, se=se, low=low, high=high)
-        if self.calendar is not None and estimate.has_interval:
-            weights = np.ones(len(contrasts)) if self.weights is None else self.weights
-            influence = weights * (contrasts - estimate.point) / weights.sum()
-            estimate = self.widen_by_calendar(estimate, influence)
-        return self.widen(estimate, contrasts)
+        weights = np.ones(len(contrasts)) if self.weights is None else self.weights
+        influence = weights * (contrasts - estimate.point) / weights.sum()
+        estimate = self.widen(estimate, influence)
+        if not self.between_fits:
+            return estimate
+        # how one more training sample would move the mean over R of them
+        n_fits = len(self.between_fits)
+        between = float(np.var(self.between_fits, ddof=1)) * (1 + 1 / n_fits)
+        return add_variance(estimate, between, n_fits - 1)
 
-    def widen_by_calendar(
-        self, estimate: MeanEstimate, influence: np.ndarray
-    ) -> MeanEstimate:
-        """Return the wider of an estimate and its two-way interval; as given without a calendar.
+    def widen(self, estimate: MeanEstimate, influence: np.ndarray) -> MeanEstimate:
+        """Return an estimate with the errors of cross-validation and of shared times.
 
         Parameters
         ----------
         estimate : MeanEstimate
         influence : ndarray of shape (n,)
-            Of each row on the estimate.
+            Of each unit on the estimate.
         """
+        if not estimate.has_interval:
+            return estimate
+        if self.widening > 1:
+            se = estimate.se * float(np.sqrt(self.widening))
+            low, high = interval_around(estimate.point, se, estimate.df, self.level)
+            estimate = replace(estimate, se=se, low=low, high=high)
         if self.calendar is None or self.clusters is None:
             return estimate
         weights = np.ones(len(influence)) if self.weights is None else self.weights
@@ -175,26 +197,6 @@ class ComparedUnits:
             second=self.calendar,
             weights=weights,
         )
-
-    def widen(self, estimate: MeanEstimate, contrasts: np.ndarray) -> MeanEstimate:
-        r"""Return an estimate with the error that comes from having learnt the weights.
-
-        A delete-a-group jackknife, the rows as they are:
-        :math:`v = \frac{G - 1}{G} \sum_g (e_g - \bar e)^2` with :math:`e_g` the weighted mean
-        under the weights that were learnt without group g. Source: Kott (2001), J. Official
-        Statistics 17, 521-526.
-
-        Parameters
-        ----------
-        estimate : MeanEstimate
-        contrasts : ndarray of shape (n,)
-        """
-        if self.reweighted is None:
-            return estimate
-        means = self.reweighted @ contrasts / self.reweighted.sum(axis=1)
-        n_groups = len(means)
-        variance = (n_groups - 1) / n_groups * ((means - means.mean()) ** 2).sum()
-        return add_variance(estimate, float(variance), n_groups - 1)
 
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
@@ -279,29 +281,29 @@ def choose_weighting(
     Examples
     --------
     >>> choose_weighting(np.r_[np.ones(10), np.full(90, 1e-4)]).reason
-    'the region weights are worth only 10 rows, below 50: all rows count alike'
+    'the place where F fails is worth only 10 rows, below 50: all rows count alike'
     >>> choose_weighting(np.ones(60)).is_weighted
     True
     """
     w = None if weights is None else np.asarray(weights, dtype=float)
     # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
-        reason = f"no region weights are known: all {unit.many} count alike"
+        reason = f"no place where F fails is known: all {unit.many} count alike"
         return Weighting(
             is_weighted=False, weights=None, effective_size=0.0, reason=reason
         )
     size = cluster_effective_size(w, clusters, n=len(w))
     if size < smallest:
         reason = (
-            f"the region weights are worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
+            f"the place where F fails is worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
             f"all {unit.many} count alike"
         )
         return Weighting(
             is_weighted=False, weights=None, effective_size=size, reason=reason
         )
     reason = (
-        f"real {unit.many} are weighted by P(F fails | {unit.given}), worth {size:.0f} equal "
-        f"{unit.many}"
+        f"where F fails are the {size:.0f} {unit.many} with the largest P(F fails | {unit.given}), "
+        f"learnt from others"
     )
     return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
 
@@ -396,12 +398,6 @@ class Comparison:
         return p_value(self.estimate)
 
     @property
-    def relative(self) -> float:
-        """The difference from F as a share of F's loss; NaN where F has none."""
-        loss_f = self.rows.mean_loss(self.rows.loss_f)
-        return self.estimate.point / loss_f if loss_f > 0 else float("nan")
-
-    @property
     def has_same_sign(self) -> bool:
         """Whether the candidate differs from F's re-fits in the direction in which from F."""
         if self.beside_refits is None:
@@ -418,6 +414,32 @@ class Comparison:
         if self.beside_refits is None or np.isnan(self.p):
             return self.p
         return float(np.maximum(self.p, self.p_null)) if self.has_same_sign else 1.0
+
+    def relative_difference(self) -> tuple[float, float, MeanEstimate] | None:
+        """Return the change as a share of F's loss with weight and without, and their gap.
+
+        None where F loses nothing with weight, or nothing without.
+        """
+        rows = self.rows
+        assert rows.weights is not None
+        inside = np.asarray(rows.weights, dtype=float)
+        shares, influence = [], np.zeros(len(inside))
+        for weights, sign in ((inside, 1.0), (1.0 - inside, -1.0)):
+            change, base = weights * (self.loss_g - rows.loss_f), weights * rows.loss_f
+            if not base.sum() > 0:
+                return None
+            share = float(change.sum() / base.sum())
+            shares.append(share)
+            influence += sign * (change - share * base) / base.sum()
+        gap = sum_interval(influence, rows.clusters, rows.level, df=self.estimate.df)
+        gap = rows.widen(gap, influence)
+        there, elsewhere = shares
+        low, high = interval_around(there - elsewhere, gap.se, gap.df, rows.level)
+        return (
+            there,
+            elsewhere,
+            replace(gap, point=there - elsewhere, low=low, high=high),
+        )
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""

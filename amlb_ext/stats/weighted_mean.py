@@ -270,38 +270,6 @@ def cluster_sums(
     return np.bincount(codes, weights * values), np.bincount(codes, weights)
 
 
-def cluster_influence(
-    values: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return ``psi_k``, the influence of each cluster on the weighted mean; see the module's top.
-
-    Parameters
-    ----------
-    values, weights : ndarray of shape (n,)
-        Values without weight must be finite, too.
-    codes : ndarray of shape (n,), int
-        Cluster of each row, ``0..n_clusters - 1``.
-    n_clusters : int
-        Those without a row with weight have no influence.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        They sum to 0.
-
-    Examples
-    --------
-    >>> v, codes = np.array([1.0, 2.0, 3.0]), np.arange(3)
-    >>> cluster_influence(v, np.ones(3), codes, 4).round(2).tolist()
-    [-0.33, 0.0, 0.33, 0.0]
-    """
-    weighted_sums = np.bincount(codes, weights * values, minlength=n_clusters)
-    weight_sums = np.bincount(codes, weights, minlength=n_clusters)
-    total = weight_sums.sum()
-    point = weighted_sums.sum() / total
-    return np.asarray((weighted_sums - point * weight_sums) / total)
-
-
 def add_variance(estimate: MeanEstimate, variance: float, df: float) -> MeanEstimate:
     r"""Return the estimate with a second, independent source of error.
 
@@ -408,6 +376,53 @@ def why_no_interval(totals: np.ndarray) -> str:
     if kish_size(totals) < MIN_EFFECTIVE:
         return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
     return ""
+
+
+def sum_interval(
+    influence: np.ndarray,
+    clusters: np.ndarray | None = None,
+    level: float = 0.95,
+    *,
+    df: float,
+) -> MeanEstimate:
+    r"""Return the interval around 0 of an estimate whose influences are known.
+
+    .. math:: s^2 = \frac{K}{K-1} \sum_k \Big(\sum_{i \in k} \psi_i\Big)^2
+
+    Parameters
+    ----------
+    influence : ndarray of shape (n,)
+        psi, of each row on the estimate; they sum to 0.
+    clusters : ndarray of shape (n,), optional
+        Any labels; when omitted every row is its own cluster.
+    level : float
+    df : float
+        Degrees of freedom.
+
+    Examples
+    --------
+    >>> round(sum_interval(np.array([-1.0, 0.0, 1.0]) / 3, df=2).se, 4)  # of the mean of 1, 2, 3
+    0.5774
+    """
+    psi = influence
+    if clusters is not None:
+        codes = np.unique(clusters, return_inverse=True)[1].reshape(-1)
+        psi = np.bincount(codes, influence)
+    n_clusters = len(psi)
+    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
+    low, high = interval_around(0.0, se, df, level)
+    return MeanEstimate(
+        point=0.0,
+        low=low,
+        high=high,
+        se=se,
+        df=df,
+        n=len(influence),
+        n_clusters=n_clusters,
+        method="cluster-robust t, linearised",
+        assumes="clusters (originating real rows) are independent draws from the population",
+        level=level,
+    )
 
 
 def _ratio_interval(

@@ -162,6 +162,25 @@ def find_words(
     )
 
 
+def words_of_group(
+    conditions: Conditions, inside: np.ndarray
+) -> tuple[str, np.ndarray]:
+    """Return the conditions that tell a group best, and which rows meet them.
+
+    The pair with the largest share of common rows among those of either (Jaccard's index).
+
+    Parameters
+    ----------
+    conditions : Conditions
+        At least one.
+    inside : ndarray of shape (n,)
+        1 for the rows of the group, 0 for others.
+    """
+    common = conditions.sums(inside)
+    either = conditions.sums(np.ones(len(inside))) + inside.sum() - common
+    return conditions.pair(*_largest(common / either))
+
+
 def _best_pair(
     conditions: Conditions, values: np.ndarray, rows: np.ndarray | None
 ) -> tuple[int, int]:
@@ -175,8 +194,15 @@ def _best_pair(
     is_large = counts >= max(LEAST_GROUP * len(taken), 10)
     if not is_large.any():
         is_large = counts == counts.max()
-    best = int(np.argmax(np.where(is_large, worth, -np.inf)))
-    first, second = np.unravel_index(best, counts.shape)
+    return _largest(np.where(is_large, worth, -np.inf))
+
+
+def _largest(worth: np.ndarray) -> tuple[int, int]:
+    """Return the pair that is worth most; a single condition where a second adds nothing."""
+    alone = int(np.argmax(np.diag(worth)))
+    first, second = np.unravel_index(int(np.argmax(worth)), worth.shape)
+    if np.isclose(worth[alone, alone], worth[first, second]):
+        return alone, alone
     return int(first), int(second)
 
 

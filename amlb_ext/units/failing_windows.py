@@ -135,11 +135,11 @@ class FailingWindows:
         return pd.DataFrame(np.concatenate(parts), columns=list(FEATURES))
 
     def table(self) -> pd.DataFrame:
-        """Return one row for each window: series, cutoff, scale, hardness, bad, weight."""
+        """Return one row for each window: series, cutoff, scale, hardness, bad, risk."""
         names = np.array(self.panel.names, dtype=object)
-        weights = self.weighting.weights
-        if weights is None:
-            weights = np.full(len(self.items), np.nan)
+        risk = self.weighting.weights
+        if risk is None:
+            risk = np.full(len(self.items), np.nan)
         return pd.DataFrame(
             {
                 "series": names[self.items],
@@ -147,7 +147,7 @@ class FailingWindows:
                 "scale": self.scale,
                 "hardness": self.hardness,
                 "bad": self.is_bad,
-                "weight": weights,
+                "risk": risk,
             }
         )
 
@@ -160,7 +160,6 @@ def find_failing_windows(
     rule: str = "mase",
     alpha: float | None = None,
     seed: int = 0,
-    with_jackknife: bool = True,
     needs_bad: bool = True,
 ) -> FailingWindows:
     """Roll F over all origins, call windows bad, and learn where bad windows are.
@@ -177,7 +176,6 @@ def find_failing_windows(
     rule : str
     alpha : float, optional
     seed : int
-    with_jackknife : bool
     needs_bad : bool
         False where fewer than 30 series are compared over time, which asks for no bad windows.
         Where earlier windows are too few to tell a threshold, that of the test windows then
@@ -240,7 +238,6 @@ def find_failing_windows(
         test_cutoffs=origins.test,
         horizon=panel.horizon,
         seed=seed,
-        with_jackknife=with_jackknife,
     )
     return FailingWindows(
         panel=panel,

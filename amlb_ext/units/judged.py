@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,10 +34,13 @@ class Judged:
     Attributes
     ----------
     compared : ComparedUnits
-        F's losses and those of its re-fits, what each unit counts where F fails, which units
+        F's losses and those of its re-fits, which units are in the place where F fails, which
         depend on each other, and what the units are.
     is_bad : ndarray of shape (n,), bool
         Those that the rule calls bad.
+    risk : ndarray of shape (n,) or None
+        Each unit's chance that F fails on it, by what is known beforehand; None where that does
+        not foresee it.
     rule : str
         The rule in words, with its threshold and why.
     verb : str
@@ -50,6 +53,7 @@ class Judged:
 
     compared: ComparedUnits
     is_bad: np.ndarray
+    risk: np.ndarray | None = None
     rule: str = ""
     verb: str = "fails"
     no_claim: str = ""
@@ -75,6 +79,18 @@ class Judged:
         why = self.no_claim or why_no_region(weighting, unit=self.unit)
         return why or weighting.reason
 
+    def by_row(self) -> dict[str, np.ndarray]:
+        """Return what is known of each unit: whether it is bad, its risk, and its place."""
+        nothing = np.full(len(self.is_bad), np.nan)
+        inside = self.compared.weights
+        return {
+            "is_bad": self.is_bad,
+            "risk": nothing if self.risk is None else self.risk,
+            "where_f_fails": np.zeros(len(nothing), dtype=bool)
+            if inside is None
+            else inside > 0,
+        }
+
     def with_refits(self, refits: pd.DataFrame | None) -> Judged:
         """Return the units with the losses of F's re-fits, ``(n, R)``."""
         return replace(self, compared=replace(self.compared, refits=refits))
@@ -86,6 +102,7 @@ def answer(
     *,
     scored: pd.DataFrame | None = None,
     apart: Collection[str] = (),
+    fits: Mapping[str, pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
     """Answer the three questions for each candidate.
 
@@ -98,6 +115,9 @@ def answer(
         The units that each candidate is compared on, all when omitted.
     apart : collection of str
         Names that are no candidates, such as F's own controls: they are adjusted among themselves.
+    fits : mapping of str to DataFrame of shape (n, R), optional
+        Losses of each candidate's recipe fitted on the samples of F's re-fits, by candidate: the
+        claim is then of recipes.
 
     Returns
     -------
@@ -136,6 +156,7 @@ def answer(
                     judged.compared,
                     scored=None if scored is None else scored[family],
                     no_claim=judged.no_claim,
+                    fits=fits,
                 )
             )
         table = pd.concat(tables, ignore_index=True)

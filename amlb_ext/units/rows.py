@@ -30,7 +30,6 @@ from amlb_ext.units.region import (
     RegionWeights,
     cross_fit,
     forest_learner,
-    jackknife,
 )
 
 #: Chance that a region is found where failures are noise.
@@ -61,7 +60,6 @@ def judge_rows(
     loss: Loss,
     seed: int = 0,
     level: float = 0.95,
-    with_jackknife: bool = True,
 ) -> Judged:
     """Call rows bad, and learn where bad rows are.
 
@@ -79,8 +77,6 @@ def judge_rows(
     seed : int
     level : float
         Coverage of intervals.
-    with_jackknife : bool
-        Whether the weights are learnt without each part, too; ten more forests.
 
     Returns
     -------
@@ -96,7 +92,7 @@ def judge_rows(
     if not is_bad.any() or is_bad.all():
         region = RegionWeights(reason=_why_nothing_to_learn(rule, hardness, is_bad))
     else:
-        region = weigh_rows(rows, is_bad, seed=seed, with_jackknife=with_jackknife)
+        region = weigh_rows(rows, is_bad, seed=seed)
     order = rows.task.order
     if loss.is_of_pairs:
         region = RegionWeights(reason=_OF_PAIRS)
@@ -104,8 +100,7 @@ def judge_rows(
     return Judged(
         compared=ComparedUnits(
             loss_f=loss_f,
-            weights=region.weights,
-            reweighted=region.reweighted,
+            weights=region.inside,
             clusters=None if order is None else order.clusters,
             level=level,
             cap=cap_from_baseline(loss_f) if is_squared else NO_CAP,
@@ -114,6 +109,7 @@ def judge_rows(
             unit=ROW,
         ),
         is_bad=is_bad,
+        risk=region.weights,
         rule=_rule_text(rule, is_bad),
         verb=failing_text(rule.rule),
         no_claim=region.reason,
@@ -152,11 +148,7 @@ def _why_nothing_to_learn(
 
 
 def weigh_rows(
-    rows: LabelledRows,
-    is_bad: np.ndarray,
-    *,
-    seed: int = 0,
-    with_jackknife: bool = True,
+    rows: LabelledRows, is_bad: np.ndarray, *, seed: int = 0
 ) -> RegionWeights:
     """Learn the weights of rows from others: of other parts, other groups, or earlier times.
 
@@ -166,7 +158,6 @@ def weigh_rows(
     is_bad : ndarray of shape (n,), bool
         Some, not all.
     seed : int
-    with_jackknife : bool
 
     Returns
     -------
@@ -192,7 +183,7 @@ def weigh_rows(
         learn = forest_learner(
             rows.Z,
             is_bad,
-            lambda *groups: derive_int_seed(seed, "compare", "region", *groups),
+            lambda own: derive_int_seed(seed, "compare", "region", own),
         )
     parts = [
         Part(group=number, learnt=learnt, held=held)
@@ -207,14 +198,10 @@ def weigh_rows(
     weighed = np.concatenate([part.held for part in parts])
     if not _foretells(weights[weighed], is_bad[weighed]):
         return _NO_REGION
-    # with two parts nothing is left to learn from once one more is taken out
-    if not with_jackknife or len(parts) < 3:
-        return RegionWeights(weights=weights)
-    group_of = np.full(len(rows), -1)
+    part_of = np.full(len(rows), -1)
     for part in parts:
-        group_of[part.held] = part.group
-    reweighted = jackknife(rows.Z, parts, learn, weights=weights, group_of=group_of)
-    return RegionWeights(weights=weights, reweighted=reweighted)
+        part_of[part.held] = part.group
+    return RegionWeights(weights=weights, part=part_of)
 
 
 def _foretells(weights: np.ndarray, is_bad: np.ndarray) -> bool:
@@ -231,9 +218,7 @@ def _foretells(weights: np.ndarray, is_bad: np.ndarray) -> bool:
 def _learner_in_order(rows: LabelledRows, is_bad: np.ndarray, seed: int) -> Learn:
     """Return what learns a region that is calibrated in the order of the rows, too."""
 
-    def learn(
-        learnt: np.ndarray, own: int, without: int | None = None
-    ) -> Region | None:
+    def learn(learnt: np.ndarray, own: int) -> Region | None:
         if not is_bad[learnt].any() or is_bad[learnt].all():
             return None
         own_seed = seed + own

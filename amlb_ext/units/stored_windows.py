@@ -119,11 +119,9 @@ class ForecastTable:
         items = np.concatenate([windows_at.items for windows_at in tests])
         if not np.array_equal(items, windows["item"].to_numpy()):
             raise ValueError("other windows than those of the origins")
-        weights, reweighted = None, None
+        weights, part = None, None
         if not entry.weighting:
-            weights = windows["weight"].to_numpy()
-            by_group = np.stack(windows["reweighted"].to_list()).T
-            reweighted = by_group if len(by_group) else None
+            weights, part = windows["weight"].to_numpy(), windows["part"].to_numpy()
         return FailingWindows(
             panel=panel,
             origins=origins,
@@ -132,11 +130,7 @@ class ForecastTable:
             rule=WindowRule(**vars(entry.rule)),
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
-            weighting=RegionWeights(
-                weights=weights,
-                reweighted=reweighted,
-                reason=entry.weighting,
-            ),
+            weighting=RegionWeights(weights=weights, part=part, reason=entry.weighting),
             left_out=tuple(LeftOut(**vars(left)) for left in entry.left_out),
         )
 

@@ -18,7 +18,6 @@ from amlb_ext.units.region import (
     RegionWeights,
     cross_fit,
     forest_learner,
-    jackknife,
 )
 
 #: Fewer bad windows teach no region.
@@ -34,7 +33,6 @@ def weigh_windows(
     test_cutoffs: tuple[int, ...],
     horizon: int,
     seed: int = 0,
-    with_jackknife: bool = True,
 ) -> RegionWeights:
     """Learn the weights of the windows at the test origins.
 
@@ -51,9 +49,6 @@ def weigh_windows(
         Ascending.
     horizon : int
     seed : int
-    with_jackknife : bool
-        Whether the weights are learnt without each group of series, too; ten more forests an
-        origin.
 
     Returns
     -------
@@ -87,18 +82,16 @@ def weigh_windows(
                 )
             )
 
-    def seed_of(*groups: int) -> int:
-        return derive_int_seed(seed, "forecasting", "region", *groups)
+    def seed_of(own: int) -> int:
+        return derive_int_seed(seed, "forecasting", "region", own)
 
     learn = forest_learner(features, is_bad, seed_of)
     weights, found = cross_fit(features, parts, learn)
     if not found:
         return RegionWeights(reason=f"{WINDOW.features} do not foresee where F fails")
-    reweighted = None
-    if with_jackknife:
-        again = jackknife(features, parts, learn, weights=weights, group_of=group)
-        reweighted = again[:, is_test]
-    return RegionWeights(weights=weights[is_test], reweighted=reweighted)
+    # each origin and each group of series has a forest of its own
+    part_of = np.searchsorted(test_cutoffs, cutoffs) * GROUPS + group
+    return RegionWeights(weights=weights[is_test], part=part_of[is_test])
 
 
 def _groups(series: np.ndarray, seed: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
+from benchmarks.studies import truth
 from benchmarks.studies.coverage import sampling
 from benchmarks.studies.coverage import study as coverage
 from benchmarks.studies.engine import Settings, Study, run_study
@@ -34,6 +35,7 @@ _MODULES = (
     sampling,
     swap,
     swap_cv,
+    truth,
 )
 STUDIES: dict[str, Study] = {
     study.name: study for module in _MODULES for study in module.STUDIES
@@ -117,6 +119,8 @@ def _make_parser(name: str, studies: Sequence[Study]) -> argparse.ArgumentParser
         action="store_true",
         help="a case of seconds; without --data, files are made up and numbers mean nothing",
     )
+    if hasattr(settings, "table"):
+        parser.add_argument("table", nargs="?", metavar="TABLE", help="see below")
     if hasattr(settings, "with_protocol"):
         parser.add_argument("--protocol", metavar="FILE", type=Path, help="another one")
         parser.add_argument("--phase", choices=("exploratory", "confirmatory"))
@@ -158,6 +162,8 @@ def _settings_of(study: Study, arguments: argparse.Namespace) -> Settings:
         changes |= study.settings.with_protocol(arguments.protocol)  # type: ignore[attr-defined]
     if getattr(arguments, "phase", None):
         changes["phase"] = arguments.phase
+    if getattr(arguments, "table", None):
+        changes["table"] = arguments.table
     changes |= read_changes(arguments.set)
     if arguments.draws is not None:
         if arguments.draws < 1:

@@ -1,5 +1,7 @@
 """hs.compare: planted answers, the three questions, and inputs that do not fit."""
 
+from html import escape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,18 +9,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import amlb_ext as hs
-from amlb_ext.comparison.models import as_predicted, choose_loss, predict_rows
-from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
-from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.units.labelled import read_labelled_rows
-from amlb_ext.units.rows import judge_rows
 
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
 
 
-def make_table(n=1200, seed=0):
+#: Rows that F is fitted on; the rest is compared on, so many that 200 are where F fails.
+OLD = 600
+
+
+def make_table(n=1700, seed=0):
     """F, a linear model, fails where ``a`` is large: the label turns round there."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
@@ -37,7 +38,7 @@ def make_table(n=1200, seed=0):
 def answered():
     X, y = make_table()
     numbers = ["a", "b"]
-    old, new = slice(0, 600), slice(600, 1200)
+    old, new = slice(0, OLD), slice(OLD, None)
     F = LogisticRegression().fit(X[numbers][old], y[old])
     boosting = HistGradientBoostingClassifier(max_iter=50, random_state=0)
     boosting.fit(X[numbers][old], y[old])
@@ -109,14 +110,48 @@ def test_predictions_do_as_well_as_models(answered):
     assert set(again.table["where_f_fails"]) == {"no claim"}
 
 
-def test_without_training_rows_f_is_fitted_again_on_halves(answered):
+def test_without_training_rows_f_is_not_fitted_again(answered):
     _, F, boosting, X, y = answered
     result = hs.compare(F, {"boosting": boosting}, X, y, rule="wrong")
-    assert result.refits == 5
-    assert any("halves of X" in note for note in result.notes)
-    # the re-fits saw other rows than F, so how far they are from F is told
-    assert any("F fitted again differs from F by" in note for note in result.notes)
-    assert result.table.loc["boosting", "where_f_fails"] == "better"
+    assert result.refits == 0
+    assert any("give train=(X0, y0)" in note for note in result.notes)
+    assert result.table.loc["boosting", "where_f_fails"] == "no claim"
+    # what is described needs no re-fits
+    assert result.table.loc["boosting", "where_f_fails_high"] < 0
+    assert result.harm["boosting"].verdict == "no verdict"
+
+
+def test_where_f_fails_is_described(answered):
+    result, _, _, X, _ = answered
+    place, rows = result.place, result.rows
+    inside = rows["where_f_fails"]
+    assert place.n == inside.sum() == pytest.approx(0.2 * len(X), abs=3)
+    assert place.fails_there == rows.loc[inside, "is_bad"].mean()
+    assert place.fails_there > 3 * place.fails_elsewhere
+    assert place.share_of_failures == rows.loc[rows["is_bad"], "where_f_fails"].mean()
+    assert place.words.startswith("a > 0.")
+    assert place.sentence(result.unit) in result.text()
+    assert escape(place.sentence(result.unit)) in result.to_html()
+    assert result.summary()["place"]["n"] == place.n
+    # the change there is the mean over these rows
+    change = (rows["boosting"] - rows["F"])[inside].mean()
+    assert result.row("boosting", "where F fails")["difference"] == pytest.approx(
+        change
+    )
+
+
+def test_a_claim_on_recipes_is_made_by_name(answered):
+    result, F, boosting, X, y = answered
+    X0, y0 = (part[:OLD] for part in make_table())
+    said = hs.compare(
+        F, {"boosting": boosting}, X, y, train=(X0, y0), rule="wrong", claim="recipes"
+    )
+    assert said.headline()[0].startswith("boosting's recipe is better than F's (")
+    assert "verdict is of the recipes" in said.text()
+    model, recipe = (r.row("boosting", "overall") for r in (result, said))
+    assert recipe["high"] - recipe["low"] > model["high"] - model["low"]
+    with pytest.raises(ConfigError, match="recipes without fits"):
+        hs.compare(F, {"boosting": boosting}, X, y, claim="recipes")
 
 
 def test_a_regression_gives_intervals_that_hold_the_truth():
@@ -167,7 +202,7 @@ def test_failures_alone(answered):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"y": lambda y: y[:-1]}, DataError, "y has 599 rows and X has 600"),
+        ({"y": lambda y: y[:-1]}, DataError, "y has 1099 rows and X has 1100"),
         (
             {"X": lambda X: X.drop(columns="b")},
             ModelError,
@@ -178,15 +213,15 @@ def test_failures_alone(answered):
         (
             {"candidates": {"bad": np.ones(7)}},
             DataError,
-            "the predictions of bad has 7 rows and X has 600",
+            "the predictions of bad has 7 rows and X has 1100",
         ),
         ({"candidates": {"bad": "model.pkl"}}, ModelError, "has no predict"),
         (
-            {"candidates": {"bad": np.full(600, np.nan)}},
+            {"candidates": {"bad": np.full(1100, np.nan)}},
             ModelError,
             "no probabilities|no finite",
         ),
-        ({"null": "train"}, ConfigError, "train="),
+        ({"refits": 1}, ConfigError, "0 for none"),
         ({"level": 95}, ConfigError, "level = 95"),
     ],
 )
@@ -202,7 +237,7 @@ def test_input_that_does_not_fit_is_one_clear_error(answered, change, error, mes
 
 def test_training_rows_are_refused(answered):
     _, F, boosting, X, y = answered
-    with pytest.raises(DataError, match="600 of 600 rows of X are training rows"):
+    with pytest.raises(DataError, match="1100 of 1100 rows of X are training rows"):
         hs.compare(F, {"boosting": boosting}, X, y, train=(X, y), rule="wrong")
 
 
@@ -210,27 +245,6 @@ def test_one_name_for_the_package():
     assert "compare" in dir(hs)
     hardsynth = pytest.importorskip("hardsynth", reason="installed without its alias")
     assert hardsynth is hs
-
-
-def test_what_the_weights_owe_to_each_part_is_known(answered):
-    """Without a part the weights of the others change, its own never came from it."""
-    _, F, _, X, y = answered
-    model = ModelAdapter(F, "F")
-    rows = read_labelled_rows(X, y, models=[model])
-    f = predict_rows(model, rows)
-    loss = choose_loss(rows, {"F": f})
-    loss_f = loss(as_predicted(rows, f))
-    config = HardnessConfig(rule="wrong")
-    found = judge_rows(rows, f, loss_f, config, loss=loss).compared
-    assert found.reweighted.shape == (5, len(rows))
-    is_own = found.reweighted == found.weights
-    assert 0.15 < is_own.mean() < 0.3  # a fifth, but for rows that do not change
-    assert np.all(is_own.any(axis=0))
-    alone = judge_rows(
-        rows, f, loss_f, config, loss=loss, with_jackknife=False
-    ).compared
-    assert alone.reweighted is None
-    np.testing.assert_array_equal(alone.weights, found.weights)
 
 
 def heavy_claims(n=600):

@@ -100,14 +100,14 @@ def test_the_remedy_is_a_model_that_can_be_kept_and_compared_again(
     both = weight * G.predict_proba(X[new]) + (1 - weight) * F.predict_proba(X[new])
     assert np.abs(p - both).min(axis=0).max() < 1e-12
     assert set(mixed.predict(X[new])) <= {"paid", "lost"}
-    again = hs.compare(F, {"mixed": mixed}, X[new], y[new], null="none")
+    again = hs.compare(F, {"mixed": mixed}, X[new], y[new], refits=0)
     assert again.table.loc["mixed", "overall"] in ("better", "undecided")
 
 
 def test_a_cost_matrix_counts_what_a_model_decides(loans):
     F, G, X, y, _, new = loans
     costs = {"lost": {"paid": 10}, "paid": {"lost": 1}}
-    row = hs.compare(F, {"G": G}, X[new], y[new], loss=costs, null="none").row(
+    row = hs.compare(F, {"G": G}, X[new], y[new], loss=costs, refits=0).row(
         "G", "overall"
     )
     said = F.predict(X[new])

@@ -238,7 +238,7 @@ def data_of(rows):
 @pytest.mark.parametrize("case", SAME)
 def test_the_same_model_in_another_form_is_no_other_model(case):
     model, again, rows, y = SAME[case]()
-    result = hs.compare(model, {"again": again}, rows, y, null="none")
+    result = hs.compare(model, {"again": again}, rows, y, refits=0)
     assert result.table["overall_change"].abs().max() == pytest.approx(0, abs=1e-5)
 
 
@@ -311,7 +311,7 @@ def test_what_can_be_read_in_two_ways_is_refused_in_one_line(case):
     change, message = REFUSED[case]
     given = {"F": F, "candidates": {"g": F}, "X": X, "y": Y} | change
     with pytest.raises(HardsynthError, match=message) as raised:
-        hs.compare(null="none", **given)
+        hs.compare(refits=0, **given)
     assert "\n" not in str(raised.value)
 
 
@@ -328,7 +328,7 @@ def test_what_predict_says_decides():
     assert hs.failures(careful, X, Y).rows["is_bad"].mean() == pytest.approx(wrong)
     report = hs.estimate_error(careful, X, Y)
     assert report.rows[0].point == pytest.approx(wrong)
-    result = hs.compare(careful, {"labels": careful.predict(X)}, X, Y, null="none")
+    result = hs.compare(careful, {"labels": careful.predict(X)}, X, Y, refits=0)
     assert result.loss_name == "share of wrong decisions"
     assert result.row("labels", "overall")["loss_f"] == pytest.approx(wrong)
     assert any("decides for another class" in note for note in result.notes)
@@ -386,7 +386,7 @@ def test_a_class_without_a_labelled_row_is_a_class_all_the_same():
     model = RandomForestClassifier(10, random_state=0).fit(
         ALL[NUMBERS][OLD], three[OLD]
     )
-    result = hs.compare(model, {"g": model.predict_proba(X)}, X, Y, null="none")
+    result = hs.compare(model, {"g": model.predict_proba(X)}, X, Y, refits=0)
     assert result.table["overall_change"].tolist() == [0]
     p = model.predict_proba(X)
     truth = np.column_stack([label == Y for label in model.classes_])
@@ -407,19 +407,19 @@ def test_a_classifier_of_numbers_is_no_regression():
 
 
 def test_a_code_of_the_target_tells_nothing_of_where_f_fails():
-    result = hs.compare(F, {"g": F}, X.assign(code=(Y == "yes") * 1), Y, null="none")
+    result = hs.compare(F, {"g": F}, X.assign(code=(Y == "yes") * 1), Y, refits=0)
     assert any("'code' tells the target" in note for note in result.notes)
     assert not result.slices["slice"].str.contains("code").any()
 
 
 def test_groups_and_times_from_python():
     shop = pd.Series(np.arange(len(X)) // 10, index=X.index)
-    named = hs.compare(F, {"g": P}, X.assign(shop=shop), Y, groups="shop", null="none")
-    given = hs.compare(F, {"g": P}, X, Y, groups=shop.sample(frac=1), null="none")
+    named = hs.compare(F, {"g": P}, X.assign(shop=shop), Y, groups="shop", refits=0)
+    given = hs.compare(F, {"g": P}, X, Y, groups=shop.sample(frac=1), refits=0)
     pd.testing.assert_frame_equal(named.contrasts, given.contrasts)
     assert any("clustered by the 25 groups" in note for note in named.notes)
     days = pd.date_range("2024-01-01", periods=len(X))
-    ordered = hs.compare(F, {"g": P}, X, Y, time=days, null="none")
+    ordered = hs.compare(F, {"g": P}, X, Y, time=days, refits=0)
     assert any("forward in time" in note for note in ordered.notes)
 
 

@@ -62,7 +62,7 @@ COLUMNS = {
 VERDICTS = {"better", "worse", "undecided", "incomplete", "no claim"}
 #: Where each contrast is taken; the third is asked where one of the others found a difference.
 QUESTIONS = ["all rows", "region"]
-GAIN = "region minus all rows"
+GAIN = "region minus elsewhere"
 
 
 @pytest.fixture(scope="module")

@@ -441,7 +441,7 @@ def test_missing_refits_are_told():
 def adjusted(planted):
     """Adjusted p-values of the first two questions."""
     table = planted.compare().contrasts
-    table = table[table["where"] != "region minus all rows"]
+    table = table[table["where"] != "region minus elsewhere"]
     return table.set_index(["framework", "where"])["p_adjusted"]
 
 
@@ -588,13 +588,13 @@ def test_whether_the_gain_is_larger_is_asked_where_something_was_claimed():
     """Half the error in the region, a tenth less everywhere, and F fitted again."""
     planted = Planted().add("there", 0.5).add("everywhere", 0.7, 0.7).add("twin")
     table = planted.compare().contrasts
-    asked = table[table["where"] == "region minus all rows"].set_index("framework")
+    asked = table[table["where"] == "region minus elsewhere"].set_index("framework")
     assert asked["verdict"].to_dict() == {
         "there": "larger gain",
         "everywhere": "undecided",
     }
     assert asked.loc["there", "high"] < 0
-    told = row(planted.compare(), "there", "region minus all rows")
+    told = row(planted.compare(), "there", "region minus elsewhere")
     gain = [row(planted.compare(), "there", w)["difference"] for w in WHERE_NAMES]
     assert told["difference"] == pytest.approx(gain[0] - gain[1])
 
@@ -606,7 +606,7 @@ def test_both_questions_are_one_family():
     """Two candidates and two questions: never below the p-value, never above four times it."""
     planted = Planted(200).add("a", 0.985).add("b", 0.99, 1.0)
     table = planted.compare().contrasts
-    table = table[table["where"] != "region minus all rows"]
+    table = table[table["where"] != "region minus elsewhere"]
     p = table[["p", "p_null"]].max(axis=1)
     assert (table["p_adjusted"] >= p - 1e-12).all()
     assert (table["p_adjusted"] <= 4 * p + 1e-12).all()
@@ -630,6 +630,6 @@ def test_rows_that_stand_in_several_folds_are_one_row_in_all_answers():
         refits.iloc[order].reset_index(drop=True)
     )
     names = ["difference", "low", "high"]
-    for where in ("all rows", "region", "region minus all rows"):
+    for where in ("all rows", "region", "region minus elsewhere"):
         one, two = row(once.compare(), "a", where), row(twice.compare(), "a", where)
         assert [two[n] for n in names] == pytest.approx([one[n] for n in names])

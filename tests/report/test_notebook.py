@@ -127,7 +127,7 @@ def test_its_frames_have_the_documented_columns(ran):
     for name in ("contrasts", "pairs", "scores", "slices"):
         assert list(ran[name]) == FILES[name], name
     assert set(ran["tasks"]["task"]) == {"toy", "titanic"}
-    gains = ran["contrasts"]["where"] == "region minus all rows"
+    gains = ran["contrasts"]["where"] == "region minus elsewhere"
     assert (~gains).sum() == 2 * 3 * 2  # tasks, frameworks, all rows and region
     assert len(ran["pairs"]) == 2 * 3  # tasks, pairs of three frameworks
 

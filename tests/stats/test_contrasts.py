@@ -155,7 +155,7 @@ class TestWeights:
     def test_no_weight_at_all(self):
         for unknown in (None, np.zeros(80), np.full(80, np.nan)):
             assert choose_weighting(unknown).weights is None
-            assert "no region weights are known" in choose_weighting(unknown).reason
+            assert "no place where F fails is known" in choose_weighting(unknown).reason
 
     def test_each_candidate_decides_on_its_own_rows(self):
         rng = np.random.default_rng(6)

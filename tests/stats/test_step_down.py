@@ -78,38 +78,7 @@ def test_any_false_claim_among_correlated_tests_is_as_rare_as_asked():
     assert alarms <= 0.05 * 300 + 2 * np.sqrt(0.05 * 0.95 * 300)
 
 
-def test_a_weighted_test_pays_less_and_the_others_more():
-    p, psi = np.array([0.03, 0.03]), INDEPENDENT[:, :2]
-    alike = step_down_adjusted(p, psi)
-    first, second = step_down_adjusted(p, psi, weights=np.array([3.0, 1.0]))
-    # alone: P(P1 / 1.5 <= p / 1.5 or P2 / .5 <= p / 1.5) of independent tests
-    assert first == pytest.approx(1 - (1 - 0.03) * (1 - 0.01), abs=0.004)
-    assert first < alike[0]
-    # what the first was given passes on to the second, so it costs nothing but the order
-    assert second == pytest.approx(max(first, 0.03), abs=0.004)
-
-
-def test_the_weight_of_a_test_that_was_not_possible_passes_on():
-    p, psi = np.array([np.nan, 0.03]), INDEPENDENT[:, :2]
-    found = step_down_adjusted(p, psi, weights=np.array([3.0, 1.0]))
-    assert found[1] == pytest.approx(0.03)
-
-
-def test_any_false_claim_is_as_rare_with_weights():
-    alarms = 0
-    rng = np.random.default_rng(2)
-    weights = np.repeat([0.75, 0.25], 4)
-    for _ in range(150):
-        z = np.sqrt(0.5) * (rng.standard_normal() + rng.standard_normal(8))
-        psi = rng.standard_normal((100, 1)) + rng.standard_normal((100, 8))
-        p = 2 * norm.sf(np.abs(z))
-        alarms += step_down_adjusted(p, psi, weights=weights).min() < 0.05
-    assert alarms <= 0.05 * 150 + 2 * np.sqrt(0.05 * 0.95 * 150)
-
-
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(DataError, match="above 0"):
-        step_down_adjusted(np.array([0.1]), np.zeros((5, 1)), weights=np.array([0.0]))
     with pytest.raises(DataError, match="one column for each test"):
         step_down_adjusted(np.array([0.1]), np.zeros((5, 2)))
     with pytest.raises(DataError, match="not finite"):
