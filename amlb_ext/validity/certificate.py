@@ -29,7 +29,7 @@ class Certificate:
     ----------
     task, kind : str
     verdict : {'rank', 'describe', 'stress-test only'}
-        ``rank``: candidates may be ranked on every made part and on weighted real rows.
+        ``rank``: candidates may be ranked on every made part, as on the whole test folds.
         ``describe``: estimates on weighted real rows hold, but made rows and rows chosen by
         realised error must not rank. ``stress-test only``: no claim about models, only about
         robustness.
