@@ -82,10 +82,9 @@ def compare_forecasts(
 ) -> ModelComparison:
     """Compare forecasters with F on the last windows of many series.
 
-    Three questions are answered side by side for each candidate: is it better than F over all
-    windows, is it better where F fails, and is its gain larger there than elsewhere? "Where F
-    fails" weights each window by its chance to be a bad window of F, learnt from the pasts of other
-    series at earlier origins.
+    The verdict is over all windows. Where F fails, the fifth of the windows where that is foreseen
+    most from the pasts of other series at earlier origins, each candidate's change is described,
+    and whether it differs from that elsewhere, as a share of F's loss.
 
     Parameters
     ----------

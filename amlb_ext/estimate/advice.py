@@ -34,6 +34,8 @@ VOUCH = (
     "if the labelled rows were drawn at random from the population whose error is estimated, and "
     "the training rows were drawn differently, add --drawn-at-random"
 )
+#: An upper limit so many times the estimate says little of the error.
+FAR_LIMIT = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +239,23 @@ def headline(report: EstimateReport) -> str:
     return (
         f"{best.name}: {format_loss(best.point)}, {report.level:.0%} interval {interval} "
         f"({report.loss}, {report.unit}; {report.n} labelled rows)\n"
-        f"assumes that {report.assumption}{_approximate_line(report)}"
+        f"assumes that {report.assumption}{_approximate_line(report)}{_tail_line(report)}"
+    )
+
+
+def _tail_line(report: EstimateReport) -> str:
+    """Return what few rows cannot decide, where the upper limit is far from the estimate."""
+    best = report.recommended
+    if best is None or not report.median or not best.high > FAR_LIMIT * best.point:
+        return ""
+    median, low, high = (format_loss(value) for value in report.median)
+    cap = ""
+    if report.loss in ("squared", "absolute"):
+        cap = ", or cap the error, --error-cap E"
+    return (
+        f"\nthe upper limit is {best.high / best.point:.0f} times the estimate, since a rare row "
+        f"may lose up to {format_loss(report.bound)}. What rare rows cannot move: half of the rows "
+        f"lose at most {median} ({low} to {high}){cap}"
     )
 
 

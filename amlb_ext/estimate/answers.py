@@ -55,12 +55,20 @@ from amlb_ext.sources.table import Table
 from amlb_ext.stats import bounded_mean
 from amlb_ext.stats.bounded_loss import BoundedLoss
 from amlb_ext.stats.bounded_mean import stratified_interval
-from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate, no_estimate
+from amlb_ext.stats.error_estimate import (
+    FAILED,
+    ErrorEstimate,
+    median_interval,
+    no_estimate,
+)
 from amlb_ext.stats.prediction_powered import choose_surrogate, prediction_powered_error
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
 
 #: Largest number of rows whose place the support check looks up.
 SUPPORT_ROWS = 10_000
+#: With fewer labelled rows nothing is refused by their place: of sound random samples of 20, 50 and
+#: 100 rows 15, 5 and 4 in 120 were, and no study shows that more bad ones were caught.
+FEWEST_PLACED = 100
 #: Number of cells of the sound bound; few, so that each gets labelled rows.
 CELLS = 10
 
@@ -421,6 +429,12 @@ class EstimateAnswers:
         metric : ndarray of shape (n, d)
             The labelled rows, or a part of them.
         """
+        if len(metric) < FEWEST_PLACED:
+            return Finding(
+                False,
+                f"{len(metric)} labelled rows are too few to tell by their place whether others "
+                f"lie there, too ({FEWEST_PLACED} are needed)",
+            )
         rng = random_stream(self.seed, "estimate", "support", whose)
         sample = np.sort(rng.permutation(len(M))[:SUPPORT_ROWS])
         support = check_support(
@@ -433,6 +447,12 @@ class EstimateAnswers:
         )
         self.support[whose] = support
         return support_finding(support, whose)
+
+    def _median(self) -> tuple[float, ...]:
+        """Return the median loss and its interval; nothing for losses of 0 and 1."""
+        if self.inputs.loss.binary:
+            return ()
+        return median_interval(self.inputs.losses, self.level)
 
     def report(self, model: str, data: str) -> EstimateReport:
         """Check the assumption of every answer, choose the one to quote, and put it first."""
@@ -472,6 +492,7 @@ class EstimateAnswers:
                 quoted, self.comparisons, overruled=bool(judged.overruled)
             ),
             approximate=approximate,
+            median=() if self.drawn_by_class else self._median(),
             comparisons=tuple(self.comparisons),
         )
 
@@ -585,6 +606,8 @@ class EstimateReport:
         What the recommended one assumes about the draw of the rows, and how that was tested.
     approximate : str
         Name of a narrower interval to look at beside the recommended one; empty for none.
+    median : tuple of float
+        The median loss and its interval; empty for the 0-1 loss, and for rows drawn by class.
     comparisons : tuple of Comparison
         Comparisons of labelled rows with others.
     """
@@ -604,6 +627,7 @@ class EstimateReport:
     advice: str = ""
     assumption: str = ""
     approximate: str = ""
+    median: tuple[float, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
 
     @property
@@ -662,6 +686,7 @@ class EstimateReport:
             "advice": self.advice,
             "assumption": self.assumption,
             "approximate": self.approximate or None,
+            "median": list(self.median) or None,
             "comparisons": comparisons,
             "level_of_each_comparison": level_of_each(self.comparisons),
             "estimates": to_json_values(self.rows),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amlb_ext.core.unit import Unit
+from amlb_ext.stats.claims import FEWEST_JUDGED
 from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE
 
 
@@ -107,9 +108,9 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         "adjusted": (
             "Adjusted p, counting all comparisons",
             "Many tries must not make a finding. Within a task the p-value is adjusted for all "
-            "frameworks and both questions (Westfall and Young’s step-down method; Holm’s for "
-            "pairs and slices). ✓✓ stays better when all tasks are counted as well (Holm); ✓ does "
-            "so only while its task is looked at alone.",
+            "frameworks, question by question (Westfall and Young’s step-down method; Holm’s where "
+            "F fails, for pairs and slices). ✓✓ stays better when all tasks are counted as well "
+            "(Holm); ✓ does so only while its task is looked at alone.",
         ),
         "null": (
             "Null difference, null control",
@@ -120,12 +121,13 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         ),
         "effective": (
             f"Effective {many}",
-            f"How many {many} of equal weight the weighted {many} are worth. Below "
-            f"{SMALLEST_EFFECTIVE_SIZE:.0f} nothing is claimed where F fails.",
+            f"How many {many} there are, each group of them counting once. Where F fails, below "
+            f"{SMALLEST_EFFECTIVE_SIZE:.0f} nothing is said, and below {FEWEST_JUDGED:.0f} a "
+            "change is described and not judged.",
         ),
         "elsewhere": (
             "Elsewhere",
-            f"All real test {many}, each weighted by the chance that F does not fail. The parts "
+            f"All real test {many} but the fifth where F is foreseen to fail most. The parts "
             "from where F fails and from elsewhere add up to the change on "
             f"all {many}.",
         ),

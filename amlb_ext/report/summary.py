@@ -125,9 +125,8 @@ def _headline(matrix: AnswerMatrix) -> str:
 
 
 def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
-    """Return a candidate's verdicts on all rows, then those that it has only where F fails."""
-    better, worse, region_better, region_worse = [], [], [], []
-    undecided, withheld = [], []
+    """Return a candidate's verdicts on all rows."""
+    better, worse, undecided, withheld = [], [], [], []
     rows = [row for row in matrix.rows if framework in row.cells]
 
     def change_of(row: MatrixRow) -> float:
@@ -137,7 +136,6 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
 
     for row in sorted(rows, key=change_of):
         overall = row.cells[framework].overall
-        region = row.cells[framework].region
         name = _cut_name(row.task.shown_name)
         if overall.is_better:
             how = "only if looked at alone"
@@ -150,18 +148,11 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
             undecided.append(name)
         else:
             withheld.append(name)
-        # What all rows have said already is not said again.
-        if region.is_better and not overall.is_better:
-            region_better.append(f"{name} ({region.text()})")
-        elif region.verdict == "worse" and overall.verdict != "worse":
-            region_worse.append(f"{name} ({region.text()})")
     verdicts = []
     for verdict, named in (
         ("better on", better),
         # the names that are cut off must not be those of the largest losses
         ("worse on", worse[::-1]),
-        ("where F fails better on", region_better),
-        ("where F fails worse on", region_worse[::-1]),
     ):
         if named:
             verdicts.append(f"{verdict} {_join_names(named)}")
@@ -179,7 +170,7 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
 def _concentration_sentences(
     candidates: pd.DataFrame, tasks: Sequence[TaskReport], unit: Unit
 ) -> list[str]:
-    """Return whose gain is larger where F fails than over all units."""
+    """Return whose gain is larger where F fails than elsewhere."""
     texts = []
     for row in table_records(candidates):
         names = []
@@ -194,7 +185,7 @@ def _concentration_sentences(
         return []
     who = "; ".join(texts)
     return [
-        f"The gain is larger where F fails than on all {unit.many}, relative to F's loss: {who}."
+        f"The gain is larger where F fails than elsewhere, relative to F's loss: {who}."
     ]
 
 

@@ -508,6 +508,9 @@ def _concentration_records(
         verdict, reason = "undecided", "may be the same everywhere"
         if p < alpha:
             verdict, reason = _concentration_verdict(candidate, there, elsewhere)
+            # capped errors are F's above all, so a cap alone makes gains look smaller there
+            if 2 * _plain_gap(candidate) / (there - elsewhere) < 1:
+                verdict, reason = "undecided", "the cap on large errors decides"
         records.append(
             {
                 "candidate": candidate.name,
@@ -526,6 +529,17 @@ def _concentration_records(
             }
         )
     return records
+
+
+def _plain_gap(candidate: _Candidate) -> float:
+    """Return the relative change where F fails minus that elsewhere, no error capped."""
+    assert candidate.region is not None
+    weights = candidate.region.comparison.rows.weights
+    share = float(np.mean(np.asarray(weights)))
+    there, overall = candidate.region.plain, candidate.overall.plain
+    change = overall.difference - share * there.difference
+    base = overall.f.mean - share * there.f.mean
+    return there.difference / there.f.mean - change / base
 
 
 def _concentration_verdict(

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import binom
 
 #: What became of the check of an assumption.
 NOT_CHECKED = "not checked"
@@ -136,3 +137,36 @@ def clipped_estimate(
         n=n,
         assumes=assumes,
     )
+
+
+def median_interval(
+    losses: np.ndarray, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the median of some losses with an interval that holds for every distribution.
+
+    Its limits are order statistics whose ranks are quantiles of a binomial of n and one half, so
+    no rare large loss moves them. Source: David & Nagaraja (2003), *Order Statistics*, section 7.1.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        Of independent rows.
+    level : float
+
+    Returns
+    -------
+    median, low, high : float
+        ``high`` is infinite and ``low`` 0 where n is too small for the level.
+
+    Examples
+    --------
+    >>> median_interval(np.arange(1.0, 101.0))
+    (50.5, 40.0, 61.0)
+    """
+    ascending = np.sort(np.asarray(losses, dtype=float))
+    n = len(ascending)
+    below = int(binom.ppf((1 - level) / 2, n, 0.5))
+    if below < 1:
+        return float(np.median(ascending)), 0.0, float("inf")
+    median = float(np.median(ascending))
+    return median, float(ascending[below - 1]), float(ascending[n - below])

@@ -389,7 +389,7 @@ def _flips(
         f.decided == f.y,
         {name: _right(side) for name, side in candidates.items()},
         segments,
-        [_right(side) for side in rows.refits],
+        [_right(side) for side in rows.refits if side.predicted is not None],
     )
 
 

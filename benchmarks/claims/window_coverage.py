@@ -192,21 +192,23 @@ def find_truth(forecaster, candidates, panel, origins):
     """Return each candidate's difference from F in the collection, by question."""
     weights = []
     for seed in TRUTH_SEEDS:
-        failing = find_failing_windows(
-            forecaster, panel, origins, seed=seed, with_jackknife=False
-        )
-        if failing.weighting.weights is not None:
-            weights.append(failing.weighting.weights)
-    mean_weights = np.mean(weights, axis=0) if weights else None
+        failing = find_failing_windows(forecaster, panel, origins, seed=seed)
+        if failing.weighting.inside is not None:
+            weights.append(failing.weighting.inside)
+    inside = np.mean(weights, axis=0) if weights else None
+    loss_f = failing.forecasts.mase
     truth = {}
     for name, candidate in candidates.items():
         rolled = roll_forecaster(candidate, panel, failing.tests)
-        differences = rolled.mase - failing.forecasts.mase
+        differences = rolled.mase - loss_f
         truth[name, OVERALL] = differences.mean()
-        if mean_weights is not None:
-            truth[name, REGION] = np.average(differences, weights=mean_weights)
-            gap = truth[name, REGION] - truth[name, OVERALL]
-            truth[name, CONCENTRATED] = gap
+        if inside is not None:
+            truth[name, REGION] = np.average(differences, weights=inside)
+            there, elsewhere = (
+                (w * differences).sum() / (w * loss_f).sum()
+                for w in (inside, 1 - inside)
+            )
+            truth[name, CONCENTRATED] = there - elsewhere
     return truth, failing
 
 

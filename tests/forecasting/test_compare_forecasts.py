@@ -46,7 +46,6 @@ def find(panel, rule="mase"):
         panel,
         plan_origins(panel),
         rule=rule,
-        with_jackknife=False,
     )
 
 
@@ -90,7 +89,6 @@ def test_a_series_that_hardly_ever_moves_is_named_where_it_decides_the_mean():
         panel,
         plan_origins(panel),
         alpha=1.5,
-        with_jackknife=False,
     )
     # a model that knows the series but for one window of another
     mase = np.full(31, 0.1)
@@ -109,9 +107,7 @@ def test_a_forecast_of_zeros_is_named_where_most_values_are_0():
     is_sold = np.random.default_rng(0).random(len(table)) < 0.1
     table["target"] = table["target"].abs().where(is_sold, 0)
     panel = read_panel(table, SIMULATED_ROLES)
-    failing = find_failing_windows(
-        make_forecaster("drift"), panel, plan_origins(panel), with_jackknife=False
-    )
+    failing = find_failing_windows(make_forecaster("drift"), panel, plan_origins(panel))
     shape = failing.forecasts.quantiles.shape
     nothing = score_forecasts(
         [Forecasts(mean=np.zeros(shape[:2]), quantiles=np.zeros(shape))], failing.tests
@@ -184,7 +180,7 @@ def test_pasts_that_forecasters_see_end_at_the_cutoff(few):
 
     panel = few
     origins = plan_origins(panel, test=2, learning=2)
-    find_failing_windows(Witness(), panel, origins, with_jackknife=False)
+    find_failing_windows(Witness(), panel, origins)
     wanted = {panel.calendar[c + 1]: {c + 1} for c in origins.all}
     assert seen == wanted
 
@@ -196,7 +192,7 @@ def test_weights_of_a_series_do_not_come_from_its_own_windows():
     series = np.tile(np.arange(n), 2)
     cutoffs = np.repeat([0, 10], n)
     is_bad = np.r_[features[:n, 0] > 0.7, np.zeros(n, dtype=bool)]
-    how = {"test_cutoffs": (10,), "horizon": 10, "with_jackknife": False}
+    how = {"test_cutoffs": (10,), "horizon": 10}
     plain = weigh_windows(features, series, cutoffs, is_bad, **how).weights
     # neither its own earlier window, nor anything behind the test cutoff, is looked at
     flipped = is_bad.copy()

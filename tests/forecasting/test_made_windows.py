@@ -43,9 +43,7 @@ def naive():
 
 def find(table, forecaster):
     panel = read_panel(table, ROLES)
-    return find_failing_windows(
-        forecaster, panel, plan_origins(panel), alpha=ALPHA, with_jackknife=False
-    )
+    return find_failing_windows(forecaster, panel, plan_origins(panel), alpha=ALPHA)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,6 @@ def failing():
         make_forecaster("seasonal_naive"),
         panel,
         plan_origins(panel, test=2),
-        with_jackknife=False,
     )
 
 
@@ -222,9 +221,7 @@ def test_who_loses_where_f_is_replaced_is_told_as_compare_does(tmp_path):
     """In the sections that a suite of tables has, with F's twins as the control."""
     panel = read_panel(simulate_series(60, 96), SIMULATED_ROLES)
     forecaster = make_forecaster("seasonal_naive")
-    failing = find_failing_windows(
-        forecaster, panel, plan_origins(panel, test=3), with_jackknife=False
-    )
+    failing = find_failing_windows(forecaster, panel, plan_origins(panel, test=3))
     twins = [
         roll_forecaster(twin, panel, failing.tests) for twin in forecaster.twins(3, 12)
     ]

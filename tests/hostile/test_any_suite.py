@@ -48,7 +48,6 @@ def make(kind, root):
             make_forecaster("seasonal_naive"),
             panel,
             plan_origins(panel, test=1),
-            with_jackknife=False,
         )
         about = {"source": "simulated", "baseline": "seasonal_naive"}
         part = SuitePart(task="a", failing=failing, twins=[], about=about)

@@ -21,6 +21,7 @@ from amlb_ext.report.compare import WHERE, compare_frameworks
 from amlb_ext.report.predictions import read_task_predictions
 from amlb_ext.runner import read_jobs, read_predictions
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.swap.answer import Side
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
 
@@ -104,14 +105,14 @@ def test_with_the_suites_weights_every_answer_is_the_same(scored, task, monkeypa
     judge_rows = compare_module.judge_rows
 
     def with_suites_weights(*arguments, **more):
-        judged = judge_rows(*arguments, **more, with_jackknife=False)
+        judged = judge_rows(*arguments, **more)
         compared = replace(judged.compared, weights=of_suite.judged.compared.weights)
         return replace(judged, compared=compared, no_claim="")
 
-    refits = null.filter(like="refit_")
+    refits = [Side(losses=null[name].to_numpy()) for name in null.filter(like="refit_")]
     monkeypatch.setattr(compare_module, "judge_rows", with_suites_weights)
     monkeypatch.setattr(
-        compare_module._Again, "null_control", lambda _: (refits, "the suite's")
+        compare_module._Again, "fits_of_f", lambda *_: (refits, "the suite's")
     )
     rows, target, predicted = untouched_rows(scored, task)
     answer = hs.compare(
