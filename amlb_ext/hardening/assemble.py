@@ -57,8 +57,8 @@ class HardFold:
         The rows F was trained on.
     parts : dict of str to Part
         Keyed by the suffix of the AMLB task: ``full``, ``""``, ``bad``, ``ga``, ``synthetic``,
-        ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only, and where
-        the main part would hold the rows of ``full``, there is no main part.
+        ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only. A main part
+        and a region that would hold the rows of ``full`` are left out.
     summary : dict
         Counts, F's score on each part (an rmse in the target's own unit), how the threshold was
         set; JSON values.
@@ -108,7 +108,10 @@ def assemble_fold(
     full = write_real_rows(task, models, test, target=target, refits=refits)
     region = _pick_rows(full, prepared.region_rows)
     # no part but ``hard`` has training rows of its own: the others share those of the fold
-    parts = {"full": Part(full, None), "region": Part(region, None)}
+    parts = {"full": Part(full, None)}
+    # AMLB would run the same rows twice; equal weights draw them all
+    if not _are_same_rows(region, full):
+        parts["region"] = Part(region, None)
     pair_facts: dict[str, Any] = {}
     pair_notes: list[Note] = []
     if test_side is not None:
@@ -129,7 +132,6 @@ def assemble_fold(
             )
             mixture["weighted"] = _pick_rows(full, picked)
         main = _stack_parts(mixture, composition.parts)
-        # AMLB would run the same rows twice
         if not _are_same_rows(main, full):
             parts[""] = Part(main, None)
         for name, block in blocks.items():

@@ -1,9 +1,9 @@
 """A hard twin of an existing benchmark: the same task names, limits and metrics, hard rows.
 
 A task of the twin is the suite's main task. Where that is left out, because it would be the whole
-test fold, it is the task of rows that were drawn by how likely F fails on them. Of a benchmark of
-series it holds the series that were drawn so; where failures are not foreseen, those on which F
-fails. AMLB's ``results.csv`` names the
+test fold, it is the task of rows that were drawn by how likely F fails on them, and where that is
+unknown, too, of those on which F fails. Of a benchmark of series it holds the series that were
+drawn so; where failures are not foreseen, those on which F fails. AMLB's ``results.csv`` names the
 task but not the benchmark, so twins get an ``id`` of their own: ``<twin>/<task>``. AMLB's
 ``--resume`` goes by it too.
 """
@@ -30,7 +30,11 @@ _HARD_SERIES = {
     "bad": "series on which F fails",
 }
 #: The same of tasks of tables, by suffix.
-_HARD_TABLES = {"": "hard rows", "region": "rows drawn by how likely F fails on them"}
+_HARD_TABLES = {
+    "": "hard rows",
+    "region": "rows drawn by how likely F fails on them",
+    "bad": "rows on which F fails",
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def pair_of_tables(
 
 
 def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
-    """Return the AMLB task of each task that holds its hard rows: the main one, or the region."""
+    """Return the AMLB task of each task that holds its hard rows; see :data:`_HARD_TABLES`."""
     parts: dict[str, dict[str, AmlbTask]] = {}
     for task in amlb_tasks:
         parts.setdefault(task.task, {})[task.suffix] = task
@@ -111,8 +115,10 @@ def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
         # a mixture may be shown to be better in some of the folds with failures, or in none
         if main is not None and (failing is None or main.folds == failing.folds):
             found[name] = main
-        elif "region" in by_suffix:
-            found[name] = by_suffix["region"]
+        else:
+            hard = [by_suffix[part] for part in ("region", "bad") if part in by_suffix]
+            if hard:
+                found[name] = hard[0]
     return found
 
 
