@@ -107,6 +107,8 @@ templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "hardsynth"
 html_static_path = ["_static"]
+# at the root of the site, where programs look
+html_extra_path = ["llms.txt", "../AGENTS.md"]
 html_css_files = ["hardsynth.css"]
 html_js_files = ["hardsynth.js"]
 html_show_sourcelink = False

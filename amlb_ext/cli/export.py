@@ -1,9 +1,10 @@
-"""``hardsynth export``: a suite for AMLB's workers elsewhere, or for TabArena's models."""
+"""``hardsynth export``: a suite for workers elsewhere, for TabArena, or as a data set."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from amlb_ext.cli.command import Suite, command
 from amlb_ext.cli.display import print_json
@@ -15,54 +16,67 @@ from amlb_ext.core.paths import check_suite_folder
 def export(
     suite: Suite,
     *,
-    runner: Literal["amlb", "tabarena"] = "amlb",
+    runner: Literal["amlb", "tabarena", "huggingface", "openml-files"] = "amlb",
     base_url: str | None = None,
     out: Path | None = None,
     form: Literal["archives", "files"] | None = None,
+    licence: Sequence[str] = (),
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Pack a suite for workers that fetch its data, or for TabArena.
+    """Pack a suite for workers that fetch its data, for TabArena, or as a data set.
 
     Pack each AMLB task of a suite into an archive to upload, and write a small AMLB user directory
     whose definitions name the archives' addresses, so that AMLB runs the suite on any machine. The
     same suite gives the same bytes. To compare the results, use the suite itself: hardsynth report
     DIR --results OUT. With --for tabarena, write the tasks as tables beside a script that runs
-    TabArena's models on them, in TabArena's environment.
+    TabArena's models on them, in TabArena's environment. With --for huggingface, write the suite
+    beside a card and metadata in the Croissant format; with --for openml-files, write what the
+    OpenML client reads in place of a server. Nothing is sent.
 
     Parameters
     ----------
     runner : str
-        who runs the suite
+        who takes the suite
     base_url : URL
-        address under which you upload the files, for AMLB: https://HOST/FOLDER or s3://BUCKET/FOLDER
+        address under which you upload the files, for AMLB: https://HOST/FOLDER or s3://BUCKET/FOLDER;
+        with --for huggingface, that of the data set, for its metadata
     out : OUT
-        folder to write to (default: the name of DIR with _export or _tabarena)
+        folder to write to (default: the name of DIR with _export, _tabarena, _huggingface or
+        _openml)
     form : str
         one archive for each AMLB task (archives), or every CSV file as it is (files), which is
         larger but lets AutoGluon run twice from one input folder (default: archives; series are
         never packed)
+    licence : [TASK=]TEXT
+        for huggingface and openml-files: licence to publish under, if the source states no licence
+        that allows publishing; repeat the flag for several source tasks
 
     Examples
     --------
     $ hardsynth export hard --base-url https://HOST/FOLDER
-    $ hardsynth export hard --for tabarena
+    $ hardsynth export hard --for huggingface
     """
-    if runner == "tabarena":
-        for flag, value in {"--base-url": base_url, "--form": form}.items():
-            if value is not None:
-                raise ConfigError(
-                    f"{flag} is of an export for AMLB, and --for tabarena uploads nothing",
-                    f"leave {flag} out",
-                )
-    elif base_url is None:
-        raise ConfigError(
-            "hardsynth export needs the address from which AMLB fetches the files",
-            "give --base-url https://HOST/FOLDER, or --for tabarena, which needs none",
-        )
+    _refuse_flags(
+        runner, {"--base-url": base_url, "--form": form, "--licence": licence}
+    )
     check_suite_folder(suite)
-    if base_url is None:
+    if runner == "tabarena":
         return _export_for_tabarena(suite, out, quiet=quiet, json=json)
+    if runner == "huggingface":
+        from amlb_ext.publish.huggingface import export_for_huggingface, hub_summary
+
+        hub = export_for_huggingface(suite, out, licences=licence, url=base_url or "")
+        return _tell(vars(hub), hub_summary(hub), quiet=quiet, json=json)
+    if runner == "openml-files":
+        from amlb_ext.publish.openml_files import (
+            export_openml_files,
+            openml_files_summary,
+        )
+
+        files = export_openml_files(suite, out, licences=licence)
+        return _tell(vars(files), openml_files_summary(files), quiet=quiet, json=json)
+    assert base_url is not None
     from amlb_ext.publish.export import UPLOAD, export_suite, export_summary
     from amlb_ext.suite.sealed_json import json_text
 
@@ -78,6 +92,35 @@ def export(
     return 0
 
 
+def _refuse_flags(runner: str, given: dict[str, Any]) -> None:
+    """Raise for a flag that such an export does not have, and for an address that AMLB lacks."""
+    known = {
+        "amlb": ("--base-url", "--form"),
+        "tabarena": (),
+        "huggingface": ("--base-url", "--licence"),
+        "openml-files": ("--licence",),
+    }[runner]
+    for flag, value in given.items():
+        if value and flag not in known:
+            raise ConfigError(
+                f"an export --for {runner} has no {flag}", f"leave {flag} out"
+            )
+    if runner == "amlb" and given["--base-url"] is None:
+        raise ConfigError(
+            "hardsynth export needs the address from which AMLB fetches the files",
+            "give --base-url https://HOST/FOLDER, or --for tabarena, huggingface or openml-files, "
+            "which need none",
+        )
+
+
+def _tell(entry: dict[str, Any], text: str, *, quiet: bool, json: bool) -> int:
+    if json:
+        print_json(entry)
+    elif not quiet:
+        print(text)
+    return 0
+
+
 def _export_for_tabarena(
     suite: Path, out: Path | None, *, quiet: bool, json: bool
 ) -> int:
@@ -85,8 +128,5 @@ def _export_for_tabarena(
     from amlb_ext.tabarena import export_for_tabarena, export_summary
 
     written = export_for_tabarena(suite, out)
-    if json:
-        print_json({"out": written.out, "tasks": written.tasks})
-    elif not quiet:
-        print(export_summary(written, str(suite)))
-    return 0
+    entry = {"out": written.out, "tasks": written.tasks}
+    return _tell(entry, export_summary(written, str(suite)), quiet=quiet, json=json)

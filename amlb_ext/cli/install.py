@@ -100,10 +100,8 @@ def uninstall(
 def _print_change(
     change: Change, userdir: Path | None, *, quiet: bool, json: bool
 ) -> int:
-    from amlb_ext.runner.install import describe_change
-
     if json:
         print_json(dataclasses.asdict(change))
     elif not quiet:
-        print(describe_change(change, None if userdir is None else str(userdir)))
+        print(change.text(None if userdir is None else str(userdir)))
     return 0

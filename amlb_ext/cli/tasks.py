@@ -65,13 +65,18 @@ def tasks(
         write a framework LLMCoder_NAME that runs this language model
     coder_params : KEY=VALUE
         parameter of these frameworks, e.g. max_cost=2 or 'price={input: 1.0e-6, output: 4.0e-6}';
-        docs/how-to/coding_models.md lists them
+        docs/reference/coding_models.md lists them
 
     Examples
     --------
     $ hardsynth tasks weird -o weird
     """
-    from amlb_ext.pipeline.weird import WeirdRequest, add_coders, write_weird_tasks
+    from amlb_ext.pipeline.weird import (
+        WeirdRequest,
+        add_coders,
+        weird_frameworks,
+        write_weird_tasks,
+    )
     from amlb_ext.suite.task_folder import folder_summary
     from amlb_ext.tasks import select_tasks, with_data_files
 
@@ -103,6 +108,9 @@ def tasks(
         print_json({"out": out, "tasks": entries, "folds": folder.n_folds})
     elif not quiet:
         print(folder_summary(folder, str(out)))
+        for name in weird_frameworks(request.models):
+            if name.startswith("LLMCoder_"):
+                print(f"  coder:   FRAMEWORK is {name}")
         for written in request.tasks:
             if written.note:
                 print(f"note: {written.note}")

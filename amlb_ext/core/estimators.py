@@ -247,16 +247,29 @@ def make_importable(path: str) -> None:
     OutlineReader(grid=24)
     """
     folder = packaged_folder(path)
+    if folder:
+        import_packaged(folder)
+
+
+def import_packaged(folder: str) -> str:
+    """Import a folder below ``frameworks``, and return the name that it has in AMLB.
+
+    The package alone is imported: its modules are by their own names, below it.
+
+    Examples
+    --------
+    >>> import_packaged("WeirdReader")
+    'extensions.WeirdReader'
+    """
     name = f"extensions.{folder}"
-    if not folder or name in sys.modules:
-        return
-    root = asset_path("frameworks", folder)
-    spec = importlib.util.spec_from_file_location(
-        name, root / "__init__.py", submodule_search_locations=[str(root)]
-    )
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"cannot load {root}")
-    # the package alone: its modules are imported by their own names, below it
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[name] = package
-    spec.loader.exec_module(package)
+    if name not in sys.modules:
+        root = asset_path("frameworks", folder)
+        spec = importlib.util.spec_from_file_location(
+            name, root / "__init__.py", submodule_search_locations=[str(root)]
+        )
+        assert spec is not None
+        assert spec.loader is not None
+        package = importlib.util.module_from_spec(spec)
+        sys.modules[name] = package
+        spec.loader.exec_module(package)
+    return name

@@ -197,6 +197,12 @@ def add_coders(
     text = layout.frameworks.read_text(encoding="utf-8")
     present = yaml.load(text, Loader=Loader) or {}
     new = {name: entry for name, entry in coders.items() if name not in present}
+    for name, entry in coders.items():
+        if name in present and present[name] != entry:
+            raise ConfigError(
+                f"{layout.frameworks} has {name} already, with other parameters",
+                f"change them there, or remove the entry {name} and run this again",
+            )
     if new:
         own_part = yaml_text(new).removeprefix("---\n")
         write_text(layout.frameworks, f"{text.rstrip()}\n{own_part}")

@@ -1,4 +1,4 @@
-"""The publish wing: a suite on an OpenML server, or behind an address that AMLB fetches from.
+"""The publish wing: a suite on an OpenML server, behind an address, or as a data set.
 
 What is sent: ``rows`` which rows, how often and where, for the two splits of OpenML that depend on
 row counts alone · ``arff`` the data file · ``limits`` what a server takes, and what a licence
@@ -10,6 +10,8 @@ sent and what the server has already · ``steps`` each step, safe to repeat · `
 in order.
 
 :mod:`amlb_ext.publish.export` packs a suite for workers that fetch its data from an address.
+``huggingface`` makes a data set of it, with a card · ``openml_files`` what the OpenML client reads
+in place of a server.
 """
 
 from amlb_ext.publish.plan import PublishPlan, plan_suite, write_plan

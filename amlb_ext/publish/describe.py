@@ -1,7 +1,4 @@
-"""What a published data set, task and suite say of themselves: texts within limits, and XML.
-
-The XML is written by the OpenML client's own objects.
-"""
+"""What a published data set, task and suite say of themselves: texts within limits, and XML."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Origin
 from amlb_ext.publish.limits import DATA, STUDY, Licence, ascii_text, cut_text
+from amlb_ext.publish.rows import AllRows
 from amlb_ext.publish.unit import PublishUnit
 from amlb_ext.suite import SuiteFiles
 
@@ -46,6 +44,11 @@ def describe_split(unit: PublishUnit) -> str:
     n_test = unit.amlb_task.test_rows[unit.fold]
     sent_train = len(rows.train)
     sent_test = len(rows.test)
+    if isinstance(rows, AllRows):
+        return (
+            f"{len(rows)} rows: all {n_train} training rows, then all {n_test} test rows. The "
+            "split file beside it splits them as the file suite does."
+        )
     repeated = f", each of them {rows.repeats} times" if rows.repeats > 1 else ""
     text = (
         f"{len(rows)} rows: {sent_train} of {n_train} training rows and {sent_test} of "

@@ -262,9 +262,9 @@ def settle_licences(
         if len(refused) > 5:
             listed += f"; and {len(refused) - 5} more"
         raise PublishError(
-            f"nothing was sent, since rows may not be published: {listed}",
+            f"nothing was written or sent, since rows may not be published: {listed}",
             "if you may publish them, state under which licence: --licence [TASK=]TEXT; "
-            "or leave them out with --only",
+            "or leave their tasks out",
         )
     return settled
 

@@ -12,6 +12,7 @@ test rows.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,16 +20,6 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import PublishError
-
-# The two estimation procedures of OpenML whose splits depend on the number of rows alone.
-#
-# A server takes no splits of ours: it makes its own when a task is first asked for. Two of its
-# estimation procedures never look at a value, so rows can be ordered such that the split comes out
-# as wanted. Both rules are those of openml/EvaluationEngine (HoldoutOrderedSplitsGenerator,
-# HoldoutSplitsGenerator); what a server really answers is compared after publishing.
-#
-# Notation: n rows are sent, T of them are test rows.
-
 
 #: Constants of the generator of ``java.util.Random``, which has 48 bits of state.
 _MULTIPLIER = 0x5DEECE66D
@@ -174,8 +165,8 @@ def weka_order(n: int, seed: int = 0) -> np.ndarray:
 
 #: ``repeat``: test rows as often as the training rows allow; one repetition more, with a few test
 #: rows less, where that keeps many more training rows. ``drop``: each test row once, and only as
-#: many training rows as go with them.
-Fit = Literal["repeat", "drop"]
+#: many training rows as go with them. ``all``: every row once, for a split file of our own.
+Fit = Literal["repeat", "drop", "all"]
 #: A share of the test rows left out counts as this many times that share of the training rows.
 TEST_WEIGHT = 2.0
 
@@ -229,6 +220,15 @@ class SentRows:
         repetitions = np.arange(self.repeats)
         repetition[is_test] = np.repeat(repetitions, len(self.test))
         return is_test, position, repetition
+
+
+class AllRows(SentRows):
+    """Every row of a fold once, training rows first: files have the suite's own split."""
+
+    @property
+    def test_positions(self) -> np.ndarray:
+        """Where the test rows are, ascending."""
+        return np.arange(len(self.train), len(self), dtype=np.int64)
 
 
 def choose_sizes(
@@ -289,17 +289,14 @@ def choose_sizes(
 
 
 def _largest_test_count(procedure: Procedure, train: int) -> int:
-    """Return the most test rows T that so many training rows allow, by bisection."""
-    low, high = 0, train
-    while low < high:
-        middle = (low + high + 1) // 2
-        # the fewest training rows grow with T
-        fewest_train, _ = procedure.train_range(middle)
-        if fewest_train <= train:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """Return the most test rows T that so many training rows allow; 0 or less where none."""
+    test_counts = range(train + 1)
+
+    def fewest_train(test: int) -> int:
+        return procedure.train_range(test)[0]
+
+    # the fewest training rows grow with T
+    return bisect.bisect_right(test_counts, train, key=fewest_train) - 1
 
 
 def choose_rows(
@@ -320,9 +317,16 @@ def choose_rows(
         for regression.
     test_groups : sequence of sequences
         The same per test row: its label, its origin.
-    fit : {'repeat', 'drop'}
+    fit : {'repeat', 'drop', 'all'}
     rng : Generator
     """
+    if fit == "all":
+        return AllRows(
+            procedure=procedure,
+            train=np.arange(len(train_groups)),
+            test=np.arange(len(test_groups)),
+            repeats=1,
+        )
     n_train, n_test, repeats = choose_sizes(
         procedure,
         len(train_groups),

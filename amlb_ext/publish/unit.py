@@ -123,13 +123,16 @@ class PublishUnit:
         metric = task.metric[0] if task.metric else _DEFAULT_METRIC[task.type]
         return MEASURES.get(metric)
 
-    def arff(self) -> str:
-        """Return the data file; the same unit gives the same text."""
+    def columns(self) -> list[list[str | None]]:
+        """Return the values of each attribute, row by row as they are sent; None is missing."""
         train_path, test_path = self.suite.pair(self.amlb_task.name, self.fold)
         train = _read_texts(train_path)
         test = _read_texts(test_path)
-        columns = list(_column_values(self, train, test))
-        return arff_text(self.name, self.attributes, columns)
+        return list(_column_values(self, train, test))
+
+    def arff(self) -> str:
+        """Return the data file; the same unit gives the same text."""
+        return arff_text(self.name, self.attributes, self.columns())
 
 
 def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishUnit:

@@ -2,18 +2,13 @@
 
 Missing values follow SQL's CHECK: a comparison with a missing value is unknown, and a row breaks a
 condition only where it is false. ``column == missing`` is never unknown.
-
-Notation: an *evaluation* takes a table of n rows and returns a :class:`Truth` of n values; a
-*number* takes the table and returns n numbers, or a single one for a literal.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import and_, or_
 
 import numpy as np
 import pandas as pd
@@ -57,9 +52,6 @@ class Truth:
 
 
 Evaluation = Callable[[pd.DataFrame], Truth]
-Number = Callable[[pd.DataFrame], np.ndarray]
-#: Two arrays to one, as ``operator.add``.
-Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -88,125 +80,35 @@ class Condition:
         return self.evaluate(rows).is_false
 
 
-# logic
-
-
-def negation(condition: Evaluation) -> Evaluation:
-    """Return the evaluation of ``not condition``."""
-    return lambda rows: ~condition(rows)
-
-
-def conjunction(conditions: Sequence[Evaluation]) -> Evaluation:
-    """Return the evaluation of conditions joined by ``and``."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
-        return reduce(and_, (condition(rows) for condition in conditions))
-
-    return evaluate
-
-
-def disjunction(conditions: Sequence[Evaluation]) -> Evaluation:
-    """Return the evaluation of conditions joined by ``or``."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
-        return reduce(or_, (condition(rows) for condition in conditions))
-
-    return evaluate
-
-
-# comparisons
-
-
 def compare_numbers(
-    left: Number,
-    symbol: str,
-    right: Number,
-    room: float = 0.0,
-) -> Evaluation:
-    """Return the comparison of two numbers, which are equal within the room and TOLERANCE."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
-        # a literal is one number: it is stretched to one per row
-        shape = (len(rows),)
-        a = np.broadcast_to(left(rows), shape)
-        b = np.broadcast_to(right(rows), shape)
-        with np.errstate(invalid="ignore"):
-            larger = np.maximum(np.abs(a), np.abs(b))
-            is_equal = np.abs(a - b) <= room + tolerance_at(larger)
-            is_less = (a < b) & ~is_equal
-            is_greater = (a > b) & ~is_equal
-        holds = {
-            "<=": is_less | is_equal,
-            "<": is_less,
-            ">=": is_greater | is_equal,
-            ">": is_greater,
-            "==": is_equal,
-            "!=": is_less | is_greater,
-        }[symbol]
-        # a missing number is neither less, nor equal, nor greater
-        is_known = is_less | is_equal | is_greater
-        return Truth(is_true=holds, is_false=is_known & ~holds)
-
-    return evaluate
+    left: np.ndarray, symbol: str, right: np.ndarray, room: float = 0.0
+) -> Truth:
+    """Return the comparison of numbers, ``(n,)``, which are equal within the room and TOLERANCE."""
+    with np.errstate(invalid="ignore"):
+        larger = np.maximum(np.abs(left), np.abs(right))
+        is_equal = np.abs(left - right) <= room + tolerance_at(larger)
+        is_less = (left < right) & ~is_equal
+        is_greater = (left > right) & ~is_equal
+    holds = {
+        "<=": is_less | is_equal,
+        "<": is_less,
+        ">=": is_greater | is_equal,
+        ">": is_greater,
+        "==": is_equal,
+        "!=": is_less | is_greater,
+    }[symbol]
+    # a missing number is neither less, nor equal, nor greater
+    is_known = is_less | is_equal | is_greater
+    return Truth(is_true=holds, is_false=is_known & ~holds)
 
 
-def is_missing(column: str) -> Evaluation:
-    """Return the evaluation of ``column == missing``, which is never unknown."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
-        missing = rows[column].isna().to_numpy()
-        return Truth(is_true=missing, is_false=~missing)
-
-    return evaluate
-
-
-def is_category(column: str, text: str) -> Evaluation:
-    """Return the comparison of a category with a text."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
-        values = rows[column]
-        is_known = values.notna().to_numpy()
-        matches = (values == text).to_numpy(dtype=bool, na_value=False)
-        return Truth(
-            is_true=matches & is_known,
-            is_false=~matches & is_known,
-        )
-
-    return evaluate
-
-
-def is_same_category(first: str, second: str) -> Evaluation:
-    """Return the comparison of two categories."""
-
-    def evaluate(rows: pd.DataFrame) -> Truth:
+def compare_texts(values: pd.Series, other: pd.Series | str) -> Truth:
+    """Return whether categories are a text, or those of another column."""
+    is_known = values.notna()
+    if isinstance(other, pd.Series):
+        is_known &= other.notna()
         # two columns may have different categories, so their texts are compared
-        left = rows[first].astype(object)
-        right = rows[second].astype(object)
-        is_known = (left.notna() & right.notna()).to_numpy()
-        matches = (left == right).to_numpy(dtype=bool)
-        return Truth(
-            is_true=matches & is_known,
-            is_false=~matches & is_known,
-        )
-
-    return evaluate
-
-
-# numbers
-
-
-def calculate(
-    operation: Operation,
-    left: Number,
-    right: Number,
-) -> Number:
-    """Return the result of an operation on two numbers."""
-
-    def evaluate(rows: pd.DataFrame) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            result = operation(left(rows), right(rows))
-        # a division by zero is unknown, like a missing value
-        is_finite = np.isfinite(result)
-        return np.where(is_finite, result, np.nan)
-
-    return evaluate
+        values, other = values.astype(object), other.astype(object)
+    matches = (values == other).to_numpy(dtype=bool, na_value=False)
+    known = is_known.to_numpy()
+    return Truth(is_true=matches & known, is_false=~matches & known)

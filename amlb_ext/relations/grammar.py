@@ -16,25 +16,19 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import TypeGuard
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.relations.conditions import (
     Condition,
-    Evaluation,
-    Number,
-    Operation,
-    calculate,
+    Truth,
     compare_numbers,
-    conjunction,
-    disjunction,
-    is_category,
-    is_missing,
-    is_same_category,
-    negation,
+    compare_texts,
 )
 
 #: A longer rule, one with deeper brackets, or with more operations is refused.
@@ -53,7 +47,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-_ARITHMETIC: dict[type[ast.operator], Operation] = {
+_ARITHMETIC: dict[
+    type[ast.operator], Callable[[np.ndarray, np.ndarray], np.ndarray]
+] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -90,12 +86,8 @@ class RuleError(ConfigError):
         self.rule = rule
 
 
-class MissingValue:
-    """The literal ``missing``."""
-
-
-MISSING = MissingValue()
-LiteralValue = float | str | MissingValue
+#: Stands for the word ``missing`` in a tree, and is no name of a column.
+MISSING = "\x00missing"
 
 
 def quote_name(column: str) -> str:
@@ -201,51 +193,58 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
             f"has {len(text):,} characters; at most {LONGEST_RULE} are allowed",
             "split it into several rules",
         )
-    sides = split_at_word(text, "implies")
-    if len(sides) > 2:
-        raise RuleError(
-            text,
-            "has several 'implies'",
-            "write one rule for each 'A implies B'",
+    rule = _Rule(text, columns)
+    # without rows nothing is compared, but what is no rule is found
+    rule.evaluate(
+        pd.DataFrame(
+            {
+                name: pd.Series(dtype=float if is_number else object)
+                for name, is_number in columns.items()
+            }
         )
-    parser = _Parser(text, columns)
-    sides[-1] = parser.read_room(sides[-1])
-    if parser.room and len(sides) > 1:
-        raise parser.no_equality()
-    evaluations = [parser.parse_side(side) for side in sides]
-    if not parser.mentioned:
+    )
+    if not rule.mentioned:
         raise RuleError(
             text,
             "names no column",
             "name at least one column of the table",
         )
-    mentioned = tuple(parser.mentioned)
-    if len(sides) == 2:
-        premise, conclusion = evaluations
-        holds = disjunction([negation(premise), conclusion])
-        return Condition(text, mentioned, holds)
-    return Condition(text, mentioned, evaluations[0], parser.tree)
+    tree = rule.sides[0] if len(rule.sides) == 1 else None
+    return Condition(text, tuple(rule.mentioned), rule.evaluate, tree)
 
 
-class _Parser:
-    """Turns Python's syntax tree of one rule into functions of a table."""
+class _Rule:
+    """Python's syntax tree of a rule, or of both sides of its 'implies', and what it means."""
 
     def __init__(self, text: str, columns: Mapping[str, bool]) -> None:
         self.text = text
         self.columns = columns
-        # a dict keeps the order of first mention
+        #: Columns in the order of their first mention.
         self.mentioned: dict[str, None] = {}
         #: By how much the sides of an equality may differ.
         self.room = 0.0
-        #: The side that was parsed last, with the names of columns.
-        self.tree: ast.expr | None = None
-        self._quoted_names: list[str] = []
         # stands for a name in backticks while Python parses; must not occur in the rule itself
         self._prefix = "quoted_"
         while self._prefix in text:
             self._prefix += "_"
+        self._quoted_names: list[str] = []
+        sides = split_at_word(text, "implies")
+        if len(sides) > 2:
+            raise RuleError(
+                text,
+                "has several 'implies'",
+                "write one rule for each 'A implies B'",
+            )
+        sides[-1] = self._read_room(sides[-1])
+        self.sides = [self._parse_side(side) for side in sides]
+        is_one_equality = len(sides) == 1 and is_equality(self.sides[0])
+        if self.room and not is_one_equality:
+            raise self._error(
+                "has 'within' behind something else than one equality of numbers",
+                "write for instance 'a + b == c within 0.01'",
+            )
 
-    def read_room(self, side: str) -> str:
+    def _read_room(self, side: str) -> str:
         """Take the room off an equality: ``a == b within 0.01``."""
         equality, *rooms = split_at_word(side, "within")
         if not rooms:
@@ -256,229 +255,194 @@ class _Parser:
         except ValueError:
             self.room = 0.0
         if not (0 < self.room < np.inf):
-            raise self._rule_error(
+            raise self._error(
                 "has no number above 0 behind 'within'",
                 "write for instance 'a + b == c within 0.01'",
             )
         return equality
 
-    def no_equality(self) -> RuleError:
-        """Return the error that a room stands behind something else than an equality."""
-        return self._rule_error(
-            "has 'within' behind something else than one equality of numbers",
-            "write for instance 'a + b == c within 0.01'",
-        )
-
-    def parse_side(self, side: str) -> Evaluation:
-        """Parse one side of an 'implies', or a whole rule."""
-        self._quoted_names = []
+    def _parse_side(self, side: str) -> ast.expr:
+        """Return the tree of a side, with the names of columns that stand in backticks."""
         expression = _QUOTED.sub(self._replace_name, side).strip()
         try:
             tree = ast.parse(expression, mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self._rule_error("is not a condition") from None
+            raise self._error("is not a condition") from None
         # the tree's root, which stands for the whole expression, is a level of its own
         if _tree_depth(tree) > DEEPEST_RULE + 1:
-            raise self._rule_error(f"is nested deeper than {DEEPEST_RULE} levels")
+            raise self._error(f"is nested deeper than {DEEPEST_RULE} levels")
         n_operations = sum(isinstance(node, ast.BinOp) for node in ast.walk(tree))
         if n_operations > MOST_OPERATIONS:
-            raise self._rule_error(f"calculates more than {MOST_OPERATIONS} times")
-        evaluation = self._parse_condition(tree.body)
-        for name in _names_in_order(tree):
-            column = self._find_column(name)
-            if column is not None:
-                self.mentioned[column] = None
-                name.id = column
-        self.tree = tree.body
-        if self.room and not is_equality(self.tree):
-            raise self.no_equality()
-        return evaluation
+            raise self._error(f"calculates more than {MOST_OPERATIONS} times")
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Name):
+                continue
+            if node.id.startswith(self._prefix):
+                node.id = self._quoted_names[int(node.id.removeprefix(self._prefix))]
+            elif node.id == "missing":
+                # no identifier, so that no column in backticks can have this name
+                node.id = MISSING
+        return tree.body
 
     def _replace_name(self, quoted: re.Match[str]) -> str:
         """Replace a name in backticks by an identifier that Python can parse."""
         token = quoted[0]
         if not token.startswith("`"):
             return token
-        name = token[1:-1]
-        self._quoted_names.append(name.replace("``", "`"))
-        position = len(self._quoted_names) - 1
-        return f"{self._prefix}{position}"
+        self._quoted_names.append(token[1:-1].replace("``", "`"))
+        return f"{self._prefix}{len(self._quoted_names) - 1}"
 
-    def _rule_error(self, problem: str, hint: str = "") -> RuleError:
+    def _error(self, problem: str, hint: str = "") -> RuleError:
         example = (
             "write for instance 'a <= b', 'a + b == c' or 'a == 0 implies b == \"no\"'"
         )
         return RuleError(self.text, problem, hint or example)
 
-    # conditions
+    # what it means
 
-    def _parse_condition(self, node: ast.expr) -> Evaluation:
+    def evaluate(self, rows: pd.DataFrame) -> Truth:
+        """Return what is known of the rule in each row."""
+        *premises, conclusion = (self._truth(side, rows) for side in self.sides)
+        return ~premises[0] | conclusion if premises else conclusion
+
+    def _truth(self, node: ast.expr, rows: pd.DataFrame) -> Truth:
         if isinstance(node, ast.BoolOp):
-            operands = [self._parse_condition(value) for value in node.values]
-            if isinstance(node.op, ast.And):
-                return conjunction(operands)
-            return disjunction(operands)
+            join = operator.and_ if isinstance(node.op, ast.And) else operator.or_
+            return reduce(join, [self._truth(value, rows) for value in node.values])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            operand = self._parse_condition(node.operand)
-            return negation(operand)
-        if isinstance(node, ast.Compare):
-            return self._parse_chain(node)
-        source = ast.unparse(node)
-        raise self._rule_error(f"has {source!r} where a comparison is expected")
-
-    def _parse_chain(self, node: ast.Compare) -> Evaluation:
-        """``a <= b <= c`` is ``a <= b and b <= c``."""
+            return ~self._truth(node.operand, rows)
+        if not isinstance(node, ast.Compare):
+            source = ast.unparse(node)
+            raise self._error(f"has {source!r} where a comparison is expected")
+        # a <= b <= c is a <= b and b <= c
         links = []
         left = node.left
         for comparator, right in zip(node.ops, node.comparators, strict=True):
-            symbol = _COMPARISONS.get(type(comparator))
-            if symbol is not None:
-                links.append(self._parse_comparison(left, symbol, right))
-            elif isinstance(comparator, ast.In):
-                links.append(self._parse_membership(left, right))
-            elif isinstance(comparator, ast.NotIn):
-                links.append(negation(self._parse_membership(left, right)))
+            if isinstance(comparator, (ast.In, ast.NotIn)):
+                is_member = self._membership(left, right, rows)
+                is_in = isinstance(comparator, ast.In)
+                links.append(is_member if is_in else ~is_member)
+            elif type(comparator) in _COMPARISONS:
+                symbol = _COMPARISONS[type(comparator)]
+                links.append(self._comparison(left, symbol, right, rows))
             else:
-                raise self._rule_error("uses a comparison that is not allowed")
+                raise self._error("uses a comparison that is not allowed")
             left = right
-        return conjunction(links)
+        return reduce(operator.and_, links)
 
-    def _parse_membership(self, left: ast.expr, right: ast.expr) -> Evaluation:
+    def _membership(self, left: ast.expr, right: ast.expr, rows: pd.DataFrame) -> Truth:
         """``a in (b, c)`` is ``a == b or a == c``."""
-        elements: list[ast.expr] = []
-        if isinstance(right, (ast.Tuple, ast.List)):
-            elements = right.elts
+        elements = right.elts if isinstance(right, (ast.Tuple, ast.List)) else []
         if not elements:
-            raise self._rule_error(
-                "has 'in' without a list of values in round brackets"
-            )
-        members = [self._parse_comparison(left, "==", element) for element in elements]
-        return disjunction(members)
+            raise self._error("has 'in' without a list of values in round brackets")
+        members = [self._comparison(left, "==", element, rows) for element in elements]
+        return reduce(operator.or_, members)
 
-    def _parse_comparison(
-        self,
-        left: ast.expr,
-        symbol: str,
-        right: ast.expr,
-    ) -> Evaluation:
+    def _comparison(
+        self, left: ast.expr, symbol: str, right: ast.expr, rows: pd.DataFrame
+    ) -> Truth:
         # `missing` and a category may stand on either side
         for subject, other in ((left, right), (right, left)):
-            if self._read_literal(other) is MISSING:
-                return self._missing_test(subject, symbol)
+            if _is_missing_word(other):
+                column = self._find_column(subject)
+                if column is None or symbol not in ("==", "!="):
+                    raise self._error(
+                        "compares 'missing' in another way than '== missing'"
+                    )
+                missing = rows[column].isna().to_numpy()
+                test = Truth(is_true=missing, is_false=~missing)
+                return test if symbol == "==" else ~test
             column = self._find_column(subject)
             if column is not None and not self.columns[column]:
-                return self._category_test(column, symbol, other)
-        left_number = self._parse_number(left)
-        right_number = self._parse_number(right)
-        return compare_numbers(left_number, symbol, right_number, self.room)
-
-    def _missing_test(self, node: ast.expr, symbol: str) -> Evaluation:
-        column = self._find_column(node)
-        if column is None or symbol not in ("==", "!="):
-            raise self._rule_error(
-                "compares 'missing' in another way than '== missing'"
-            )
-        test = is_missing(column)
-        return test if symbol == "==" else negation(test)
+                return self._category_test(column, symbol, other, rows)
+        shape = (len(rows),)
+        # a literal is one number: it is stretched to one per row
+        left_numbers = np.broadcast_to(self._number(left, rows), shape)
+        right_numbers = np.broadcast_to(self._number(right, rows), shape)
+        return compare_numbers(left_numbers, symbol, right_numbers, self.room)
 
     def _category_test(
-        self,
-        column: str,
-        symbol: str,
-        other: ast.expr,
-    ) -> Evaluation:
+        self, column: str, symbol: str, other: ast.expr, rows: pd.DataFrame
+    ) -> Truth:
         if symbol not in ("==", "!="):
-            raise self._rule_error(
+            raise self._error(
                 f"orders {column!r}, which holds texts", "use == or in (...)"
             )
         second = self._find_column(other)
         if second is None:
-            literal = self._read_literal(other)
-            if isinstance(literal, float):
-                # categories that look like numbers, as "1", are texts in the table
-                literal = quote_value(literal)
-            if not isinstance(literal, str):
-                raise self._rule_error(
-                    f"compares {column!r} with something that is no text"
-                )
-            test = is_category(column, literal)
+            literal = self._literal(other)
+            if literal is None:
+                raise self._error(f"compares {column!r} with something that is no text")
+            # categories that look like numbers, as "1", are texts in the table
+            text = literal if isinstance(literal, str) else quote_value(literal)
+            test = compare_texts(rows[column], text)
         elif self.columns[second]:
-            raise self._rule_error(
+            raise self._error(
                 f"compares the texts of {column!r} with numbers of {second!r}"
             )
         else:
-            test = is_same_category(column, second)
-        return test if symbol == "==" else negation(test)
-
-    # values
+            test = compare_texts(rows[column], rows[second])
+        return test if symbol == "==" else ~test
 
     def _find_column(self, node: ast.expr) -> str | None:
         """Return the column that a name stands for; None when it is no name."""
-        if not isinstance(node, ast.Name):
+        if not isinstance(node, ast.Name) or _is_missing_word(node):
             return None
-        name = node.id
-        if name == "missing":
-            return None
-        if name.startswith(self._prefix):
-            position = int(name.removeprefix(self._prefix))
-            name = self._quoted_names[position]
-        if name not in self.columns:
+        if node.id not in self.columns:
             raise RuleError(
                 self.text,
-                f"names the column {name!r}, which the table does not have",
-                suggest_nearest(name, self.columns),
+                f"names the column {node.id!r}, which the table does not have",
+                suggest_nearest(node.id, self.columns),
             )
-        return name
+        self.mentioned[node.id] = None
+        return node.id
 
-    def _read_literal(self, node: ast.expr) -> LiteralValue | None:
+    def _literal(self, node: ast.expr) -> float | str | None:
         """Return the value that is written out; None when a node is something else."""
-        if isinstance(node, ast.Name) and node.id == "missing":
-            return MISSING
         if isinstance(node, ast.UnaryOp):
             # Python's tree has ``-1`` as an operation on 1
             sign = _SIGNS.get(type(node.op))
-            unsigned = self._read_literal(node.operand)
+            unsigned = self._literal(node.operand)
             if sign is None or not isinstance(unsigned, float):
                 return None
             return sign * unsigned
-        if not isinstance(node, ast.Constant):
-            return None
-        if isinstance(node.value, str):
-            return node.value
+        value = node.value if isinstance(node, ast.Constant) else None
         # True and False are integers for Python, but no numbers here
-        if isinstance(node.value, bool):
-            return None
-        if not isinstance(node.value, (int, float)):
+        if isinstance(value, str) or not isinstance(value, (int, float)):
+            return value if isinstance(value, str) else None
+        if isinstance(value, bool):
             return None
         try:
-            return float(node.value)
+            return float(value)
         except OverflowError:
-            raise self._rule_error("holds a number that is too large") from None
+            raise self._error("holds a number that is too large") from None
 
-    def _parse_number(self, node: ast.expr) -> Number:
+    def _number(self, node: ast.expr, rows: pd.DataFrame) -> np.ndarray:
+        """Return the numbers of a column or of a calculation, ``(n,)``, or a single literal."""
         column = self._find_column(node)
         if column is not None:
             if not self.columns[column]:
-                raise self._rule_error(f"calculates with {column!r}, which holds texts")
-            return lambda rows: rows[column].to_numpy(dtype=float)
-        literal = self._read_literal(node)
-        if isinstance(literal, float):
-            # an array, because a division of Python's floats by zero raises
-            constant = np.asarray(literal, dtype=float)
-            return lambda rows: constant
+                raise self._error(f"calculates with {column!r}, which holds texts")
+            return rows[column].to_numpy(dtype=float)
+        literal = self._literal(node)
         if isinstance(literal, str):
-            raise self._rule_error(f"compares the text {literal!r} with a number")
+            raise self._error(f"compares the text {literal!r} with a number")
+        if literal is not None:
+            # an array, because a division of Python's floats by zero raises
+            return np.asarray(literal, dtype=float)
         if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
-            sign = _SIGNS[type(node.op)]
-            unsigned = self._parse_number(node.operand)
-            return lambda rows: sign * unsigned(rows)
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            operation = _ARITHMETIC[type(node.op)]
-            left = self._parse_number(node.left)
-            right = self._parse_number(node.right)
-            return calculate(operation, left, right)
-        source = ast.unparse(node)
-        raise self._rule_error(f"has {source!r}, which is not allowed")
+            return _SIGNS[type(node.op)] * self._number(node.operand, rows)
+        if not isinstance(node, ast.BinOp) or type(node.op) not in _ARITHMETIC:
+            raise self._error(f"has {ast.unparse(node)!r}, which is not allowed")
+        left, right = self._number(node.left, rows), self._number(node.right, rows)
+        with np.errstate(all="ignore"):
+            result = _ARITHMETIC[type(node.op)](left, right)
+        # a division by zero is unknown, like a missing value
+        return np.where(np.isfinite(result), result, np.nan)
+
+
+def _is_missing_word(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == MISSING
 
 
 def is_equality(tree: ast.expr | None) -> TypeGuard[ast.Compare]:
@@ -486,16 +450,6 @@ def is_equality(tree: ast.expr | None) -> TypeGuard[ast.Compare]:
     if not isinstance(tree, ast.Compare):
         return False
     return [type(comparator) for comparator in tree.ops] == [ast.Eq]
-
-
-def _names_in_order(node: ast.AST) -> list[ast.Name]:
-    """Return the names of a tree from left to right, as they are written."""
-    if isinstance(node, ast.Name):
-        return [node]
-    names = []
-    for child in ast.iter_child_nodes(node):
-        names += _names_in_order(child)
-    return names
 
 
 def _tree_depth(node: ast.AST) -> int:

@@ -22,9 +22,6 @@ from amlb_ext.relations.values import half_unit_of
 
 #: Two columns of fewer values are codes, of which some product is a third one by chance.
 LEAST_VALUES = 10
-#: Share of one value in a result, where it can be computed, beyond which it tells nothing: a column
-#: of zeros is the quotient of much.
-MOST_ALIKE = 0.5
 #: Weightings on which totals must meet.
 WEIGHTINGS = 3
 #: Second columns whose products with all others are weighed at once.

@@ -5,9 +5,10 @@ a suite · ``metrics`` and ``parts`` scores on each part · ``compare`` framewor
 other · ``slices`` (with ``conditions``) where F fails, and who mends it · ``charts`` what is to be
 seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of tasks by candidates) and
 ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite and results to a
-``SuiteReport`` · ``runs`` (with ``coder_runs``) the same of a folder of tasks without F · ``still``
-(with ``inline``) a chart drawn · ``tables``, ``glossary``, ``page``, ``text`` and ``amlb_csv`` the
-report shown and written · ``notebook`` the same as data frames (``Suite``).
+``SuiteReport`` · ``runs`` the same of a folder of tasks without F · ``coder_runs`` and
+``coder_figures`` what only coding models have · ``still`` (with ``inline``) a chart drawn ·
+``tables``, ``glossary``, ``page``, ``text`` and ``amlb_csv`` the report shown and written ·
+``notebook`` the same as data frames (``Suite``).
 """
 
 from amlb_ext.report.build import build_report

@@ -18,6 +18,8 @@ from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
+from amlb_ext.report.coder_figures import beside_systems
+from amlb_ext.report.coder_runs import read_coder_runs
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
@@ -128,6 +130,13 @@ def build_report(
     of_amlb, all_predictions = find_predictions(results, predictions)
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
+    coders = read_coder_runs(suite, found.table)
+    for run in coders:
+        if run.why_unscored:
+            is_job = found.table["run"] == str(run.folder.parents[2])
+            is_job &= found.table["amlb_task"] == run.task
+            is_job &= found.table["fold"] == run.fold
+            found.table.loc[is_job, ["status", "reason"]] = "failed", run.why_unscored
     names = frameworks_in_order(found.table)
     # F's own controls are no candidates: without them there is a verdict.
     is_control = found.table["name"].map(is_control_framework).astype(bool)
@@ -169,7 +178,17 @@ def build_report(
         warnings=_claim_warnings(tasks, needed),
         colours=colours if charts else None,
     )
-    report = replace(report, notes=tuple(found.notes))
+    # what comparisons rest on
+    untouched = {
+        name: task.test_rows[0]
+        for name, task in suite.amlb_tasks.items()
+        if task.suffix == "full"
+    }
+    report = replace(
+        report,
+        notes=tuple(found.notes),
+        sections=(*report.sections, *beside_systems(coders, untouched)),
+    )
     if results:
         out = output_folder(Path(results[0]))
         broken = jobs[jobs["status"].isin(BROKEN)]

@@ -18,8 +18,8 @@ import pandas as pd
 from amlb_ext.core.errors import RunError
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.model import Chart, ChartSeries, ReportSection
-from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.task_folder import TaskFolder
+from amlb_ext.suite.manifest import AmlbTask
+from amlb_ext.suite.reader import Suite
 
 #: Failures that say nothing of the model, and are never counted against it.
 NOT_THE_MODELS = ("harness", "llm")
@@ -54,6 +54,10 @@ class CoderRun:
         The endpoint ended it before all submissions.
     is_literal : bool
         The model was told its accuracy on the test rows.
+    held_out : tuple of float or None
+        What each submission was chosen by; None where nothing is known.
+    selected : float
+        Accuracy on the test rows of what AMLB was given; 0 where nothing was.
     """
 
     framework: str
@@ -68,11 +72,20 @@ class CoderRun:
     sandbox: str
     is_broken: bool = False
     is_literal: bool = False
+    held_out: tuple[float | None, ...] = ()
+    selected: float = 0.0
 
     @property
     def is_models_own(self) -> bool:
         """Whether the outcome is the model's: it answered to the end, and its programs were run."""
-        return bool(self.counted) and not self.is_broken
+        return not self.why_unscored
+
+    @property
+    def why_unscored(self) -> str:
+        """Why the job does not count, though AMLB may have a score of it; empty where it does."""
+        if self.is_broken:
+            return "the endpoint gave no answer before all submissions were made"
+        return "" if self.counted else "every submission was lost by the harness"
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -88,17 +101,28 @@ class CoderRun:
         """The best accuracy on the test rows of the first ``k`` submissions."""
         return max(self.accuracies[:k], default=0.0)
 
+    def chosen_at(self, k: int) -> float:
+        """The accuracy on the test rows of what held-out rows choose of the first ``k``.
 
-def read_coder_runs(
-    root: Path, folder: TaskFolder, jobs: pd.DataFrame
-) -> list[CoderRun]:
-    """Return the runs of language models among some jobs, in the folder's order.
+        The protocol's rule: the best of the valid ones, the latest of equals.
+        """
+        best, accuracy = -2.0, 0.0
+        for reason, held_out, value in zip(
+            self.reasons[:k], self.held_out, self.accuracies, strict=False
+        ):
+            judged = -1.0 if held_out is None else held_out
+            if not reason and judged >= best:
+                best, accuracy = judged, value
+        return accuracy
+
+
+def read_coder_runs(suite: Suite, jobs: pd.DataFrame) -> list[CoderRun]:
+    """Return the runs of language models among some jobs, in the suite's order.
 
     Parameters
     ----------
-    root : Path
-        The folder of tasks.
-    folder : TaskFolder
+    suite : Suite
+        Of tables, or a folder of tasks.
     jobs : DataFrame
         Their column ``run`` names the folders of AMLB's runs.
 
@@ -107,31 +131,33 @@ def read_coder_runs(
     RunError
         A run that cannot be read.
     """
+    tasks = {
+        task.name: task for task in suite.manifest.listed if isinstance(task, AmlbTask)
+    }
     truths: dict[tuple[str, int], np.ndarray] = {}
     by_key: dict[tuple[str, str, int], CoderRun] = {}
     for run_dir in sorted(set(map(str, jobs["run"]))):
         for path in sorted(Path(run_dir).glob("llm/*/*/run.json")):
-            run = _read_coder_run(root, folder, path, truths)
+            run = _read_coder_run(suite, tasks, path, truths)
             if run is not None:
                 by_key[run.key] = run
-    order = {task.name: number for number, task in enumerate(folder.tasks)}
+    order = {name: number for number, name in enumerate(tasks)}
     return sorted(
         by_key.values(), key=lambda run: (order[run.task], run.framework, run.fold)
     )
 
 
 def _read_coder_run(
-    root: Path,
-    folder: TaskFolder,
+    suite: Suite,
+    tasks: Mapping[str, AmlbTask],
     path: Path,
     truths: dict[tuple[str, int], np.ndarray],
 ) -> CoderRun | None:
-    """Return a run; None where it belongs to no task of the folder."""
+    """Return a run; None where it belongs to no task of the suite."""
     try:
         if path.stat().st_size > _MAX_RUN_FILE:
             raise ValueError("it is too large")
         entry = json.loads(path.read_text(encoding="utf-8"))
-        tasks = {task.name: task for task in folder.tasks}
         task = tasks.get(str(entry["task"]))
         fold = int(entry["fold"])
         if task is None or not 0 <= fold < len(task.folds):
@@ -141,7 +167,7 @@ def _read_coder_run(
         numbers = [int(submission["number"]) for submission in submissions]
         key = (task.name, fold)
         if key not in truths:
-            test = Layout(root).at(task.folds[fold].test)
+            test = suite.layout.at(task.test[fold])
             truths[key] = pd.read_csv(test, usecols=[task.target], dtype=str)[
                 task.target
             ].to_numpy()
@@ -149,6 +175,8 @@ def _read_coder_run(
         for number, reason in zip(numbers, reasons, strict=True):
             predicted = path.with_name(f"predictions_{number}.csv")
             accuracies.append(0.0 if reason else _accuracy(predicted, truths[key]))
+        last = "final" if entry.get("final") else entry.get("selected")
+        final = path.with_name(f"predictions_{last}.csv")
         return CoderRun(
             framework=str(entry["framework"]),
             task=task.name,
@@ -162,8 +190,10 @@ def _read_coder_run(
             sandbox=str(entry["sandbox"]),
             is_broken=bool(entry.get("is_broken")),
             is_literal=entry.get("feedback") == "test",
+            held_out=tuple(submission.get("held_out") for submission in submissions),
+            selected=0.0 if last is None else _accuracy(final, truths[key]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
 
 
@@ -232,7 +262,7 @@ def coder_sections(
             key="curve",
             title="Max@k on test: what further submissions add",
             about="Mean over runs of the best accuracy on the test rows among the first k "
-            "submissions.",
+            "submissions, and of the one that held-out rows choose among these.",
             table=curve,
             charts=_curve_charts(curve, kinds) if charts and len(curve) else (),
         ),
@@ -254,14 +284,29 @@ def coder_sections(
     ]
 
 
+@dataclass(frozen=True)
+class CoderTables:
+    """Of all runs: ``curve`` by number of submissions, ``failures`` by reason."""
+
+    curve: pd.DataFrame
+    failures: pd.DataFrame
+
+
+def coder_tables(runs: Sequence[CoderRun]) -> CoderTables:
+    """Return what can be counted of the submissions of some runs, by task and framework."""
+    return CoderTables(_curve_table(runs), _failure_table(runs))
+
+
 def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     lines = []
     for (task, framework), group in _by_coder(runs).items():
         own = [run for run in group if run.is_models_own]
         for k in range(1, max((run.wanted for run in own), default=0) + 1):
             best = float(np.mean([run.max_at(k) for run in own]))
-            lines.append([task, framework, k, best])
-    return pd.DataFrame(lines, columns=["task", "framework", "k", "max_on_test"])
+            chosen = float(np.mean([run.chosen_at(k) for run in own]))
+            lines.append([task, framework, k, chosen, best])
+    columns = ["task", "framework", "k", "chosen", "max_on_test"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def _curve_charts(curve: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Chart, ...]:

@@ -86,7 +86,9 @@ def rows_of_categories(chart: Chart) -> float:
 
     Series that stand side by side in a category need more than one row of it.
     """
-    n_marks = sum(np.size(series.y) for series in chart.series)
+    n_marks = sum(
+        1 if series.kind == "violin" else np.size(series.y) for series in chart.series
+    )
     per_category = n_marks / max(1, len(chart.y_categories))
     return len(chart.y_categories) * max(1.0, 0.6 * per_category)
 

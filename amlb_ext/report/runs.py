@@ -31,6 +31,13 @@ from amlb_ext.report.build import (
     job_warnings,
 )
 from amlb_ext.report.charts import framework_colours, interval_mark
+from amlb_ext.report.coder_figures import (
+    cost_chart,
+    headline_table,
+    run_violins,
+    runs_chart,
+    submissions_section,
+)
 from amlb_ext.report.coder_runs import (
     CODER_COLUMNS,
     NOT_THE_MODELS,
@@ -115,9 +122,10 @@ def build_run_report(
         raise ConfigError(
             f"--segment: {root} holds no suite of tables or series", "leave it out"
         )
-    folder = WeirdSuite.load(root).manifest
+    suite = WeirdSuite.load(root)
+    folder = suite.manifest
     jobs = _read_jobs(folder, results)
-    runs = read_coder_runs(root, folder, jobs)
+    runs = read_coder_runs(suite, jobs)
     jobs = _with_outcomes(jobs, runs)
     scores = _score_table(folder, jobs, runs, level)
     kinds = _kinds(jobs, runs)
@@ -149,7 +157,9 @@ def build_run_report(
         verdict=_answer_sentences(scores, kinds) if len(jobs) else (NO_RESULTS,),
         warnings=tuple(job_warnings(jobs)),
         caveats=(ADVICE, *_notes(folder, jobs, runs)) if len(jobs) else (),
-        sections=_suite_sections(folder, scores, kinds, level) if len(jobs) else (),
+        sections=_suite_sections(folder, scores, runs, jobs, kinds, level, charts)
+        if len(jobs)
+        else (),
         tasks=tuple(tasks),
         frameworks=framework_table(jobs, list(kinds)),
         jobs=unscored.reset_index(drop=True),
@@ -182,11 +192,8 @@ def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame
     for job in jobs.to_dict("records"):
         run = by_key.get((job["framework"], job["amlb_task"], job["fold"]))
         is_scored = bool(np.isfinite(job["result"]))
-        if run is not None and not run.is_models_own:
-            reason = "every submission was lost by the harness"
-            if run.is_broken:
-                reason = "the endpoint gave no answer before all submissions were made"
-            outcomes.append(("failed", reason, np.nan))
+        if run is not None and run.why_unscored:
+            outcomes.append(("failed", run.why_unscored, np.nan))
         elif is_scored:
             outcomes.append(("scored", "", job["result"]))
         elif run is not None:
@@ -320,19 +327,21 @@ def _answer_sentences(
 
 
 def _suite_sections(
-    folder: TaskFolder, scores: pd.DataFrame, kinds: Mapping[str, str], level: float
+    folder: TaskFolder,
+    scores: pd.DataFrame,
+    runs: Sequence[CoderRun],
+    jobs: pd.DataFrame,
+    kinds: Mapping[str, str],
+    level: float,
+    charts: bool,
 ) -> tuple[ReportSection, ...]:
     """Return WeirdML's headline figures, and the accuracies of all frameworks on all tasks."""
-    headline = scores.groupby("framework", sort=False).agg(
-        tasks=("mean", "count"),
-        selected=("mean", "mean"),
-        max_on_test=("max_on_test", "mean"),
-        failed=("failed", "mean"),
-    )
-    headline = headline.sort_values("selected", ascending=False).reset_index()
-    headline.insert(1, "kind", headline["framework"].map(kinds))
-    if "coder" not in kinds.values():
-        headline = headline.drop(columns=["max_on_test", "failed"])
+    headline = headline_table(scores, runs, kinds, level)
+    pictures: list[Chart | None] = []
+    if charts:
+        pictures = [runs_chart(jobs, kinds)]
+    if charts and runs:
+        pictures.append(cost_chart(headline, kinds))
     occurring = {kind: KINDS[kind] for kind in KINDS if kind in kinds.values()}
     legend = "; ".join(f"{kind}: {about}" for kind, about in occurring.items())
     lines = []
@@ -349,9 +358,10 @@ def _suite_sections(
             key="headline",
             title="Means over the tasks",
             about="Each task counts as much as another; a framework that lacks tasks is not to be "
-            f"compared. {legend}.",
+            f"compared. The {format_percent(level)} interval and sd are over tasks. {legend}.",
             table=headline,
-            percents=("failed",),
+            charts=tuple(chart for chart in pictures if chart is not None),
+            percents=("failed", "failed_sd"),
         ),
         ReportSection(
             key="accuracy",
@@ -361,6 +371,7 @@ def _suite_sections(
             table=pd.DataFrame(lines),
             verbatim=tuple(kinds),
         ),
+        *([submissions_section(runs, kinds, charts)] if runs else []),
     )
 
 
@@ -401,9 +412,10 @@ def _task_report(
     if runs:
         sections += coder_sections(scores, runs, jobs, kinds, charts)
     nothing = pd.DataFrame()
-    chart = (
-        _selected_chart(task.name, scores, kinds) if charts and len(scores) else None
-    )
+    chart = None
+    if charts and len(scores):
+        of_task = jobs[(jobs["amlb_task"] == task.name) & (jobs["status"] == "scored")]
+        chart = _selected_chart(task.name, scores, of_task, kinds)
     return TaskReport(
         name=task.name,
         title=task.title,
@@ -427,12 +439,18 @@ def _task_report(
     )
 
 
-def _selected_chart(task: str, scores: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
-    """Return the mean of every framework, with its interval over runs."""
+def _selected_chart(
+    task: str, scores: pd.DataFrame, jobs: pd.DataFrame, kinds: Mapping[str, str]
+) -> Chart:
+    """Return the runs of every framework, and their mean with its interval."""
     colours = framework_colours(list(kinds))
     lines = {line["framework"]: line for line in scores.to_dict("records")}
     shown = [name for name in kinds if name in lines]
-    series = []
+    values = {
+        name: jobs.loc[jobs["framework"] == name, "score"].to_numpy(dtype=float)
+        for name in shown
+    }
+    series = run_violins(shown, values, kinds)
     for position, name in enumerate(shown):
         line = lines[name]
         marks = interval_mark(
@@ -448,8 +466,8 @@ def _selected_chart(task: str, scores: pd.DataFrame, kinds: Mapping[str, str]) -
         key=f"{task}-selected",
         title="Accuracy",
         # the lines are sorted
-        about=f"{scores['framework'].iloc[0]} has the highest mean.",
-        x_label="accuracy, mean over runs",
+        about=f"{scores['framework'].iloc[0]} has the highest mean. A point is a run.",
+        x_label="accuracy, runs and their mean",
         y_label="",
         series=tuple(series),
         y_categories=tuple(shown),

@@ -87,11 +87,6 @@ class RunOutcome:
             return False
         return len(self.rows) > 0
 
-    @property
-    def exit_status(self) -> int:
-        """0 when every job has a score, else 1."""
-        return 0 if self.ok else 1
-
     def summary(self) -> str:
         """Return a few lines for a person: counts, then each reason with its jobs."""
         total = len(self.expected)

@@ -7,8 +7,7 @@ code of this installation runs; what a suite carries under ``extensions/`` does 
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,12 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError, SuiteError
-from amlb_ext.core.estimators import check_is_listed, make_importable
+from amlb_ext.core.estimators import (
+    check_is_listed,
+    import_packaged,
+    make_importable,
+)
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.paths import is_plain_name
 from amlb_ext.core.progress import Bar
@@ -191,17 +193,8 @@ def _framework_params(suite: SuiteFiles) -> dict[str, dict[str, Any]]:
 
 def _load_pipeline() -> ModuleType:
     """Return the module that AMLB runs, from this installation and not from the suite."""
-    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
-    name = "amlb_ext_integration_pipeline"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise RunError(f"cannot load {path}", "install hardsynth again")
-        module = importlib.util.module_from_spec(spec)
-        # Before it runs: its dataclasses look their own module up.
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
+    package = import_packaged("HardsynthSklearn")
+    return importlib.import_module(f"{package}.pipeline")
 
 
 def _score_parts(

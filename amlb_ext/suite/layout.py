@@ -169,6 +169,11 @@ class Layout:
         return self.root / OWN_FOLDER
 
     @property
+    def croissant(self) -> Path:
+        """Metadata for a hub, beside a card, where the suite was exported for one."""
+        return self.root / "croissant.json"
+
+    @property
     def manifest(self) -> Path:
         """What the suite is made of; written last."""
         return self.own / "manifest.json"

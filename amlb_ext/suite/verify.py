@@ -75,6 +75,7 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
         for name in suite.tasks:
             sentences += damaged_certificate(suite.layout, name).values()
     sentences += _pair_faults(suite)
+    sentences += _croissant_faults(suite)
     if isinstance(suite, SuiteFiles):
         sentences += _repeated_rows(suite)
     if all(sentence.startswith(WARNING) for sentence in sentences):
@@ -88,6 +89,9 @@ def _suite_contents(suite: Suite, waiting: Mapping[str, set[str]]) -> SuiteConte
     texts = {layout.config: suite.configuration()}
     # without a checksum
     unlisted = {layout.relative(layout.manifest)}.union(*waiting.values())
+    if layout.croissant.is_file():
+        # a card stands beside it, which whoever uploads it may add to
+        unlisted |= {layout.relative(layout.croissant), "README.md"}
     if manifest.names_its_folder:
         unlisted |= {layout.relative(path) for path in suite.definition_texts()}
     else:
@@ -132,6 +136,24 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
     if sha256_file(null) != opened.get("null"):
         return {null_name: f"{null_name} {CHANGED} (its sha256 differs)."}
     return {}
+
+
+def _croissant_faults(suite: Suite) -> Iterator[str]:
+    """Yield what the metadata for a hub says otherwise than the manifest."""
+    path = suite.layout.croissant
+    if not path.is_file():
+        return
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        stated = {
+            file["contentUrl"]: file["sha256"] for file in content["distribution"]
+        }
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        yield f"{path.name} cannot be read."
+        return
+    for file, digest in sorted(suite.manifest.files.items()):
+        if stated.get(file) != digest:
+            yield f"{path.name} does not describe {file} as it is in the manifest."
 
 
 def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:

@@ -67,12 +67,6 @@ def test_bad_tables_are_refused(table, message):
         make_task(table, "y", name="t")
 
 
-def test_duplicate_columns_are_refused():
-    table = pd.concat([frame(), frame()[["a"]]], axis=1)
-    with pytest.raises(DataError, match="more than once"):
-        make_task(table, "y", name="t")
-
-
 def test_mostly_missing_target_is_refused():
     table = frame(60)
     table["y"] = np.where(np.arange(60) < 40, np.nan, 1.0 * table["y"])
@@ -88,16 +82,6 @@ def test_content_hash_sees_values_folds_and_labels_but_not_the_name():
     assert one.content_hash != make_task(changed, "y", name="one").content_hash
     fold = Fold(np.arange(20), np.arange(20, 30))
     assert one.content_hash != one.with_folds((fold,)).content_hash
-
-
-def test_integers_too_large_for_float64_are_not_called_integers():
-    task = make_task(
-        frame(30, big=[2**60 + 1000 * i + 1 for i in range(30)]), "y", name="t"
-    )
-    assert task.columns[1].type == "numeric"
-    assert task.notes == (
-        "column 'big' holds whole numbers beyond 2**53, which are rounded to 64-bit floats",
-    )
 
 
 def test_whole_number_regression_is_remarked():

@@ -9,7 +9,7 @@ import yaml
 
 from amlb_ext.cli import main
 from amlb_ext.core.estimators import make_importable
-from amlb_ext.runner.install.copies import _with_installed_module
+from amlb_ext.runner.install.copies import with_installed_module
 from amlb_ext.runner.score import compare_scores
 from amlb_ext.suite.verify import verify_suite
 
@@ -67,10 +67,10 @@ def test_the_integration_of_the_suite_is_the_f_that_made_it(suite):
 
 def test_an_installed_suite_names_its_own_copy():
     entry = {"module": "extensions.HardsynthSklearn", "params": {"classifier": PATH}}
-    installed = _with_installed_module(entry, "hard")
+    installed = with_installed_module(entry, "hard")
     assert installed["params"]["classifier"] == f"hardsynth_suites.hard.{PATH}"
     plain = {"module": "extensions.HardsynthSklearn", "params": {"classifier": "a.B"}}
-    assert _with_installed_module(plain, "hard")["params"] == {"classifier": "a.B"}
+    assert with_installed_module(plain, "hard")["params"] == {"classifier": "a.B"}
 
 
 def test_columns_that_are_no_points_are_refused():

@@ -191,9 +191,13 @@ def test_a_suite_of_generate_takes_coders(tmp_path, capsys):
     assert (tmp_path / "s" / "extensions" / "Coder" / "answers.py").is_file()
     # once more changes nothing
     before = (tmp_path / "s" / "frameworks.yaml").read_bytes()
-    assert main(add) == 0
+    assert main([*add, "--coder-params", "submissions=2"]) == 0
     assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
     capsys.readouterr()
+    # other parameters are not dropped without a word
+    assert main(add) == 2
+    assert "has Coder_a_b already" in capsys.readouterr().err
+    assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
     assert main(["verify", suite]) == 0
     assert "Coder_a_b" in capsys.readouterr().out
     # and what is no suite is left alone

@@ -38,7 +38,7 @@ def test_a_licence_that_forbids_it_is_refused(tmp_path):
     root = write_suite(
         tmp_path / "x", {"a": ("binary", 60, 12)}, licence="CC BY-ND 4.0"
     )
-    with pytest.raises(PublishError, match="nothing was sent"):
+    with pytest.raises(PublishError, match="nothing was written or sent"):
         plan_difficulty(root)
     with pytest.raises(PublishError, match="no such task"):
         plan_difficulty(root, only=["b"])

@@ -113,7 +113,7 @@ def test_bad_statements_are_refused(stated):
 def test_the_refusal_names_every_task_and_what_to_type(tmp_path):
     tasks = {"a": ("binary", 40, 9), "b": ("binary", 41, 9)}
     root = write_suite(tmp_path / "hard", tasks, licence="CC BY-ND 4.0")
-    with pytest.raises(PublishError, match="nothing was sent") as caught:
+    with pytest.raises(PublishError, match="nothing was written or sent") as caught:
         plan_suite(root)
     assert "a: its licence forbids it ('CC BY-ND 4.0'); b:" in caught.value.message
     assert "--licence [TASK=]TEXT" in caught.value.remedy

@@ -217,7 +217,3 @@ def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> No
         RunError, match=r"lacks packages that AMLB needs .*pip install -r"
     ):
         checkout.ensure_interpreter(fake.root, tmp_path, tmp_path / "python")
-
-
-def test_pinned_tag() -> None:
-    assert checkout.TAG == "v2.1.7"

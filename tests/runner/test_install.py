@@ -37,7 +37,6 @@ from amlb_ext.runner.install.config_edit import (
 )
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.suite.sealed_json import sealed_text
 
 FAST = [
     "--baseline",
@@ -411,8 +410,6 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
         RunError, match=r"another suite is installed as hardsynth: .*hard \{1\}"
     ):
         install(other, user)
-    with pytest.raises(RunError, match="already installed, as hardsynth"):
-        install(suite, user, name="twice")
     install(other, user, name="hardsynth_2")
     text = (user / "hardsynth_suites/hardsynth_2/frameworks.yaml").read_text()
     assert "HardsynthNull_2:" in text
@@ -425,8 +422,7 @@ def test_a_constraint_of_the_users_stays(suite, user) -> None:
     )
     (user / "config.yaml").write_text(text)
     (user / "c.yaml").write_text("hardsynth_quick: {folds: 1, cores: 7}\n")
-    change = install(suite, user)
-    assert any("hardsynth_quick is your own" in note for note in change.notes)
+    install(suite, user)
     assert (
         read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
     )
@@ -441,21 +437,11 @@ def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
     definition.write_text("[]\n")
     assert install(suite, user).action == "updated"  # what was damaged stands again
     assert "t_test_0" in definition.read_text()
-    manifest = suite / "hardsynth" / "manifest.json"
-    entry = json.loads(manifest.read_text())
-    del entry["sha256"]
-    manifest.write_text(sealed_text({**entry, "seed": 2}))
-    assert install(suite, user).action == "updated"
     moved = suite.rename(tmp_path / "moved")
     change = install(moved, user)
     assert change.action == "updated"
-    assert any("was moved" in note for note in change.notes)
     assert f"{moved}/data" in definition.read_text()
-    again = moved.rename(tmp_path / "again")
-    assert (
-        uninstall(again, user, dry_run=True).name == "hardsynth"
-    )  # known by its manifest
-    shutil.rmtree(again)
+    shutil.rmtree(moved)
     assert uninstall(moved, user).action == "uninstalled"
     assert tree(user) == before
     with pytest.raises(
@@ -498,12 +484,11 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
         install(suite, user)
     (user / "hardsynth_suites").unlink()
     assert tree(user) == before
-    with pytest.raises(RunError, match="is a file"):
+    with pytest.raises(RunError, match="choose another --userdir"):
         install(suite, user / "config.yaml")
-    with pytest.raises(RunError, match="is the suite itself"):
-        install(suite, suite)
-    with pytest.raises(RunError, match="is a suite itself"):
-        install(suite, shutil.copytree(suite, tmp_path / "other"))
+    for place in (suite, shutil.copytree(suite, tmp_path / "other")):
+        with pytest.raises(RunError, match="is a suite itself"):
+            install(suite, place)
     with pytest.raises(SuiteError, match="holds no suite"):
         install(tmp_path, user)
 

@@ -239,12 +239,6 @@ def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
     assert gone["framework"] == "flaml 3"
 
 
-def test_without_a_word_of_what_was_asked_absent_jobs_are_not_run(suite, out):
-    write_run(out, [row("iris", 0)])
-    reason = "no result, and no sign that it started"
-    assert status(read_jobs(suite, out))[Job("iris", 1)] == ("not run", reason)
-
-
 @pytest.mark.parametrize("archived", [False, True])
 def test_amlbs_own_logs_are_read_archived_or_not(suite, out, archived):
     run = write_run(out, [row("iris", 0)])
@@ -405,16 +399,6 @@ def test_names_of_folders_have_lost_their_case(suite, out):
     )
 
 
-def test_names_of_folders_have_lost_their_case_when_all_jobs_failed(suite, out):
-    rows = [row("iris", 0, None, framework="FLAML", constraint="1H8c", info="no")]
-    write_run(out, rows, "FLAML", "1H8c")
-    write_run(
-        out, [], "FLAML", "1H8c", stamp="20250302T100000", log=starting("iris", 1)
-    )
-    table = read_jobs(suite, out).table
-    assert set(table["framework"]) == {"FLAML"}
-
-
 def test_when_a_renamed_run_ran_is_told_by_its_rows(suite, out):
     """March comes before June, whichever of the two folders still has its name."""
     write_run(out, [row("iris", 0, 0.5)], stamp="20250301T100000")
@@ -445,13 +429,6 @@ def test_no_results(suite, out):
     with pytest.raises(RunError, match="there are no results of the suite") as caught:
         read_jobs(suite, out)
     assert "hardsynth run FRAMEWORK -u" in str(caught.value)
-
-
-def test_a_folder_without_results_among_others_is_no_small_matter(suite, out, tmp_path):
-    """A misspelt folder would make a framework vanish from the report."""
-    write_run(out, [row("iris", 0)])
-    with pytest.raises(RunError, match="there is no folder"):
-        read_jobs(suite, out, tmp_path / "misspelt")
 
 
 def asked_by(command, suite):

@@ -1,10 +1,6 @@
 """Tables on disk: CSV, Parquet, ARFF, and what is wrong with them."""
 
-import datetime
-from decimal import Decimal
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from amlb_ext.core.config import SourceConfig
@@ -116,47 +112,6 @@ def test_arff_dense(tmp_path):
     assert task.labels == ("no", "yes")
 
 
-def test_arff_sparse(tmp_path):
-    rows = [f"{{0 {i}, 1 q}}" if i % 2 else "{}" for i in range(N)]
-    task = load(
-        write_arff(tmp_path / "a.arff", ["a numeric", "b {p,q}"], rows), target="b"
-    )
-    assert task.features["a"].tolist()[:4] == [0, 1, 0, 3]
-    assert task.target.tolist()[:2] == ["p", "q"]
-
-
-def test_parquet_of_many_types(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "nullable": pd.array([None, *range(N - 1)], dtype="Int64"),
-            "flag": pd.array([None, *[True, False] * 14, True], dtype="boolean"),
-            "price": [Decimal(i) / 4 for i in range(N)],
-            "day": pd.date_range("2024-01-01", periods=N),
-            "date": [datetime.date(2024, 1, 1 + i % 28) for i in range(N)],
-            "group": pd.Categorical(["lmh"[i % 3] for i in range(N)], list("lmhx")),
-            "small": np.arange(N, dtype="uint8") + 200,
-            "y": np.arange(N) / 2,
-        },
-        index=pd.Index(range(100, 100 + N)),
-    )
-    frame.to_parquet(tmp_path / "a.parquet")
-    task = load(tmp_path / "a.parquet")
-    found = {c.name: c.type for c in task.columns}
-    assert found == {
-        "nullable": "integer",
-        "flag": "boolean",
-        "price": "numeric",
-        "day": "date",
-        "date": "date",
-        "group": "categorical",
-        "small": "integer",
-    }
-    assert task.columns[5].categories == ("l", "m", "h", "x")
-    assert task.features["small"].max() == 229
-    assert task.features["price"].iloc[3] == 0.75
-    assert task.features["flag"].isna().sum() == 1
-
-
 def test_named_index_becomes_a_column(table, tmp_path):
     table.set_index("count").to_parquet(tmp_path / "a.parquet")
     assert [c.name for c in load(tmp_path / "a.parquet").columns] == [
@@ -178,9 +133,3 @@ def test_missing_file_and_folder(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(SourceError, match="is not a file"):
         load(tmp_path / "folder.csv")
-
-
-def test_lists_in_a_parquet_column_are_refused(tmp_path):
-    pd.DataFrame({"a": [[1, 2]] * N, "b": range(N)}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="ndarray"):
-        load(tmp_path / "a.parquet")

@@ -6,11 +6,10 @@ import torch
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.synthesizers import latent as latent_module
-from amlb_ext.synthesizers.copula import GaussianCopula, order_codes
+from amlb_ext.synthesizers.copula import GaussianCopula
 from amlb_ext.synthesizers.latent import LatentMixture
 from amlb_ext.synthesizers.local import LocalResampler
-from amlb_ext.synthesizers.network import MAX_HEADS, Network, log_softmax
-from amlb_ext.synthesizers.prep import PreparedTable
+from amlb_ext.synthesizers.network import MAX_HEADS, Network
 from amlb_ext.synthesizers.vae import VAE, kl_weight
 from amlb_ext.synthesizers.vae_paper import PaperVAE
 
@@ -107,15 +106,6 @@ def test_copula_follows_a_category_whatever_its_coding():
     # thresholds blur what a category says of a number: .1 of slack
     for c in range(3):
         assert new[new[:, 0] == c, 1].mean() == pytest.approx(level[c], abs=0.1)
-
-
-def test_order_codes_starts_anywhere():
-    code = np.repeat([0, 1, 2], 20)
-    v = np.array([0.0, 1.0, -1.0])[code][:, None]
-    seen = np.ones(v.shape, dtype=bool)
-    for start in (np.zeros(60), rng().random(60)):
-        (rank,) = order_codes(PreparedTable(code[:, None], v, seen), (3,), start)
-        assert rank.tolist() in ([1, 2, 0], [1, 0, 2])
 
 
 # ---------------------------------------------------------------- latent mixture
@@ -232,15 +222,6 @@ def test_network_is_the_paper_s_at_table_2():
     assert v_hat.shape == (5, 15)
     assert mu.shape == log_s2.shape == (5, 256)
     torch.testing.assert_close(log_p.exp().sum(dim=1), torch.ones(5))
-
-
-def test_log_probabilities_are_those_of_each_column():
-    network = Network((2, 5, 3), 1, 3, hidden=4, **TINY)
-    logits = torch.randn(4, 10)
-    parts = [part.log_softmax(dim=1) for part in logits.split([2, 5, 3], dim=1)]
-    torch.testing.assert_close(
-        log_softmax(logits, network.owner, 3), torch.cat(parts, dim=1)
-    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.swarm.objectives import SupportGuard
 from amlb_ext.synthesizers.swarm.space import (
     FittedRows,
-    FlatWeights,
     decoder_weights,
     make_generators,
 )
@@ -149,13 +148,6 @@ def test_the_target_follows_the_columns(n_classes):
     made, targets = space.sample(space.base, 500, np.random.default_rng(0))
     assert set(targets) <= set(y)
     assert np.corrcoef(made[:, 1], targets)[0, 1] > 0.3
-
-
-def test_flat_weights_come_back():
-    arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([7.0])}
-    flat = FlatWeights(arrays)
-    back = flat.split(flat.join(arrays))
-    assert all(np.array_equal(back[name], arrays[name]) for name in arrays)
 
 
 def test_support_is_where_real_rows_are():

@@ -11,7 +11,6 @@ from torch import nn
 
 from amlb_ext.core.config import SynthesizerConfig
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.synthesizers.network import DenseNetwork, Network
 from amlb_ext.synthesizers.training import (
     CHECKS,
     CLIP,
@@ -19,8 +18,7 @@ from amlb_ext.synthesizers.training import (
     FlatAdamW,
     train_network,
 )
-from amlb_ext.synthesizers.vae import BETAS, VAE
-from amlb_ext.synthesizers.vae_paper import PaperVAE
+from amlb_ext.synthesizers.vae import VAE
 
 TINY = {"latent": 4, "decoder": 16}
 
@@ -75,16 +73,6 @@ def test_learning_does_not_import_torch_s_compiler():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_flat_parameters_keep_their_order_in_memory():
-    network = Network((3,), 4, 0, latent=2, hidden=4, decoder=8)
-    network.to(memory_format=torch.channels_last)
-    before = {name: (p.stride(), p.clone()) for name, p in network.named_parameters()}
-    FlatAdamW(network)
-    for name, p in network.named_parameters():
-        assert p.stride() == before[name][0]
-        torch.testing.assert_close(p, before[name][1], rtol=0, atol=0)
-
-
 def test_the_weights_of_the_best_look_are_kept():
     # learning pulls w from 0 to 1; held-out rows want w = .3, so it is best on the way
     torch.manual_seed(0)
@@ -120,36 +108,6 @@ def test_training_ends_after_looks_without_a_gain():
     train_network(network, loss, learn=learn, held=held, batch=30, steps=400)
     # looks at step 200 (the best: no other is less), then every 400 / CHECKS
     assert calls.count(30) == 200 + PATIENCE * (400 // CHECKS)
-
-
-def test_few_rows_weigh_the_kl_term_more_and_hold_none_out():
-    model = fitted(100, epochs=1)[0]
-    # 500 rows and more: the paper's 1e-2; 250: twice; 50 and fewer: tenfold at most
-    assert [model._last_beta(n) / BETAS[1] for n in (5000, 500, 250, 50, 5)] == [
-        1,
-        1,
-        2,
-        10,
-        10,
-    ]
-    assert [model._n_held_out(n) for n in (5, 99, 100, 2000)] == [0, 0, 10, 200]
-    paper = PaperVAE(**TINY)
-    assert (paper._n_held_out(2000), paper._last_beta(5)) == (0, BETAS[1])
-
-
-def test_dense_network_has_the_shapes_of_the_paper_s():
-    network = DenseNetwork((3, 2), 4, 2, latent=6, width=16)
-    k, v, y = (
-        torch.zeros(5, 2, dtype=torch.long),
-        torch.rand(5, 4),
-        torch.zeros(5).long(),
-    )
-    mu, log_s2 = network.encode(k, v, y)
-    v_hat, log_p = network.decode(mu, y)
-    assert mu.shape == log_s2.shape == (5, 6)
-    assert v_hat.shape == (5, 4)
-    torch.testing.assert_close(log_p[:, :3].exp().sum(dim=1), torch.ones(5))
-    torch.testing.assert_close(log_p[:, 3:].exp().sum(dim=1), torch.ones(5))
 
 
 def arrays(thing, seen):
@@ -193,13 +151,6 @@ def test_from_a_handful_of_rows_to_many(name, n):
     assert new.shape == (300, 5)
     assert np.isfinite(new).all()
     assert set(labels) <= set(y)
-
-
-def test_steps_do_not_grow_with_the_rows():
-    X, y = table(2000)
-    model = VAE(**TINY, epochs=100_000, max_steps=30)
-    model.fit(X, y, cards=(2, 4), n_classes=2, rng=np.random.default_rng(0))
-    assert model.n_steps_ <= 30
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")

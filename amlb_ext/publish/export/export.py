@@ -112,7 +112,7 @@ def export_suite(
             copy = plan_copy(_suite_member(suite, file))
             uploads[copy.name] = copy
             copies_of[file] = f"{address}/{copy.name}"
-    whole_suite = plan_archive(f"{suite.name}-suite", list(_all_members(suite)))
+    whole_suite = plan_archive(f"{suite.name}-suite", list(all_members(suite)))
     uploads[whole_suite.name] = whole_suite
     copies = [_suite_member(suite, file) for file in manifest.files if _is_copied(file)]
 
@@ -156,7 +156,7 @@ def _suite_member(suite: Suite, file: str, name: str = "") -> Member:
     return suite_member(suite.layout, suite.manifest.files, file, name)
 
 
-def _all_members(suite: Suite) -> Iterator[Member]:
+def all_members(suite: Suite) -> Iterator[Member]:
     """Yield what makes the suite: certificates written since included, runs and pages left out."""
     files = suite.manifest.files
     for file in files:

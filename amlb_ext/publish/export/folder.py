@@ -21,6 +21,8 @@ UPLOAD = "upload"
 #: Lists an export's files; written first and last.
 RECORD = "hardsynth/export.json"
 FORMAT = 1
+#: The form of an export that the OpenML client reads in place of a server.
+OPENML_FILES = "openml-files"
 
 
 @dataclass
@@ -181,13 +183,17 @@ def verify_export(root: Path) -> list[str]:
         files = None
     if files is None:
         raise SuiteError(f"{root / RECORD} is damaged", "export the suite again")
-    configuration = amlb_configuration(seed, data=False)
+    texts = {layout.config: yaml_text(amlb_configuration(seed, data=False))}
+    places: tuple[str, ...] = (f"{UPLOAD}/", "benchmarks/")
+    if about.get("form") == OPENML_FILES:
+        # no user directory of AMLB's
+        texts, places = {}, ("org/", "tasks.csv")
     contents = SuiteContents(
         layout=layout,
         files=files,
         needed=frozenset(),
-        may_list=lambda name: name.startswith((f"{UPLOAD}/", "benchmarks/")),
-        texts={layout.config: yaml_text(configuration)},
+        may_list=lambda name: name.startswith(places),
+        texts=texts,
         unlisted=frozenset({RECORD}),
     )
     return [*folder_faults(contents)]

@@ -7,65 +7,87 @@ the user has edited since, in the file as it stands. So suites may be taken back
 from __future__ import annotations
 
 import difflib
-import hashlib
+import json
+import os
 import shlex
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from amlb_ext.amlb.configuration import OWN_USER_DIRECTORY
-from amlb_ext.core.errors import RunError
-from amlb_ext.core.files import sha256_file
-from amlb_ext.runner.install.config_edit import read_config, set_entries
-from amlb_ext.runner.install.copies import make_copies
-from amlb_ext.runner.install.userdir import (
-    Home,
-    Installed,
-    base_text,
-    check_names,
-    check_writable,
-    is_intact,
-    list_overridden_constraints,
-    read_config_text,
-    read_installed,
-    remove_suite,
-    wanted_entries,
-    write_config,
-    write_copies,
+import yaml
+
+from amlb_ext.amlb.configuration import (
+    OWN_USER_DIRECTORY,
+    expand_path,
+    substitute_directories,
 )
+from amlb_ext.core.errors import DefinitionError, HardsynthError, RunError
+from amlb_ext.core.files import write_file
+from amlb_ext.runner.install.config_edit import (
+    LISTS,
+    OURS,
+    Key,
+    list_entries,
+    our_entries,
+    read_config,
+    set_entries,
+)
+from amlb_ext.runner.install.copies import FOLDER, Installed, make_copies
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.reader import Suite, open_suite
+from amlb_ext.suite.reader import open_suite
 
 Action = Literal["installed", "updated", "unchanged", "uninstalled"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(Installed):
     """What was done to a user directory, or would be.
 
     Attributes
     ----------
     action : str
         ``installed``, ``updated``, ``unchanged`` or ``uninstalled``.
-    name, suite, userdir : str
+    userdir : str
     diff : str
         Of ``config.yaml``, unified; empty where it stays as it is.
-    benchmarks, frameworks, constraints : list of str
-        Names that AMLB knows now, or knew.
     notes : list of str
     dry_run : bool
     """
 
     action: Action
-    name: str
-    suite: str
     userdir: str
     diff: str
-    benchmarks: list[str]
-    frameworks: list[str]
-    constraints: list[str]
     notes: list[str]
     dry_run: bool
+
+    def text(self, userdir: str | None) -> str:
+        """Return the diff, what AMLB knows now, and how to undo it; for a ``--userdir``."""
+        where = f"in {self.userdir}"
+        lines = [self.diff or "config.yaml does not change"]
+        if self.dry_run:
+            lines.append(f"\ndry run: nothing was changed {where}")
+        elif self.action == "unchanged":
+            lines.append(
+                f"\nalready installed as {self.name} {where}, nothing to change"
+            )
+        else:
+            lines.append(f"\n{self.action}: {self.name}, {where}")
+        lines.append(f"  benchmarks:  {', '.join(self.benchmarks)}")
+        lines.append(f"  frameworks:  {', '.join(self.frameworks)}")
+        if self.constraints:
+            lines.append(f"  constraints: {', '.join(self.constraints)}")
+        if self.action != "uninstalled":
+            # AMLB needs no -u for its own default directory
+            folder = shlex.quote(userdir) if userdir else ""
+            run = f"python runbenchmark.py FRAMEWORK {self.benchmarks[0]}"
+            undo = f"hardsynth uninstall {shlex.quote(self.suite)}"
+            lines.append(f"  run:         {run}{folder and f' -u {folder}'}")
+            lines.append(f"  take back:   {undo}{folder and f' --userdir {folder}'}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
 
 
 def install(
@@ -93,61 +115,55 @@ def install(
         No suite, a name that is taken, a configuration that cannot be read or written; nothing
         was changed.
     """
-    home = _user_home(userdir)
+    home = _Home.of(userdir)
     suite = open_suite(directory)
-    _check_home(home, suite)
-    new = make_copies(suite, name)
-    installed = read_installed(home)
-    earlier = installed.get(new.name)
-    others = [other for other in installed.values() if other.name != new.name]
-    made = not home.root.exists() or any(other.made for other in installed.values())
-    record = Installed(
-        name=new.name,
-        suite=str(directory.expanduser().absolute()),
-        manifest=sha256_file(suite.layout.manifest),
-        benchmarks=list(new.benchmarks),
-        frameworks=list(new.frameworks),
-        constraints=list(new.constraints),
-        files={
-            path: hashlib.sha256(content).hexdigest()
-            for path, content in new.files.items()
-        },
-        made=made,
-    )
-    notes = _check_earlier(record, installed, home)
-
-    # Names that another suite or the user has already.
-    text = read_config_text(home.config)
-    config = read_config(text or "")
-    check_names(home, config, new, others)
-    for constraint in list_overridden_constraints(home, config, new):
-        notes.append(
-            f"the constraint {constraint} is your own and stays; the suite's is not used"
+    if Layout(home.root).manifest.is_file():
+        raise RunError(
+            f"{home.root} is a suite itself, which needs no installation",
+            "name your own user directory with --userdir, or use -u SUITE",
         )
-    seed = suite.manifest.seed
-    notes.append(
-        f"the suite's seed {seed} is not set in your configuration: add "
-        f"-Xseed={seed} to runbenchmark.py for the runs that -u {directory} gives"
+    record, files = make_copies(suite, name)
+    installed = home.read_installed()
+    earlier = installed.pop(record.name, None)
+    # a suite that is gone from its place was moved
+    place = Path(earlier.suite) if earlier else suite.root
+    if place.exists() and not place.samefile(suite.root):
+        undo = f"hardsynth uninstall --userdir {shlex.quote(str(home.root))}"
+        raise RunError(
+            f"another suite is installed as {record.name}: {place}",
+            f"--name NAME for a second one, or first: {undo} {shlex.quote(str(place))}",
+        )
+    text = home.read_config()
+    home.check_names(text or "", record, installed.values())
+    entries = _wanted_entries([*installed.values(), record])
+    wanted = set_entries(home.base_text(text) or "", entries)
+    files["installed.json"] = json.dumps(asdict(record), indent=1).encode()
+    folder = home.folder / record.name
+    is_same = text == wanted and all(
+        (folder / path).is_file() and (folder / path).read_bytes() == content
+        for path, content in files.items()
     )
-
-    # The configuration with this suite beside the others.
-    entries = wanted_entries([*others, record])
-    wanted = set_entries(base_text(home, text) or "", entries)
-    is_same = earlier == record and is_intact(home, record) and text == wanted
     if not is_same and not dry_run:
-        check_writable(home)
-        write_copies(home, new, record)
-        write_config(home, text, wanted)
+        home.check_writable()
+        # the record, which promises the others, comes last
+        for path, content in files.items():
+            _write_bytes(folder / path, content)
+        for path in set(earlier.files if earlier else ()) - set(files):
+            (folder / path).unlink(missing_ok=True)
+        home.write_config(text, wanted)
     action: Action = "installed"
     if earlier is not None:
         action = "unchanged" if is_same else "updated"
-    return _make_change(
-        action,
-        record,
-        home,
-        text=text,
-        wanted=wanted,
-        notes=notes,
+    return Change(
+        **asdict(record),
+        action=action,
+        userdir=str(home.root),
+        diff=home.diff(text, wanted),
+        notes=[
+            f"the suite's seed {suite.manifest.seed} is not set in your configuration: add "
+            f"-Xseed={suite.manifest.seed} to runbenchmark.py for the runs that -u {directory} "
+            "gives"
+        ],
         dry_run=dry_run,
     )
 
@@ -160,167 +176,245 @@ def uninstall(
     Parameters
     ----------
     directory : Path
-        The suite; it need not exist any more.
+        The suite's folder when it was installed; it need not exist any more.
     userdir : Path, optional
+        AMLB's default where omitted.
     dry_run : bool
+        Change nothing.
 
     Raises
     ------
     RunError
-        It is not installed there, or its entries cannot be told from the user's own.
+        The suite is not installed there, or ``config.yaml`` cannot be read or written; nothing
+        was changed.
     """
-    home = _user_home(userdir)
-    installed = read_installed(home)
-    record = _find_record(directory, installed)
+    home = _Home.of(userdir)
+    installed = home.read_installed()
+    suites = {Path(one.suite).resolve(): one for one in installed.values()}
+    record = suites.get(directory.expanduser().resolve())
     if record is None:
-        suites = [f"{other.suite} (as {other.name})" for other in installed.values()]
+        listed = [f"{other.suite} (as {other.name})" for other in installed.values()]
         raise RunError(
             f"the suite {directory} is not installed in {home.root}",
-            f"installed there: {', '.join(suites) or 'none'}; "
+            f"installed there: {', '.join(listed) or 'none'}; "
             "another user directory: --userdir DIR",
         )
-    remaining = [other for other in installed.values() if other.name != record.name]
-    text = read_config_text(home.config)
+    del installed[record.name]
+    text = home.read_config()
     # After the last suite the file is the user's own, byte for byte unless it was edited.
-    wanted = base_text(home, text)
-    if wanted is not None or remaining:
-        wanted = set_entries(wanted or "", wanted_entries(remaining))
+    wanted = home.base_text(text)
+    if wanted is not None or installed:
+        wanted = set_entries(wanted or "", _wanted_entries(installed.values()))
     notes: list[str] = []
     if not dry_run:
-        check_writable(home)
-        write_config(home, text, wanted)
-        notes = remove_suite(home, record, is_last=not remaining)
-    return _make_change(
-        "uninstalled",
-        record,
-        home,
-        text=text,
-        wanted=wanted,
-        notes=notes,
-        dry_run=dry_run,
-    )
-
-
-def _user_home(userdir: Path | None) -> Home:
-    return Home((userdir or Path(OWN_USER_DIRECTORY)).expanduser().absolute())
-
-
-def _check_home(home: Home, suite: Suite) -> None:
-    if home.root.exists() and not home.root.is_dir():
-        raise RunError(
-            f"{home.root} is a file, but AMLB's user directory must be a folder",
-            "--userdir DIR",
-        )
-    if home.root.resolve() == suite.root.resolve():
-        raise RunError(
-            "this folder is the suite itself, which needs no installation",
-            "name yours with --userdir, or use -u SUITE",
-        )
-    if Layout(home.root).manifest.is_file():
-        raise RunError(
-            f"{home.root} is a suite itself", "name your own user directory: --userdir"
-        )
-
-
-def _check_earlier(
-    record: Installed, installed: dict[str, Installed], home: Home
-) -> list[str]:
-    """Return notes on an earlier installation; raise where it is in the way."""
-    earlier = installed.get(record.name)
-    undo = f"hardsynth uninstall --userdir {shlex.quote(str(home.root))}"
-    for other in installed.values():
-        if other.name != record.name and _is_same_folder(other.suite, record.suite):
-            raise RunError(
-                f"this suite is already installed, as {other.name}",
-                f"first: {undo} {shlex.quote(record.suite)}",
-            )
-    if earlier is None or _is_same_folder(earlier.suite, record.suite):
-        return []
-    if Layout(Path(earlier.suite)).manifest.is_file():
-        raise RunError(
-            f"another suite is installed as {record.name}: {earlier.suite}",
-            f"--name NAME for a second one, or first: {undo} {shlex.quote(earlier.suite)}",
-        )
-    return [f"the suite was moved: {earlier.suite} no longer holds it"]
-
-
-def _is_same_folder(path: str, other: str) -> bool:
-    return Path(path).resolve() == Path(other).resolve()
-
-
-def _find_record(directory: Path, installed: dict[str, Installed]) -> Installed | None:
-    """Return what is installed of a folder, or, of a suite that was moved, by its manifest."""
-    path = str(directory.expanduser().absolute())
-    for record in installed.values():
-        if _is_same_folder(record.suite, path):
-            return record
-    manifest = Layout(Path(path)).manifest
-    if not manifest.is_file():
-        return None
-    digest = sha256_file(manifest)
-    for record in installed.values():
-        # A copy of a suite that still stands where it was installed from is another suite.
-        if record.manifest == digest and not Path(record.suite).exists():
-            return record
-    return None
-
-
-def _make_change(
-    action: Action,
-    record: Installed,
-    home: Home,
-    *,
-    text: str | None,
-    wanted: str | None,
-    notes: list[str],
-    dry_run: bool,
-) -> Change:
-    # Without the line ends, which the diff would double.
-    diff = difflib.unified_diff(
-        (text or "").splitlines(),
-        (wanted or "").splitlines(),
-        fromfile=str(home.config),
-        tofile=str(home.config),
-        lineterm="",
-    )
+        home.check_writable()
+        home.write_config(text, wanted)
+        notes = remove_suite(home, record, is_last=not installed)
     return Change(
-        action=action,
-        name=record.name,
-        suite=record.suite,
+        **asdict(record),
+        action="uninstalled",
         userdir=str(home.root),
-        diff="\n".join(diff),
-        benchmarks=record.benchmarks,
-        frameworks=record.frameworks,
-        constraints=record.constraints,
+        diff=home.diff(text, wanted),
         notes=notes,
         dry_run=dry_run,
     )
 
 
-def describe_change(change: Change, userdir: str | None) -> str:
-    """Return the diff of the configuration, what AMLB knows now, and how to undo it."""
-    where = f"in {change.userdir}"
-    lines = [change.diff or "config.yaml does not change"]
-    if change.dry_run:
-        lines.append(f"\ndry run: nothing was changed {where}")
-    elif change.action == "unchanged":
-        lines.append(f"\nalready installed as {change.name} {where}, nothing to change")
-    else:
-        lines.append(f"\n{change.action}: {change.name}, {where}")
-    lines.append(f"  benchmarks:  {', '.join(change.benchmarks)}")
-    lines.append(f"  frameworks:  {', '.join(change.frameworks)}")
-    if change.constraints:
-        lines.append(f"  constraints: {', '.join(change.constraints)}")
-    if change.action != "uninstalled":
-        # AMLB needs no -u for its own default directory
-        folder = shlex.quote(userdir) if userdir else ""
-        userdir_flag = f" -u {folder}" if folder else ""
-        undo_flag = f" --userdir {folder}" if folder else ""
-        benchmark = change.benchmarks[0]
-        suite = shlex.quote(change.suite)
-        lines.append(
-            f"  run:         python runbenchmark.py FRAMEWORK {benchmark}{userdir_flag}"
-        )
-        lines.append(f"  take back:   hardsynth uninstall {suite}{undo_flag}")
-    lines += [f"note: {note}" for note in change.notes]
-    return "\n".join(lines)
+def _wanted_entries(installed: Iterable[Installed]) -> dict[Key, list[str]]:
+    """Return the entries of ``config.yaml`` that suites need; not every suite has constraints."""
+    entries: dict[Key, list[str]] = {key: [] for key in LISTS}
+    for record in sorted(installed, key=lambda record: record.name):
+        for key, listed in LISTS.items():
+            if record.constraints or key[1] != "constraints_file":
+                entries[key].append(f"{OURS}{record.name}/{listed.file}")
+    return entries
+
+
+@dataclass(frozen=True)
+class _Home:
+    """A user directory."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, userdir: Path | None) -> _Home:
+        return cls((userdir or Path(OWN_USER_DIRECTORY)).expanduser().absolute())
+
+    @property
+    def config(self) -> Path:
+        """AMLB's configuration; a link to it stays one."""
+        return (self.root / "config.yaml").resolve()
+
+    @property
+    def backup(self) -> Path:
+        """The configuration as it was before the first suite; absent where there was none."""
+        return self.root / "config.yaml.hardsynth-backup"
+
+    @property
+    def folder(self) -> Path:
+        """Where installed suites stand."""
+        return self.root / FOLDER
+
+    def read_installed(self) -> dict[str, Installed]:
+        """Return all installed suites by name."""
+        installed = {}
+        for path in sorted(self.folder.glob("*/installed.json")):
+            # A damaged record must not keep the user from installing or uninstalling.
+            with suppress(OSError, ValueError, TypeError):
+                record = Installed(**json.loads(path.read_text(encoding="utf-8")))
+                installed[record.name] = record
+        return installed
+
+    def read_config(self, path: Path | None = None) -> str | None:
+        """Return the text of the configuration, or of its backup; None where there is none."""
+        path = path or self.config
+        try:
+            return path.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RunError(
+                f"cannot read {path}: {error.strerror}", "choose another --userdir"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise RunError(
+                f"{path} is not in UTF-8 (byte {error.start})", "save it as UTF-8"
+            ) from None
+
+    def base_text(self, text: str | None) -> str | None:
+        """Return what entries are added to: the backup, or the file where the user has edited it.
+
+        The backup with our entries is the file to the byte exactly if nobody has edited since.
+        """
+        ours = our_entries(text or "")
+        if any(ours.values()):
+            backup = self.read_config(self.backup)
+            with suppress(RunError):
+                if set_entries(backup or "", ours) == text:
+                    return backup
+        return text
+
+    def diff(self, text: str | None, wanted: str | None) -> str:
+        """Return what changes in the configuration."""
+        name = str(self.root / "config.yaml")
+        # without the line ends, which the diff would double
+        before, after = (text or "").splitlines(), (wanted or "").splitlines()
+        return "\n".join(difflib.unified_diff(before, after, name, name, lineterm=""))
+
+    def check_writable(self) -> None:
+        """Raise before anything is changed."""
+        for path in (self.config, self.config.parent, self.root, self.folder):
+            if path.exists() and not os.access(path, os.W_OK):
+                raise RunError(
+                    f"{path} is read-only; nothing was changed",
+                    "make it writable, or choose another --userdir",
+                )
+
+    def write_config(self, text: str | None, wanted: str | None) -> None:
+        """Write the backup, where the file holds nothing of ours yet, and then the file."""
+        if text == wanted:
+            return
+        mode = None if text is None else self.config.stat().st_mode & 0o7777
+        if text is None:
+            self.backup.unlink(missing_ok=True)
+        elif not any(our_entries(text).values()):
+            _write_bytes(self.backup, text.encode("utf-8"), mode)
+        if wanted is None:
+            self.config.unlink(missing_ok=True)
+        else:
+            _write_bytes(self.config, wanted.encode("utf-8"), mode)
+
+    def check_names(
+        self, text: str, record: Installed, others: Iterable[Installed]
+    ) -> None:
+        """Raise when a name of the suite is taken by another benchmark or framework."""
+        config = read_config(text)
+        # AMLB finds frameworks, and names folders of results, in lower case.
+        benchmarks = {name: "AMLB itself" for name in AMLB_BENCHMARKS}
+        frameworks: dict[str, str] = {}
+        for folder in self._users_paths(config, ("benchmarks", "definition_dir")):
+            for path in folder.glob("*.yaml"):
+                benchmarks[path.stem.lower()] = str(path)
+        for path in self._users_paths(config, ("frameworks", "definition_file")):
+            # a file that cannot be read AMLB reports itself
+            with suppress(OSError, yaml.YAMLError, ValueError, TypeError):
+                for name in yaml.safe_load(path.read_bytes()):
+                    frameworks[str(name).lower()] = str(path)
+        for other in others:
+            owner = f"the suite {other.suite}"
+            benchmarks.update((name.lower(), owner) for name in other.benchmarks)
+            frameworks.update((name.lower(), owner) for name in other.frameworks)
+        for kind, names, owners in (
+            ("benchmark", record.benchmarks, benchmarks),
+            ("framework", record.frameworks, frameworks),
+        ):
+            for name in names:
+                if name.lower() in owners:
+                    raise RunError(
+                        f"the {kind}'s name {name} is taken by {owners[name.lower()]}",
+                        "install it under another name: --name NAME",
+                    )
+
+    def _users_paths(self, config: Mapping[str, Any], key: Key) -> Iterator[Path]:
+        """Yield the user's own files or folders of a list, and AMLB's if its checkout is known."""
+        directories = {"user": str(self.root)}
+        if os.environ.get("AMLB_HOME"):
+            directories["root"] = os.environ["AMLB_HOME"]
+        for text in list_entries(config, key) or ():
+            if text.startswith(OURS):
+                continue
+            # What cannot be resolved here (no checkout, stray braces) is left for AMLB to report.
+            with suppress(DefinitionError):
+                yield expand_path(substitute_directories(text, directories))
+
+
+#: AMLB's own definitions, whose names are found before those of a suite.
+AMLB_BENCHMARKS = (
+    "example",
+    "large",
+    "medium",
+    "small",
+    "test",
+    "timeseries",
+    "validation",
+)
+
+
+def _write_bytes(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Write a file whole or not at all."""
+
+    def write_part(part: Path) -> None:
+        part.write_bytes(content)
+        if mode is not None:
+            part.chmod(mode)
+
+    try:
+        write_file(path, write_part)
+    except HardsynthError as error:
+        raise RunError(
+            error.message, "make it writable, or choose another --userdir"
+        ) from None
+
+
+def remove_suite(home: _Home, record: Installed, *, is_last: bool) -> list[str]:
+    """Remove a suite's folder and, after the last suite, all that is ours; return notes."""
+    folder = home.folder / record.name
+    # The record goes first: a removal that is killed halfway leaves no suite that seems installed.
+    for relative in ("installed.json", *record.files):
+        (folder / relative).unlink(missing_ok=True)
+    # AMLB keeps its own notes, and what an integration installs, beside each integration.
+    shutil.rmtree(folder / "extensions", ignore_errors=True)
+    emptied = [*sorted(folder.rglob("*"), reverse=True), folder]
+    if is_last:
+        home.backup.unlink(missing_ok=True)
+        shutil.rmtree(home.folder / "__pycache__", ignore_errors=True)
+        emptied += [home.folder, home.root]
+    for path in emptied:
+        # one that is not empty holds files of the user's
+        with suppress(OSError):
+            path.rmdir()
+    return (
+        [f"{folder} holds files that are not ours; they stay"]
+        if folder.exists()
+        else []
+    )

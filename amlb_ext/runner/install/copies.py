@@ -18,7 +18,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -36,27 +35,32 @@ _DEFAULT_NAME = "hardsynth"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copies:
-    """A suite as it is installed.
+class Installed:
+    """A suite as a user directory has it, and as ``installed.json`` keeps it.
 
     Attributes
     ----------
     name : str
-    benchmarks, frameworks, constraints : tuple of str
+    suite : str
+        Its folder, absolute.
+    benchmarks, frameworks, constraints : list of str
         Names that AMLB then knows.
-    files : dict of str to bytes
-        Contents by path below the suite's folder in the user directory.
+    files : list of str
+        Paths below the suite's folder in the user directory.
     """
 
     name: str
-    benchmarks: tuple[str, ...]
-    frameworks: tuple[str, ...]
-    constraints: tuple[str, ...]
-    files: dict[str, bytes]
+    suite: str
+    benchmarks: list[str]
+    frameworks: list[str]
+    constraints: list[str]
+    files: list[str]
 
 
-def make_copies(suite: Suite, name: str | None = None) -> Copies:
-    """Return what to install of a suite.
+def make_copies(
+    suite: Suite, name: str | None = None
+) -> tuple[Installed, dict[str, bytes]]:
+    """Return what to install of a suite, and the contents of its files by path.
 
     Parameters
     ----------
@@ -67,7 +71,7 @@ def make_copies(suite: Suite, name: str | None = None) -> Copies:
     Raises
     ------
     RunError
-        A name or a folder that AMLB cannot load.
+        A name that AMLB cannot load.
     SuiteError
         A file of the suite is missing or damaged.
     """
@@ -78,41 +82,41 @@ def make_copies(suite: Suite, name: str | None = None) -> Copies:
             f"{name!r} is not a name that AMLB can load",
             f"use letters, digits, - and _, e.g. --name {loadable_name}",
         )
-    files: dict[str, bytes] = {}
-    suite_files = sorted(suite.manifest.files)
-
-    # Definitions, whose data files lie in the suite's folder.
-    root = _root_text(suite.root)
+    texts: dict[str, Any] = {}
+    # AMLB formats paths, so braces are doubled
+    root = suite.root.absolute().as_posix().replace("{", "{{").replace("}", "}}")
     definitions = suite.definition_entries()
     names = benchmark_names(list(definitions), suite.name, name)
     for stem, installed_name in names.items():
         content = _with_absolute_paths(definitions[stem], root)
-        files[f"benchmarks/{installed_name}.yaml"] = yaml_text(content).encode("ascii")
-
-    # Frameworks, whose code AMLB imports from the copy.
-    frameworks: dict[str, Any] = {}
-    suite_frameworks = _load_yaml(suite, "frameworks.yaml") or {}
-    for framework, entry in suite_frameworks.items():
-        installed_name = framework_name(str(framework), name)
-        frameworks[installed_name] = _with_installed_module(entry, name)
-    files["frameworks.yaml"] = yaml_text(frameworks).encode("ascii")
-
-    # Constraints and code, as they are.
-    constraints: tuple[str, ...] = ()
-    if "constraints.yaml" in suite_files:
-        suite_constraints = _load_yaml(suite, "constraints.yaml") or {}
-        constraints = tuple(map(str, suite_constraints))
-        files["constraints.yaml"] = _read_bytes(suite, "constraints.yaml")
-    for path in suite_files:
-        if path.startswith("extensions/"):
-            files[path] = _read_bytes(suite, path)
-    return Copies(
+        texts[f"benchmarks/{installed_name}.yaml"] = content
+    frameworks = {}
+    try:
+        own_frameworks = yaml.safe_load(suite.layout.frameworks.read_bytes())
+        for framework, entry in own_frameworks.items():
+            installed_entry = with_installed_module(entry, name)
+            frameworks[framework_name(str(framework), name)] = installed_entry
+        texts["frameworks.yaml"] = frameworks
+        files = {path: yaml_text(text).encode("ascii") for path, text in texts.items()}
+        # constraints and code, as they are
+        for path in sorted(suite.manifest.files):
+            if path == "constraints.yaml" or path.startswith("extensions/"):
+                files[path] = suite.layout.at(path).read_bytes()
+        constraints = yaml.safe_load(files.get("constraints.yaml", b"")) or {}
+    except (OSError, yaml.YAMLError, ValueError, AttributeError) as error:
+        raise SuiteError(
+            f"the suite {suite.root} is damaged: {error}",
+            f"see what is wrong: hardsynth verify {shlex.quote(str(suite.root))}",
+        ) from None
+    installed = Installed(
         name=name,
-        benchmarks=tuple(names.values()),
-        frameworks=tuple(frameworks),
-        constraints=constraints,
-        files=files,
+        suite=str(suite.root.absolute()),
+        benchmarks=list(names.values()),
+        frameworks=list(frameworks),
+        constraints=list(map(str, constraints)),
+        files=list(files),
     )
+    return installed, files
 
 
 def benchmark_names(stems: list[str], suite_name: str, name: str) -> dict[str, str]:
@@ -126,13 +130,10 @@ def benchmark_names(stems: list[str], suite_name: str, name: str) -> dict[str, s
     >>> benchmark_names(["hardsynth", "hardsynth_all", "small_hard"], "hardsynth", "mine")
     {'hardsynth': 'mine', 'hardsynth_all': 'mine_all', 'small_hard': 'small_hard_mine'}
     """
-    main_names = {suite_name: name, f"{suite_name}_all": f"{name}_all"}
-    main_stems = sorted(stem for stem in stems if stem in main_names)
-    twin_stems = sorted(stem for stem in stems if stem not in main_names)
-    names = {stem: main_names[stem] for stem in main_stems}
-    for stem in twin_stems:
+    names = {suite_name: name, f"{suite_name}_all": f"{name}_all"}
+    for stem in sorted(set(stems) - set(names)):
         names[stem] = stem if name == suite_name else f"{stem}_{name}"
-    return names
+    return {stem: installed for stem, installed in names.items() if stem in stems}
 
 
 def framework_name(framework: str, name: str) -> str:
@@ -149,29 +150,6 @@ def framework_name(framework: str, name: str) -> str:
     return f"{framework}_{name.removeprefix(f'{_DEFAULT_NAME}_')}"
 
 
-def escape_braces(path: Path) -> str:
-    """Return a path as AMLB's files want it: it formats them, so braces are doubled.
-
-    Examples
-    --------
-    >>> escape_braces(Path("/data/{a}"))
-    '/data/{{a}}'
-    """
-    return path.as_posix().replace("{", "{{").replace("}", "}}")
-
-
-def _root_text(root: Path) -> str:
-    """Return the suite's folder as AMLB's files want it; raise where they could not hold it."""
-    path = root.expanduser().absolute()
-    try:
-        path.as_posix().encode("utf-8")
-    except UnicodeEncodeError:
-        raise RunError(
-            f"the folder {str(path)!r} has a name that is not UTF-8", "move the suite"
-        ) from None
-    return escape_braces(path)
-
-
 def _with_absolute_paths(value: Any, root: str) -> Any:
     """Put the suite's folder where its files say ``{user}``."""
     if isinstance(value, Mapping):
@@ -183,39 +161,15 @@ def _with_absolute_paths(value: Any, root: str) -> Any:
     return value
 
 
-def _with_installed_module(entry: Any, name: str) -> Any:
+def with_installed_module(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """Let a framework's entry name the installed copy of its code, where the suite brings it."""
-    if not isinstance(entry, Mapping):
+    module = str(entry.get("module", ""))
+    if not module.startswith("extensions."):
         return entry
-    module = entry.get("module", "")
-    if not str(module).startswith("extensions."):
-        return entry
-    installed = {**entry, "module": f"{FOLDER}.{name}.{module}"}
     params = dict(entry.get("params") or {})
-    for family in ("classifier", "regressor"):
-        path = str(params.get(family) or "")
+    for key, value in params.items():
         # a model of ours, whose code is a copy, too
-        if packaged_folder(path):
-            params[family] = f"{FOLDER}.{name}.{path}"
-            installed["params"] = params
-    return installed
-
-
-def _read_bytes(suite: Suite, relative: str) -> bytes:
-    try:
-        return suite.root.joinpath(*relative.split("/")).read_bytes()
-    except OSError as error:
-        raise SuiteError(
-            f"{relative} of the suite {suite.root} cannot be read: {error.strerror}",
-            f"see what is wrong: hardsynth verify {shlex.quote(str(suite.root))}",
-        ) from None
-
-
-def _load_yaml(suite: Suite, relative: str) -> Any:
-    try:
-        return yaml.safe_load(_read_bytes(suite, relative).decode("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise SuiteError(
-            f"{relative} of the suite {suite.root} is not valid YAML",
-            "generate the suite again",
-        ) from None
+        if packaged_folder(str(value)):
+            params[key] = f"{FOLDER}.{name}.{value}"
+    installed = {**entry, "module": f"{FOLDER}.{name}.{module}"}
+    return {**installed, "params": params} if params else installed

@@ -1,0 +1,258 @@
+"""A suite as files that the OpenML client reads in place of a server.
+
+The folder has the layout of the client's cache, ``org/openml/www/{datasets,tasks}/ID/``: ARFF,
+descriptions, and a split file for each task. So every row and the exact split stay, which no server
+takes. The numbers are not OpenML's, and begin where OpenML's do not reach.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from amlb_ext.core.display import format_count
+from amlb_ext.core.errors import PublishError
+from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.publish.export.folder import OPENML_FILES, ExportFolder
+from amlb_ext.publish.limits import NAMESPACE
+from amlb_ext.publish.plan import PlannedUnit, plan_suite
+from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.suite.reader import SuiteFiles, open_suite
+
+#: The number of the first data set and of the first task.
+FIRST_ID = 900_000_001
+#: Where the client keeps what it had from www.openml.org.
+_CACHE = "org/openml/www"
+_TASK_TYPES = {1: "Supervised Classification", 2: "Supervised Regression"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenMLFiles:
+    """What was written.
+
+    Attributes
+    ----------
+    out : Path
+    tasks : dict of int to str
+        AMLB task and fold, ``TASK.FOLD``, by the number of the task.
+    """
+
+    out: Path
+    tasks: dict[int, str]
+
+
+def export_openml_files(
+    directory: str | Path,
+    out: str | Path | None = None,
+    *,
+    licences: Sequence[str] = (),
+) -> OpenMLFiles:
+    """Write the main tasks of a suite, a data set and a task for each fold.
+
+    The same suite gives the same bytes.
+
+    Parameters
+    ----------
+    directory : path
+        A finished suite of tables.
+    out : path, optional
+        Default: the suite's name with ``_openml``, in the current directory. An earlier export is
+        brought up to date.
+    licences : sequence of str
+        See :func:`amlb_ext.publish.limits.settle_licences`.
+
+    Returns
+    -------
+    OpenMLFiles
+
+    Raises
+    ------
+    PublishError
+        The folder holds something else, a licence does not allow it, or a name or size that OpenML
+        does not take.
+    SuiteError
+        There is no whole suite, or the disk cannot be written.
+    """
+    opened = open_suite(directory)
+    if not isinstance(opened, SuiteFiles):
+        raise PublishError(
+            f"{opened.root} holds {opened.manifest.holds}, and files for OpenML are of tables made "
+            "hard",
+            "hardsynth export --base-url URL takes every suite",
+        )
+    plan = plan_suite(directory, fit="all", licences=licences)
+    suite = plan.suite
+    target = Path(out) if out else Path(f"{suite.root.resolve().name}_openml")
+    folder = ExportFolder.of(target, suite.root)
+    numbered = dict(enumerate(plan.units, start=FIRST_ID))
+    places = ["tasks.csv"]
+    for number in numbered:
+        places += [f"{_CACHE}/datasets/{number}/{name}" for name in _DATA_FILES]
+        places += [f"{_CACHE}/tasks/{number}/{name}" for name in _TASK_FILES]
+    folder.begin(places)
+    files = {}
+    for number, planned in numbered.items():
+        for place, text in _unit_files(number, planned):
+            files[place] = write_text(folder.at(place), text)
+    files["tasks.csv"] = write_text(folder.at("tasks.csv"), _index(numbered))
+    about = {
+        "name": suite.name,
+        "seed": suite.manifest.seed,
+        "command": suite.manifest.command,
+        "manifest": sha256_file(suite.layout.manifest),
+    }
+    folder.finish(files, {"form": OPENML_FILES, "suite": about})
+    names = {number: _name(planned.unit) for number, planned in numbered.items()}
+    return OpenMLFiles(out=folder.root, tasks=names)
+
+
+_DATA_FILES = ("dataset.arff", "description.xml", "features.xml")
+_TASK_FILES = ("datasplits.arff", "task.xml")
+
+
+def _unit_files(number: int, planned: PlannedUnit) -> Iterator[tuple[str, str]]:
+    """Yield place and content of each file of a data set and its task."""
+    unit = planned.unit
+    contents = (unit.arff(), _description(number, planned), _features(unit))
+    for name, text in zip(_DATA_FILES, contents, strict=True):
+        yield f"{_CACHE}/datasets/{number}/{name}", text
+    for name, text in zip(
+        _TASK_FILES, (_split(unit), _task(number, unit)), strict=True
+    ):
+        yield f"{_CACHE}/tasks/{number}/{name}", text
+
+
+def _name(unit: PublishUnit) -> str:
+    return f"{unit.amlb_task.name}.{unit.fold}"
+
+
+def _index(numbered: Mapping[int, PlannedUnit]) -> str:
+    """Return the table of what each number is."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["task_id", "data_id", "amlb_task", "fold", "rows", "licence", "sha256"]
+    )
+    for number, planned in numbered.items():
+        unit = planned.unit
+        name, licence = unit.amlb_task.name, planned.licence.text
+        writer.writerow(
+            [number, number, name, unit.fold, len(unit.rows), licence, unit.sha256]
+        )
+    return text.getvalue()
+
+
+def _description(number: int, planned: PlannedUnit) -> str:
+    """Return what would be sent of a data set, with what a server adds to it."""
+    root = ElementTree.fromstring(planned.xml)
+    added = {
+        "id": str(number),
+        "version": "1",
+        "url": "dataset.arff",
+        "status": "active",
+        "md5_checksum": planned.unit.md5,
+    }
+    for name, text in added.items():
+        ElementTree.SubElement(root, NAMESPACE + name).text = text
+    return _xml(root)
+
+
+def _features(unit: PublishUnit) -> str:
+    """Return the columns of a data set, as a server counts them."""
+    root = ElementTree.Element(f"{NAMESPACE}data_features")
+    missing = [column.count(None) for column in unit.columns()]
+    row, *ignored = unit.own_columns
+    for index, attribute in enumerate(unit.attributes):
+        kind = "string" if attribute.text else "numeric"
+        feature = ElementTree.SubElement(root, f"{NAMESPACE}feature")
+        entries = [
+            ("index", str(index)),
+            ("name", attribute.name),
+            ("data_type", "nominal" if attribute.values is not None else kind),
+            *(("nominal_value", value) for value in attribute.values or ()),
+            ("is_target", str(attribute.name == unit.target).lower()),
+            ("is_ignore", str(attribute.name in ignored).lower()),
+            ("is_row_identifier", str(attribute.name == row).lower()),
+            ("number_of_missing_values", str(missing[index])),
+        ]
+        for name, text in entries:
+            ElementTree.SubElement(feature, NAMESPACE + name).text = text
+    return _xml(root)
+
+
+def _split(unit: PublishUnit) -> str:
+    """Return the split file: one repeat, one fold."""
+    is_test, _, _ = unit.rows.layout()
+    lines = [
+        "@relation splits",
+        "@attribute type {TRAIN,TEST}",
+        "@attribute rowid NUMERIC",
+        "@attribute repeat NUMERIC",
+        "@attribute fold NUMERIC",
+        "@data",
+    ]
+    lines += [
+        f"{'TEST' if test else 'TRAIN'},{row},0,0" for row, test in enumerate(is_test)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _task(number: int, unit: PublishUnit) -> str:
+    """Return a task as a server describes it, with a procedure that no server has."""
+    root = ElementTree.Element(f"{NAMESPACE}task")
+    kind = unit.rows.procedure.task_type
+
+    def add(
+        parent: ElementTree.Element, tag: str, text: str = "", /, **attributes: str
+    ) -> ElementTree.Element:
+        child = ElementTree.SubElement(parent, NAMESPACE + tag, attributes)
+        child.text = text or None
+        return child
+
+    add(root, "task_id", str(number))
+    add(root, "task_name", f"{_name(unit)}, split as in the suite")
+    add(root, "task_type_id", str(kind))
+    add(root, "task_type", _TASK_TYPES[kind])
+    data_set = add(add(root, "input", name="source_data"), "data_set")
+    add(data_set, "data_set_id", str(number))
+    add(data_set, "target_feature", unit.target)
+    procedure = add(
+        add(root, "input", name="estimation_procedure"), "estimation_procedure"
+    )
+    add(procedure, "id", "0")
+    add(procedure, "type", "customholdout")
+    add(procedure, "data_splits_url", "datasplits.arff")
+    add(procedure, "parameter", "1", name="number_repeats")
+    add(procedure, "parameter", "1", name="number_folds")
+    measures = add(
+        add(root, "input", name="evaluation_measures"), "evaluation_measures"
+    )
+    add(measures, "evaluation_measure", unit.measure or "")
+    return _xml(root)
+
+
+def _xml(root: ElementTree.Element) -> str:
+    ElementTree.register_namespace("oml", NAMESPACE.strip("{}"))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def openml_files_summary(export: OpenMLFiles) -> str:
+    """Return what was written, and the commands that check and read it."""
+    out = shlex.quote(str(export.out))
+    first = next(iter(export.tasks))
+    return "\n".join(
+        [
+            f"{out}: {format_count(len(export.tasks), 'task')} in the files of OpenML's client; "
+            "tasks.csv says what each number is",
+            f"  check:    hardsynth verify {out}",
+            f"  read:     hardsynth generate openml/t/{first} --openml-cache {out} -o DIR",
+            f"            openml.config.set_root_cache_directory({str(export.out)!r}); "
+            f"openml.tasks.get_task({first})",
+        ]
+    )
