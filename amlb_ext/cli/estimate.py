@@ -49,6 +49,7 @@ def estimate(
     data: str,
     *,
     class_prior: str = "",
+    loss: str | None = None,
     osyn: Mapping[str, str] | None = None,
     out: Path | None = None,
     quiet: bool = False,
@@ -71,6 +72,10 @@ def estimate(
     class_prior : CLASS=SHARE,...
         shares of the classes in the population, if DATA was drawn class by class, e.g.
         yes=.12,no=.88, or 'train' for the shares in --train
+    loss : LOSS
+        loss whose mean is estimated: zero_one (default), balanced, brier or log_loss for classes,
+        squared (default), absolute or pinball:.9 for numbers; or a file of costs (.csv), a row for
+        each true label and a column for each decision
     osyn : KEY=VALUE
         setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k or
         regions=labels; repeat the flag for several
@@ -88,6 +93,7 @@ def estimate(
         raise ConfigError(
             "--explore was given without a folder to write to", "add -o DIR"
         )
+    from amlb_ext.comparison.files import read_costs
     from amlb_ext.estimate import estimate as estimate_error
     from amlb_ext.estimate.plot import write_report
     from amlb_ext.suite.sealed_json import json_text
@@ -96,6 +102,7 @@ def estimate(
         model,
         data,
         class_prior=class_prior or None,
+        loss=None if loss is None else read_costs(loss),
         osyn=split_pairs(osyn or (), "--osyn", example="g=2"),
         quiet=quiet or json,
         **options,

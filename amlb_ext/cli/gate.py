@@ -162,6 +162,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             tasks=task,
             results=results,
             predictions=predictions,
+            loss=options["loss"],
             workers=jobs,
             level=level,
             quiet=quiet or json,
@@ -231,6 +232,7 @@ def _gate_of_suite(
     need: dict[str, Any],
     segments: Sequence[str],
     predictions: Sequence[str],
+    loss: str | None,
     **how: Any,
 ) -> tuple[GateResult, tuple[str, ...]]:
     """Hold results on a suite against the need; return also the commands that complete them."""
@@ -243,12 +245,16 @@ def _gate_of_suite(
         check_predictions_file(path)
     if need["no_harm"] or need["max_flips"] is not None or segments:
         raise ConfigError(
-            "--no-harm, --max-flips and --segment are judged on a table, and this is a suite",
-            "leave them out, or give a table",
+            "--no-harm, --max-flips and --segment are judged on a table: the re-fits of F that a "
+            "suite keeps saw fewer rows than F, so what a new fit does by itself is not known",
+            "give the table and --train, or look at 'hardsynth report SUITE --segment ...'",
         )
+    from amlb_ext.comparison.files import read_costs
     from amlb_ext.gate.suites import check_suite
 
     need = {name: need[name] for name in ("need", "where", "margin")}
+    if loss is not None:
+        how["loss"] = read_costs(loss)
     return check_suite(suite, predictions=files, **need, **how)
 
 

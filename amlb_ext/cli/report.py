@@ -11,6 +11,7 @@ from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
     OWN_FOLDER,
     check_suite_folder,
@@ -27,6 +28,7 @@ def report(
     results: Sequence[str] = (),
     predictions: Sequence[str] = (),
     segment: Sequence[str] = (),
+    loss: str | None = None,
     text: bool = False,
     out: Path | None = None,
     level: Level = 0.95,
@@ -54,6 +56,11 @@ def report(
     segment : COLUMN|CONDITION
         rows whose change of loss is told for itself: the values of a column, or a condition such as
         "age < 25"; repeatable; a task without that column says so
+    loss : LOSS
+        what is compared: brier, log_loss, zero_one, balanced or auc; squared, absolute, squared_log
+        or pinball:.9; a scorer of scikit-learn; or a file of costs (.csv), a row for each true
+        label and a column for each decision (default: brier, or squared of the scaled target); a
+        task that it does not fit keeps the default and says so
     text : bool
         print the report as text instead of writing files
     out : FOLDER
@@ -74,7 +81,7 @@ def report(
     )
 
     named = named_files(predictions, "--predictions")
-    build = _report_builder(suite, workers=jobs, quiet=quiet or json)
+    build = _report_builder(suite, workers=jobs, quiet=quiet or json, loss=loss)
     built = build(
         suite,
         results,
@@ -96,14 +103,25 @@ def report(
 
 
 def _report_builder(
-    suite: Path, *, workers: int, quiet: bool
+    suite: Path, *, workers: int, quiet: bool, loss: str | None
 ) -> Callable[..., BuiltReport]:
-    """Return what builds the report of a suite, by the form of its tasks."""
+    """Return what builds the report of a suite, by the form of its tasks.
+
+    Raises
+    ------
+    ConfigError
+        A loss is named for what is no suite of tables.
+    """
     from amlb_ext.suite import open_suite
     from amlb_ext.suite.series_manifest import SeriesManifest
     from amlb_ext.suite.task_folder import TaskFolder
 
     manifest = open_suite(suite).manifest
+    if loss is not None and isinstance(manifest, SeriesManifest | TaskFolder):
+        raise ConfigError(
+            "--loss is for suites of tables",
+            "leave it out: series are compared by MASE, folders of tasks by AMLB's scores",
+        )
     if isinstance(manifest, SeriesManifest):
         from amlb_ext.report.series import build_series_report
 
@@ -112,6 +130,9 @@ def _report_builder(
         from amlb_ext.report.runs import build_run_report
 
         return build_run_report
+    from amlb_ext.comparison.files import read_costs
     from amlb_ext.report import build_report
 
-    return partial(build_report, workers=workers, quiet=quiet)
+    if loss is not None:
+        loss = read_costs(loss)
+    return partial(build_report, workers=workers, quiet=quiet, loss=loss)

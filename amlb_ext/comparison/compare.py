@@ -24,7 +24,7 @@ from amlb_ext.core.checked_call import (
     checked_call,
 )
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.display import format_number
+from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.row_order import RowOrder
@@ -47,6 +47,8 @@ from amlb_ext.units.labelled import (
 )
 from amlb_ext.units.rows import hardness_config, judge_rows
 
+#: Share of the rows that F decides wrongly, from which on a candidate without a mistake is doubted.
+LEAST_WRONG = 0.05
 #: Rows on which F loses most that an answer shows.
 MOST_WORST = 10
 #: What is claimed of a candidate: that this model is better than this F, or its recipe than F's.
@@ -315,8 +317,12 @@ def compare_labelled(
     for model in others:
         notes += first[model.name].notes
     notes += _class_order_notes(rows, baseline, others)
+    if folds is None:
+        notes += _fitted_here_notes(side_f, sides)
     if rows.task.order is not None:
         notes += _order_notes(rows.task.order)
+        if train_order is not None:
+            notes += _shared_group_notes(rows.task.order, train_order)
     again = _Again(
         rows=rows,
         all_rows=all_rows,
@@ -390,6 +396,30 @@ def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:
     predicted = [models.as_predicted(rows, said) for said in answers]
     losses = np.mean([loss(each) for each in predicted], axis=0)
     return Side(losses=losses, predicted=predicted[0])
+
+
+def _fitted_here_notes(f: Side, sides: Mapping[str, Side]) -> list[str]:
+    """Return who seems to have been fitted on these rows: who decides all of them rightly.
+
+    Nothing but its predictions is known of a candidate. A model that knows the answers shows it by
+    making no mistake where F makes many.
+    """
+    assert f.predicted is not None
+    if f.predicted.decided is None:
+        return []
+    wrong_f = int((f.predicted.decided != f.predicted.y).sum())
+    notes = []
+    for name, side in sides.items():
+        said = side.predicted
+        assert said is not None
+        assert said.decided is not None
+        makes_none = np.array_equal(said.decided, said.y)
+        if makes_none and wrong_f >= LEAST_WRONG * len(said.y):
+            notes.append(
+                f"{name} decides all {len(said.y)} rows rightly, and F {wrong_f} wrongly: if "
+                f"{name} was fitted on these rows, nothing that is said of it holds"
+            )
+    return notes
 
 
 def _class_order_notes(
@@ -534,4 +564,15 @@ def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:
         f"where F {verb}, F fitted again differs from F by {difference}{error} in mean loss; a "
         "model must differ from F, and from F fitted again by more than the re-fits differ from "
         "one another"
+    ]
+
+
+def _shared_group_notes(order: RowOrder, of_train: RowOrder) -> list[str]:
+    """Return that groups of the rows have rows that models were fitted on, too."""
+    shared = order.groups & of_train.groups
+    if not shared:
+        return []
+    return [
+        f"{len(shared)} of {format_count(len(order.groups), 'group')} of {order.group_name!r} have "
+        "rows in train, too: what is said is of new rows of groups that the models know"
     ]

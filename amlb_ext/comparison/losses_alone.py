@@ -74,7 +74,7 @@ def compare_losses(
     Raises
     ------
     DataError
-        Fewer than 50 rows, other lengths, or a loss that is missing or not finite.
+        Fewer than 50 rows, other lengths, or a loss that is missing, not finite or negative.
 
     Examples
     --------
@@ -113,8 +113,10 @@ def compare_losses(
     known = pd.DataFrame(index=range(n))
     notes: tuple[str, ...] = ()
     if X is not None:
+        # a target has two values at least; nothing but the features is used
+        varied = loss_f if np.ptp(loss_f) else np.arange(n, dtype=float)
         rows = read_labelled_rows(
-            X, loss_f, kind="regression", order=order, left_out=left_out
+            X, varied, kind="regression", order=order, left_out=left_out
         )
         known, notes = rows.task.features, rows.notes
         if is_bad.any() and not is_bad.all():
@@ -184,6 +186,12 @@ def _read_losses(given: Any, name: str, table: GivenTable, align: Align) -> np.n
         raise DataError(
             f"{name} is missing or not finite on {broken} of {len(values)} rows",
             "leave those rows out for all models",
+        )
+    negative = int((values < 0).sum())
+    if negative:
+        raise DataError(
+            f"{name} is negative on {negative} of {len(values)} rows",
+            "give losses, smaller is better and 0 is none: of a score, the largest less it",
         )
     return values
 

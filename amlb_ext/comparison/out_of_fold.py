@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison.models import predict_rows
+from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.split import CvSplits, cross_folds
@@ -162,7 +163,8 @@ def _check_fold(
         both = np.intersect1d(order.group[train], order.group[test])
         if len(both):
             raise DataError(
-                f"fold {number} has {len(both)} groups of {order.group_name!r} on both sides",
+                f"fold {number} has {format_count(len(both), 'group')} of {order.group_name!r} on "
+                "both sides",
                 "give a number of folds, or GroupKFold",
             )
 

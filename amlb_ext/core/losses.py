@@ -141,6 +141,13 @@ class Loss:
                 f"the loss {self.name} is NaN or infinite on {broken} of {n} rows",
                 "return a finite number for each row",
             )
+        # a named loss of pairs of rows may be below 0 on one of them
+        negative = int((losses < 0).sum()) if self.basis == "anything" else 0
+        if negative:
+            raise DataError(
+                f"the loss {self.name} is negative on {negative} of {n} rows",
+                "return a loss, smaller is better and 0 is none: of a score, the largest less it",
+            )
         return losses
 
 
@@ -479,15 +486,27 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
     )
 
 
-def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
-    """Return the cost of what a model decides.
+def read_cost_matrix(given: Any, labels: Sequence[Any]) -> np.ndarray:
+    """Return what each decision costs, ``(C, C)``, by true label, then by decision.
 
     Parameters
     ----------
     given : mapping of mapping, DataFrame, or array of shape (C, C)
         Cost by true label, then by the label that is decided for; what is not named costs 0 where
-        both are alike. Of an array, rows and columns are in the order of the sorted labels.
+        both are alike. Of an array, rows and columns are in the order of the labels.
     labels : sequence
+        Empty for a target that is a number.
+
+    Raises
+    ------
+    ConfigError
+        No classes, a label that is unknown, or costs that are missing, negative or all 0.
+
+    Examples
+    --------
+    >>> costs = {"ill": {"well": 10}, "well": {"ill": 1}}
+    >>> read_cost_matrix(costs, ["ill", "well"]).tolist()
+    [[0.0, 10.0], [1.0, 0.0]]
     """
     if not labels:
         raise ConfigError(
@@ -506,6 +525,13 @@ def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
         )
     if not costs.any():
         raise ConfigError("all costs are 0", "give a cost above 0 for some decision")
+
+    return costs
+
+
+def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
+    """Return the cost of what a model decides, see :func:`read_cost_matrix`."""
+    costs = read_cost_matrix(given, labels)
 
     def of_rows(rows: Predicted) -> np.ndarray:
         assert rows.decided is not None

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,8 @@ class RowOrder:
         Smallest distance in time between a row that is learnt from and one that is tested on.
     time_name, group_name, cluster_name : str
         The columns; empty where there is none.
+    groups : frozenset
+        What the groups of ``group`` are called in the table.
     """
 
     time: np.ndarray | None = None
@@ -44,6 +47,7 @@ class RowOrder:
     time_name: str = ""
     group_name: str = ""
     cluster_name: str = ""
+    groups: frozenset[Any] = field(default=frozenset(), repr=False)
 
     def take(self, rows: np.ndarray) -> RowOrder:
         """Return the order of some of the rows, by position."""
@@ -225,18 +229,21 @@ def read_order(
     times, are_dates = None, False
     if time is not None:
         times, are_dates = _read_times(table, time)
+    codes, groups = None, frozenset[Any]()
+    if group is not None:
+        codes, groups = _read_groups(table, group, "group")
+    cluster = None
+    if cluster_by is not None:
+        cluster, _ = _read_groups(table, cluster_by, "cluster-by")
     return RowOrder(
         time=times,
-        group=None if group is None else _read_groups(table, group, "group"),
-        cluster=(
-            None
-            if cluster_by is None
-            else _read_groups(table, cluster_by, "cluster-by")
-        ),
+        group=codes,
+        cluster=cluster,
         gap=0.0 if gap is None else _read_gap(gap, are_dates=are_dates),
         time_name=time or "",
         group_name=group or "",
         cluster_name=cluster_by or "",
+        groups=groups,
     )
 
 
@@ -293,8 +300,10 @@ def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
     return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
 
 
-def _read_groups(table: OrderedTable, name: str, flag: str) -> np.ndarray:
-    """Return the group of each row as a number."""
+def _read_groups(
+    table: OrderedTable, name: str, flag: str
+) -> tuple[np.ndarray, frozenset[Any]]:
+    """Return the group of each row as a number, and what the groups are called."""
     column = _find_column(table, name, flag)
     _refuse_missing(table, column, f"--{flag} {name}", "group")
     codes, groups = pd.factorize(column)
@@ -309,7 +318,7 @@ def _read_groups(table: OrderedTable, name: str, flag: str) -> np.ndarray:
             "kept together",
             f"name another column, or leave --{flag} out",
         )
-    return np.asarray(codes, dtype=np.int64)
+    return np.asarray(codes, dtype=np.int64), frozenset(groups)
 
 
 def _find_column(table: OrderedTable, name: str, flag: str) -> pd.Series:

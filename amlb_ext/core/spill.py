@@ -7,17 +7,17 @@ drops and reads again as needed. The file has no name, so a killed process leave
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import mmap
 import os
+import pickle
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from amlb_ext.core.task import Fold, Task
+from amlb_ext.core.task import Task
 
 #: Bytes of tables that stay in memory.
 IN_MEMORY = 512 << 20
@@ -47,7 +47,7 @@ class Spill:
     Examples
     --------
     >>> from amlb_ext.core.tables import make_task
-    >>> table = pd.DataFrame({"x": np.arange(40.0), "c": ["u", "v"] * 20, "y": [1.0, 2.0] * 20})
+    >>> table = pd.DataFrame({"x": range(40), "c": ["u", "v"] * 20, "y": [1.0, 2.0] * 20})
     >>> task = make_task(table, "y", name="t")
     >>> spill = Spill(Path(tempfile.gettempdir()), in_memory=0)
     >>> spilled = spill.keep(task)
@@ -65,8 +65,7 @@ class Spill:
         self._map: mmap.mmap | None = None
         self._used = 0
         #: The last table as it came and as it is kept.
-        self._last_original: pd.DataFrame | None = None
-        self._last_kept = pd.DataFrame()
+        self._last = (pd.DataFrame(), pd.DataFrame())
 
     def keep(self, task: Task) -> Task:
         """Return the same task, with its table on disk if earlier ones fill the memory.
@@ -74,74 +73,40 @@ class Spill:
         A table that consecutive tasks share stays shared. If the disk is full or read-only, the
         task stays in memory.
         """
-        if task.features is not self._last_original:
-            self._last_kept = self._keep_frame(task.features)
-            self._last_original = task.features
-        return dataclasses.replace(
-            task,
-            features=self._last_kept,
-            target=self._keep_series(task.target),
-            row_ids=self._keep_array(task.row_ids),
-        )
+        if task.features is not self._last[0]:
+            self._last = (task.features, self._keep(task.features))
+        target, row_ids = self._keep((task.target, task.row_ids))
+        features = self._last[1]
+        return replace(task, features=features, target=target, row_ids=row_ids)
 
     def keep_folds(self, task: Task) -> Task:
         """Return the same task with its folds kept in the same way."""
-        folds = []
-        for fold in task.folds:
-            train = self._keep_array(fold.train)
-            test = self._keep_array(fold.test)
-            folds.append(Fold(train, test))
-        return task.with_folds(tuple(folds))
+        return task.with_folds(self._keep(task.folds))
 
-    def _keep_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
-        size = sum(_stored_values(frame[name]).nbytes for name in frame.columns)
-        if self._fits(size):
-            return frame
-        columns = {name: self._spill_series(frame[name]) for name in frame.columns}
-        return pd.DataFrame(
-            columns, index=frame.index, columns=frame.columns, copy=False
-        )
-
-    def _keep_series(self, series: pd.Series) -> pd.Series:
-        if self._fits(_stored_values(series).nbytes):
-            return series
-        return self._spill_series(series)
-
-    def _keep_array(self, array: np.ndarray) -> np.ndarray:
-        return array if self._fits(array.nbytes) else self._spill_array(array)
-
-    def _spill_series(self, series: pd.Series) -> pd.Series:
-        values: np.ndarray | pd.Categorical = self._spill_array(_stored_values(series))
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            # No validation: it would read all codes back from the disk.
-            values = pd.Categorical.from_codes(
-                values, dtype=series.dtype, validate=False
-            )
-        return pd.Series(values, index=series.index, name=series.name, copy=False)
-
-    def _spill_array(self, array: np.ndarray) -> np.ndarray:
-        """Return a copy that lies on disk, or in memory if the disk has no room."""
-        size = array.nbytes
+    def _keep(self, value: Any) -> Any:
+        """Return the same object with its arrays on disk where they do not fit in memory."""
+        buffers: list[pickle.PickleBuffer] = []
+        content = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        arrays = [buffer.raw() for buffer in buffers]
+        sizes = [-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays]
+        self._total += sum(sizes)
+        if self._total <= self.in_memory:
+            return value
         try:
-            if self._map is None or self._used + size > len(self._map):
+            if self._map is None or self._used + sum(sizes) > len(self._map):
                 # Arrays on the old segment keep it alive until the last of them is gone.
-                self._map = _map_segment(self.folder, max(SEGMENT, size))
+                self._map = _map_segment(self.folder, max(SEGMENT, sum(sizes)))
                 self._used = 0
         except OSError:
-            return array.copy()
-        flat = np.frombuffer(
-            self._map, dtype=array.dtype, count=array.size, offset=self._used
-        )
-        copy = flat.reshape(array.shape)
-        copy[...] = array
-        self._used += math.ceil(size / _ALIGNMENT) * _ALIGNMENT
-        self.on_disk += size
-        return copy
-
-    def _fits(self, size: int) -> bool:
-        """Count a table, and return whether all tables so far fit in memory."""
-        self._total += size
-        return self._total <= self.in_memory
+            return value
+        copies = []
+        for array, size in zip(arrays, sizes, strict=True):
+            copy = memoryview(self._map)[self._used : self._used + array.nbytes]
+            copy[:] = array
+            copies.append(copy)
+            self._used += size
+            self.on_disk += array.nbytes
+        return pickle.loads(content, buffers=copies)
 
 
 def _map_segment(folder: Path, size: int) -> mmap.mmap:
@@ -161,9 +126,3 @@ def _map_segment(folder: Path, size: int) -> mmap.mmap:
                 file.write(bytes(min(1 << 20, size - start)))
             file.flush()
         return mmap.mmap(file.fileno(), size)
-
-
-def _stored_values(series: pd.Series) -> np.ndarray:
-    """Return the array behind a series: the codes of categories, the values of numbers."""
-    values = series.array
-    return values.codes if isinstance(values, pd.Categorical) else series.to_numpy()

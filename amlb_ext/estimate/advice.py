@@ -29,6 +29,10 @@ BY_CLASS = (
     "the rows of each class were drawn at random from that class of the population whose error is "
     "asked for, and the class priors are that population's"
 )
+OF_EACH_CLASS = (
+    "the rows of each class were drawn at random from that class of the population whose error is "
+    "asked for"
+)
 #: How a user can vouch for the labelled rows.
 VOUCH = (
     "if the labelled rows were drawn at random from the population whose error is estimated, and "
@@ -56,13 +60,18 @@ def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
     by_class : bool
         Whether the labelled rows were drawn class by class.
     """
+    if inputs.loss.is_balanced:
+        return Preference(names=("balanced",))
     if not by_class:
         if inputs.loss.binary:
             return Preference(names=("wilson",))
+        if inputs.loss.costs is not None:
+            return Preference(names=("cost",))
         # Betting holds for every bounded loss, and is wide.
         return Preference(names=(interval_for_skewness(inputs.losses), "betting"))
-    # The interval of the 0-1 loss holds for few rows as well.
-    small_classes = [] if inputs.loss.binary else _small_classes(inputs)
+    # The intervals of the 0-1 loss and of costs hold for few rows as well.
+    holds_for_few = inputs.loss.binary or inputs.loss.costs is not None
+    small_classes = [] if holds_for_few else _small_classes(inputs)
     if not small_classes:
         return Preference(names=("stratified",))
     return Preference(
@@ -135,7 +144,7 @@ def describe_assumption(
     """
     if not quoted:
         return ""
-    text = BY_CLASS if quoted == "stratified" else AT_RANDOM
+    text = {"stratified": BY_CLASS, "balanced": OF_EACH_CLASS}.get(quoted, AT_RANDOM)
     if overruled:
         return f"{text}, as --drawn-at-random says against what the training rows say"
     if not comparisons:

@@ -128,13 +128,16 @@ class EstimateAnswers:
     def from_labels(self) -> None:
         """Answer from the labelled rows alone, and compare them with priors and training rows."""
         inputs = self.inputs
-        if inputs.priors is not None:
+        # a balanced error is the same, however often each class was drawn
+        if inputs.priors is not None and not inputs.loss.is_balanced:
             shares = self._compare_with_priors()
             self.label_findings.append(shares)
             self.drawn_by_class = shares.refuted
         if inputs.train is not None:
             self._compare_training_rows(*inputs.train)
         self._add_label_answers()
+        if inputs.loss.is_balanced:
+            return
         seed = derive_int_seed(self.seed, "estimate", "bca")
         # Never quoted: it stands in the table beside the others.
         bootstrap = bounded_mean.bca_interval(
@@ -158,6 +161,16 @@ class EstimateAnswers:
 
     def _add_label_answers(self) -> None:
         """Add every interval from the labelled rows, with priors the stratified one first."""
+        if self.inputs.loss.is_balanced:
+            estimate = bounded_mean.balanced_interval(
+                self.inputs.losses,
+                self.inputs.y,
+                level=self.level,
+                names=list(self.inputs.labels),
+            )
+            # the others are of the error in which rows count alike
+            self.answers.append(Answer(estimate, (Evidence.FEATURES,)))
+            return
         if self.inputs.priors is not None:
             self.answers.append(self._stratified_answer(self.inputs.priors))
         losses = self.inputs.losses
@@ -169,6 +182,9 @@ class EstimateAnswers:
             wilson = bounded_mean.wilson_interval(losses, level)
             exact = bounded_mean.clopper_pearson(losses, level)
             estimates = [wilson, exact, t, bernstein]
+        elif self.inputs.loss.costs is not None:
+            cost = bounded_mean.cost_interval(losses, self.inputs.loss.costs, level)
+            estimates = [cost, t, bernstein]
         else:
             # The bet depends on the order of the rows, which must not be that of the file.
             order = derive_int_seed(self.seed, "estimate", "betting")
@@ -193,6 +209,7 @@ class EstimateAnswers:
             binary=inputs.loss.binary,
             names=list(inputs.labels),
             prior_rows=n_counted,
+            costs=None if inputs.loss.binary else inputs.loss.costs,
         )
         # The priors correct how often the classes were drawn.
         return Answer(estimate, (Evidence.FEATURES,))

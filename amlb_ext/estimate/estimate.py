@@ -14,6 +14,7 @@ from pydantic import Field
 
 from amlb_ext.core.checked_call import Count, Level, Seed, checked_call
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.losses import SCORERS
 from amlb_ext.estimate.answers import EstimateAnswers, EstimateReport
 from amlb_ext.estimate.inputs import (
     EstimateRequest,
@@ -41,7 +42,7 @@ def estimate(
     generated: Count = 100_000,
     class_prior: Mapping[str, float] | str | None = None,
     drawn_at_random: bool = False,
-    loss: str | None = None,
+    loss: Any = None,
     clip: Annotated[float, Field(gt=0, lt=0.5)] | None = None,
     target_range: tuple[float, float] | None = None,
     error_cap: Annotated[float, Field(gt=0)] | None = None,
@@ -86,9 +87,10 @@ def estimate(
     drawn_at_random : bool
         Trust that the labelled rows were drawn at random from the population whose error is
         estimated, even if the training rows contradict it.
-    loss : NAME, optional
-        Loss whose mean is estimated: zero_one (default), brier or log_loss for classes, squared
-        (default), absolute or pinball:.9 for numbers.
+    loss : str or cost matrix, optional
+        Loss whose mean is estimated: zero_one (default), balanced, brier or log_loss for classes,
+        squared (default), absolute or pinball:.9 for numbers; or costs by true label, then by
+        decision, see :func:`amlb_ext.core.losses.read_cost_matrix`.
     clip : P, optional
         Smallest probability in the log loss (default: 0.001).
     target_range : LOW HIGH, optional
@@ -151,6 +153,8 @@ def estimate(
             "--class-prior train without training rows",
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
+    if _is_balanced(loss):
+        _check_balanced(class_prior, unlabelled, synthesizer or synthetic)
     others = [path for path in (unlabelled, synthetic) if path is not None]
     request = EstimateRequest(
         model=model,
@@ -187,6 +191,25 @@ def estimate(
         answers.with_generated(source, settings, explore)
     name = Path(model).name if isinstance(model, str) else "F"
     return answers.report(name, request.data.name)
+
+
+def _is_balanced(loss: Any) -> bool:
+    return isinstance(loss, str) and (SCORERS.get(loss) or loss) == "balanced"
+
+
+def _check_balanced(class_prior: Any, unlabelled: Any, generated: Any) -> None:
+    """Raise ``ConfigError`` for what says nothing of the error of each class."""
+    given = {
+        "--class-prior": class_prior,
+        "--unlabelled": unlabelled,
+        "generated rows": generated,
+    }
+    for what, value in given.items():
+        if value is not None:
+            raise ConfigError(
+                f"{what} with the balanced loss, in which each class counts alike",
+                "leave it out: the labelled rows of each class are all that counts",
+            )
 
 
 def _to_path(given: Path | str | Table) -> Any:

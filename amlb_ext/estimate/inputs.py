@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig, SynthesizerConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.losses import pinball_quantile
+from amlb_ext.core.losses import SCORERS, pinball_quantile, read_cost_matrix
 from amlb_ext.core.paths import table_ending
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.rng import derive_int_seed, random_stream
@@ -56,6 +56,7 @@ from amlb_ext.stats.bounded_loss import (
     LOSSES,
     BoundedLoss,
     absolute_loss,
+    cost_loss,
     default_loss,
     log_loss,
     pinball_loss,
@@ -78,7 +79,7 @@ class EstimateRequest:
     others: tuple[Path | Table, ...] = ()
     target: str | None = None
     kind: str | None = None
-    loss: str | None = None
+    loss: Any = None
     clip: float = CLIP
     target_range: tuple[float, float] | None = None
     error_cap: float | None = None
@@ -318,7 +319,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
         y = _unscale(y, target)
 
     limits = None if train is None else (target.low, target.low + target.span)
-    loss = choose_loss(request, task.kind, limits)
+    loss = choose_loss(request, task.kind, limits, task.labels)
     if answers.only_labels and loss.needs == "probabilities":
         raise ConfigError(
             f"the {loss.name} loss needs probabilities, and the model names labels alone",
@@ -329,6 +330,9 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     priors = choose_priors(
         request.class_prior, task.labels, train=None if train is None else train[1]
     )
+    if loss.is_balanced:
+        # each class counts alike, whatever its share
+        priors = np.full(len(task.labels), 1 / len(task.labels))
     if request.error_cap is not None:
         n_capped = int((losses >= loss.bound).sum())
         notes.append(
@@ -494,7 +498,10 @@ def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
 
 
 def choose_loss(
-    request: EstimateRequest, kind: Kind, limits: tuple[float, float] | None
+    request: EstimateRequest,
+    kind: Kind,
+    limits: tuple[float, float] | None,
+    labels: Sequence[str] = (),
 ) -> BoundedLoss:
     """Return the loss that the user asks for, or the default of the kind.
 
@@ -504,11 +511,13 @@ def choose_loss(
     kind : Kind
     limits : tuple of float, optional
         Range of the target of the training rows; ``request.target_range`` takes precedence.
+    labels : sequence of str
+        Of the classes, for a cost matrix.
 
     Raises
     ------
     ConfigError
-        An unknown loss, a loss of the other kind, or regression without any range.
+        An unknown loss, one of the other kind or without a bound, or regression without any range.
 
     Examples
     --------
@@ -517,7 +526,21 @@ def choose_loss(
     >>> choose_loss(request, Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
-    name = request.loss or default_loss(kind).name
+    name = default_loss(kind).name if request.loss is None else request.loss
+    if not isinstance(name, str):
+        if callable(name):
+            raise ConfigError(
+                "the largest value of your own loss is not known, and every interval rests on it",
+                f"give a cost matrix, or one of {', '.join(LOSSES)}",
+            )
+        if request.error_cap is not None:
+            raise ConfigError("--error-cap for costs", "leave it out: it is for errors")
+        return cost_loss(read_cost_matrix(name, labels))
+    name = SCORERS.get(name) or name
+    if name in NOT_BOUNDED:
+        raise ConfigError(
+            f"no interval of the loss {name} from few rows", NOT_BOUNDED[name]
+        )
     q = pinball_quantile(name)
     if q is None and name not in LOSSES:
         known = [*LOSSES, "pinball:.9"]
@@ -551,6 +574,16 @@ def choose_loss(
         return pinball_loss(q, low, high, request.error_cap)
     make_loss = squared_loss if name == "squared" else absolute_loss
     return make_loss(low, high, request.error_cap)
+
+
+#: Losses of :data:`amlb_ext.core.losses.LOSSES` that are refused, and what to do instead.
+NOT_BOUNDED = {
+    "auc": (
+        "it is of pairs of rows, and the intervals are of losses of single rows: give balanced, "
+        "brier or log_loss, or compare two models by it with 'hardsynth compare --loss auc'"
+    ),
+    "squared_log": "its bound is not known: give squared or absolute",
+}
 
 
 def choose_priors(

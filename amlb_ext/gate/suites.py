@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_settings
@@ -24,6 +25,7 @@ def check_suite(
     tasks: Collection[str] = (),
     results: Sequence[str] = (),
     predictions: Mapping[str, Path] | None = None,
+    loss: Any = None,
     workers: int = 0,
     quiet: bool = True,
 ) -> tuple[GateResult, tuple[str, ...]]:
@@ -40,6 +42,8 @@ def check_suite(
         Output folders of AMLB.
     predictions : mapping of str to path, optional
         Of the suite's test rows, by candidate.
+    loss : optional
+        What is compared, see :func:`amlb_ext.report.build.build_report`.
     workers : int
         Processes; 0 for every core.
     quiet : bool
@@ -72,6 +76,7 @@ def check_suite(
         suite,
         results,
         predictions=predictions or {},
+        loss=loss,
         workers=workers,
         level=level,
         swaps=False,

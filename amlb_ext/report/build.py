@@ -15,6 +15,7 @@ from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
+from amlb_ext.core.task import Kind
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
@@ -29,6 +30,7 @@ from amlb_ext.report.given_predictions import (
     refuse_taken_names,
 )
 from amlb_ext.report.glossary import comparison_glossary
+from amlb_ext.report.losses import read_report_loss
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
@@ -79,6 +81,7 @@ def build_report(
     predictions: Mapping[str, Path] = MappingProxyType({}),
     workers: int = 1,
     segments: Sequence[str] = (),
+    loss: Any = None,
     level: float = 0.95,
     swaps: bool = True,
     charts: bool = True,
@@ -101,10 +104,14 @@ def build_report(
     segments : sequence of str
         Columns, and conditions on columns, of rows whose change of loss is told for itself; see
         :func:`amlb_ext.swap.segments.read_segments`. A task without one says so.
+    loss : optional
+        What is compared, see :func:`amlb_ext.core.losses.read_loss`. A task that it does not fit
+        keeps the suite's own, the Brier loss or the squared error of the scaled target, and says
+        so. Bad rows stay those that the suite chose.
     level : float
         Nominal coverage of intervals, between 0 and 1.
     swaps : bool
-        Whether to tell who loses where F is replaced: 4 s for each framework on 10,000 rows.
+        Whether to tell who loses where F is replaced: 3 s for each framework on 10,000 rows.
     charts : bool
         Whether to draw charts; the text and the tables need none.
     quiet : bool
@@ -123,10 +130,12 @@ def build_report(
     ModelError
         A file of predictions that does not fit the suite.
     ConfigError
-        The level does not lie between 0 and 1, a name is taken, or no task has a segment.
+        The level does not lie between 0 and 1, a name is taken, no task has a segment, or the loss
+        fits no task.
     """
     check_level(level)
     suite = SuiteFiles.load(directory)
+    _refuse_unfit_loss(suite, loss)
     of_amlb, all_predictions = find_predictions(results, predictions)
     given = read_given_predictions(suite, all_predictions)
     found = _find_jobs(suite, of_amlb, given)
@@ -152,6 +161,7 @@ def build_report(
         points=points_per_chart(len(suite.tasks)) if charts else 0,
         segments=segments,
         swaps=swaps,
+        loss=loss,
     )
     built_tasks = _build_tasks(inputs, workers, quiet)
 
@@ -205,6 +215,22 @@ def build_report(
     return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
 
 
+def _refuse_unfit_loss(suite: SuiteFiles, loss: Any) -> None:
+    """Raise ``ConfigError`` for a loss that fits no task of a suite."""
+    errors = []
+    for task in suite.tasks.values():
+        try:
+            read_report_loss(
+                loss,
+                labels=task.coding.labels,
+                is_classification=task.kind is not Kind.REGRESSION,
+            )
+        except ConfigError as error:
+            errors.append(error)
+    if errors and len(errors) == len(suite.tasks):
+        raise errors[0]
+
+
 def check_level(level: float) -> None:
     """Raise ``ConfigError`` where the coverage of an interval is no number between 0 and 1."""
     if not 0 < level < 1:
@@ -252,6 +278,7 @@ def _task_inputs(
     points: int,
     segments: Sequence[str],
     swaps: bool,
+    loss: Any,
 ) -> list[TaskInputs]:
     certificates = read_certificates(suite)
     task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
@@ -268,6 +295,7 @@ def _task_inputs(
             points=points,
             segments=tuple(segments),
             swaps=swaps,
+            loss=loss,
             given={
                 key: table
                 for key, table in given.tables.items()

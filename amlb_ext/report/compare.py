@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from amlb_ext.report.losses import TaskLosses, measure_losses
 from amlb_ext.report.predictions import (
     TaskPredictions,
     region_weights,
     row_clusters,
 )
-from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -31,6 +31,7 @@ from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.units.judged import Judged, answer
 from amlb_ext.units.region import place_of_failure
+from amlb_ext.units.rows import OF_PAIRS
 from amlb_ext.validity import Certificate
 
 #: The column ``where`` of contrasts: the three questions of :mod:`amlb_ext.stats.claims`.
@@ -40,6 +41,11 @@ WHERE = {
     CONCENTRATED: "region minus elsewhere",
 }
 _STRESS_ONLY = "stress-test only"
+#: Why there is no null control under a loss that a user names.
+NO_REFITS = (
+    "The suite keeps the losses of F's re-fits by its own loss alone: under this one the null "
+    "control is missing, so no framework is called better where F fails."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +118,7 @@ def compare_frameworks(
     folds: int,
     level: float = 0.95,
     alarm: str = "",
+    losses: TaskLosses | None = None,
 ) -> TaskComparison:
     """Compare every framework with F and with every other one.
 
@@ -132,21 +139,26 @@ def compare_frameworks(
     level : float
     alarm : str
         Why the failures are not those of the F that was run; then nothing is claimed.
+    losses : TaskLosses, optional
+        What is compared; the suite's own loss when omitted.
 
     Returns
     -------
     TaskComparison
     """
+    losses = losses or measure_losses(full)
     refits, refits_warning = _aligned_refits(null, full)
+    if refits is not None and not losses.is_own:
+        refits, refits_warning = None, NO_REFITS
     # Why nothing is claimed where F fails; the alarm first, for the certificate is of another F.
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    judged = _judge_task(full, refits, level, no_claim or no_gain)
+    judged = _judge_task(full, losses, refits, level, no_claim or no_gain)
     comparison = compare_units(
         task,
         judged,
-        _snapped_losses(full),
+        losses.by_framework,
         fold_of=full.rows["fold"].to_numpy(),
         folds=folds,
         incomplete=incomplete,
@@ -257,18 +269,25 @@ def compare_units(
 
 
 def _judge_task(
-    full: TaskPredictions, refits: pd.DataFrame | None, level: float, no_claim: str
+    full: TaskPredictions,
+    losses: TaskLosses,
+    refits: pd.DataFrame | None,
+    level: float,
+    no_claim: str,
 ) -> Judged:
     """Return the rows of the untouched test folds, as F was judged on them."""
+    place = _place(full)
+    if losses.loss.is_of_pairs:
+        place, no_claim = None, OF_PAIRS
     return Judged(
         compared=ComparedUnits(
-            loss_f=full.rows["loss"].to_numpy(dtype=float),
-            weights=_place(full),
+            loss_f=losses.f,
+            weights=place,
             clusters=row_clusters(full.rows),
             refits=refits,
             level=level,
-            cap=error_cap(full),
-            span=None if full.labels else full.span,
+            cap=losses.cap,
+            span=losses.span,
         ),
         is_bad=(full.rows["origin"] == "bad").to_numpy(),
         no_claim=no_claim,
@@ -282,32 +301,6 @@ def _place(full: TaskPredictions) -> np.ndarray | None:
         return None
     folds = np.unique(full.rows["fold"], return_inverse=True)[1].reshape(-1)
     return place_of_failure(weights, folds)
-
-
-def error_cap(full: TaskPredictions) -> ErrorCap:
-    """Return the cap of a regression's squared errors; none for Brier losses.
-
-    Parameters
-    ----------
-    full : TaskPredictions
-        The untouched test folds, all of them: a framework that ran on some has the same cap.
-    """
-    if full.labels:
-        return NO_CAP
-    return cap_from_baseline(
-        full.rows["loss"].to_numpy(dtype=float), full.rows["source_row"].to_numpy()
-    )
-
-
-def _snapped_losses(full: TaskPredictions) -> pd.DataFrame:
-    """Return losses by framework, those that equal F's but for rounding set to F's."""
-    # Sorted, so that tables do not depend on the order in which folders were read.
-    losses_by_name = {name: full.loss(name) for name in sorted(full.f)}
-    losses = pd.DataFrame(losses_by_name, index=full.rows.index)
-    loss_f = full.rows["loss"].to_numpy(dtype=float)[:, None]
-    # F's own predictions, written to a file and read again, differ from F by rounding.
-    is_same = np.isclose(losses, loss_f, rtol=1e-9, atol=1e-12)
-    return losses.mask(is_same, np.broadcast_to(loss_f, losses.shape))
 
 
 def _with_shares(

@@ -354,6 +354,9 @@ def _class_predictions(
     named = values.get(PREDICTION_COLUMN)
     columns = {class_column(label): label for label in labels}
     values = values.drop(columns=[PREDICTION_COLUMN], errors="ignore")
+    if named is not None and not len(values.columns):
+        # a model that names labels and gives no probabilities
+        return _named_labels(named, labels, coding, file=file, place=place)
     given: Any = values.rename(columns=columns)
     is_there = [column in values for column in columns]
     if all(is_there):
@@ -367,15 +370,28 @@ def _class_predictions(
         most_probable = f.argmax(axis=1)
         table["predictions"] = [labels[code] for code in most_probable]
         return table
-    table["predictions"] = _label_texts(named, coding)
-    is_unknown = ~table["predictions"].isin(labels)
+    texts = _named_labels(named, labels, coding, file=file, place=place)
+    return table.assign(predictions=texts["predictions"])
+
+
+def _named_labels(
+    named: pd.Series,
+    labels: Sequence[str],
+    coding: Coding,
+    *,
+    file: str,
+    place: str,
+) -> pd.DataFrame:
+    """Return the labels that are named, as the test file writes them, in a table of their own."""
+    texts = _label_texts(named, coding)
+    is_unknown = ~texts.isin(labels)
     if is_unknown.any():
         row = int(np.flatnonzero(is_unknown)[0])
         raise ModelError(
             f"{file}, row {row} of {place}: {str(named.iloc[row])!r} is no class of the task",
             f"the classes are {list_names(labels)}",
         )
-    return table
+    return pd.DataFrame({"predictions": texts.to_numpy()})
 
 
 def _label_texts(values: pd.Series, coding: Coding) -> pd.Series:

@@ -95,10 +95,10 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         "difference": (
             "Difference",
             f"The framework’s loss minus F’s, {unit.one} by {unit.one}, as a weighted mean. "
-            "Negative is better than F. Classification uses the Brier loss, regression the "
-            "squared error of the scaled target, no larger than that of the worst 2 % of F’s "
-            f"{many}: otherwise a few decide, and no interval holds. Forecasts are compared by "
-            "MASE, whose errors are not capped.",
+            "Negative is better than F. If no other loss is asked for, classification uses the "
+            "Brier loss, regression the squared error of the scaled target. Squared errors are no "
+            f"larger than that of the worst 2 % of F’s {many}: otherwise a few decide, and no "
+            "interval holds. Forecasts are compared by MASE, whose errors are not capped.",
         ),
         "interval": (
             "Interval",

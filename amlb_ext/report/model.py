@@ -215,7 +215,10 @@ class TaskReport:
     folds : int
     certificate : Certificate or None
     loss : str
-        What contrasts are measured in: ``Brier loss`` or ``squared error of the scaled target``.
+        What contrasts are measured in, with its unit: ``Brier loss``, ``squared error of the
+        scaled target``, or the loss that was asked for.
+    metric : str
+        The metric of the scores that goes with it; empty for the usual one of the kind.
     capping : str
         Beyond which size errors count no more in contrasts, pairs and ranks; empty for classes,
         whose losses are bounded.
@@ -303,6 +306,7 @@ class TaskReport:
     main_is_shown: bool = False
     uncertified: str = ""
     sections: tuple[ReportSection, ...] = ()
+    metric: str = ""
 
     @property
     def shown_name(self) -> str:

@@ -9,7 +9,7 @@ f : (n,) or (n, C) predictions, NaN where a framework has none
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -56,6 +56,8 @@ class TaskPredictions:
         Predictions by framework.
     chosen : dict of str to ndarray of shape (n,)
         The class each framework names, -1 where none; empty for regression.
+    only_labels : set of str
+        Frameworks that name classes and give no probabilities; theirs are 0 and 1.
     """
 
     name: str
@@ -68,6 +70,7 @@ class TaskPredictions:
     span: np.ndarray
     f: dict[str, np.ndarray] = field(default_factory=dict)
     chosen: dict[str, np.ndarray] = field(default_factory=dict)
+    only_labels: set[str] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -203,6 +206,7 @@ def read_task_predictions(
 
     f_by_framework: dict[str, np.ndarray] = {}
     chosen_by_framework: dict[str, np.ndarray] = {}
+    only_labels = set()
     refused = {}
     is_read = (jobs["amlb_task"] == name) & (jobs["status"] == "scored")
     for job_index, job in jobs[is_read].to_dict("index").items():
@@ -228,6 +232,8 @@ def read_task_predictions(
         f_by_framework[framework][rows] = f
         if not coding.labels:
             continue
+        if names_labels_alone(written.columns, coding):
+            only_labels.add(framework)
         if framework not in chosen_by_framework:
             chosen_by_framework[framework] = np.full(n_rows, -1)
         chosen_by_framework[framework][rows] = chosen
@@ -242,6 +248,7 @@ def read_task_predictions(
         span=np.repeat([fold.span for fold in folds], lengths),
         f=f_by_framework,
         chosen=chosen_by_framework,
+        only_labels=only_labels,
     )
     return predictions, refused
 
@@ -314,6 +321,12 @@ def _label_codes(coding: Coding) -> dict[str, int]:
     return {label: code for code, label in enumerate(coding.written_labels)}
 
 
+def names_labels_alone(columns: Iterable[object], coding: Coding) -> bool:
+    """Whether a table of predictions has no column for the probability of any class."""
+    known = {normalize_text(label) for label in coding.written_labels}
+    return not known & {normalize_text(str(column)) for column in columns}
+
+
 def _join_predictions(
     written: pd.DataFrame, fold: _TestFold, coding: Coding
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -361,6 +374,8 @@ def _parse_classes(
             f"row {row} predicts {named.iloc[row]!r}, which is no class of the task",
             "run that fold again",
         )
+    if names_labels_alone(table.columns, coding):
+        f = np.eye(len(codes))[chosen.to_numpy(dtype=np.int64)]
     total = f.sum(axis=1)
     is_negative = (f < 0).any(axis=1)
     is_invalid = is_negative | (total <= 0)

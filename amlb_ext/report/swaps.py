@@ -14,10 +14,10 @@ import pandas as pd
 
 from amlb_ext.core.display import format_percent, is_known
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
-from amlb_ext.core.losses import Loss, Predicted
-from amlb_ext.core.task import Kind
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.losses import predicted_by, predicted_by_f
 from amlb_ext.report.model import ReportSection
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
@@ -104,7 +104,7 @@ def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> 
 
 
 def swap_rows(
-    full: TaskPredictions, judged: Judged, features: pd.DataFrame
+    full: TaskPredictions, judged: Judged, features: pd.DataFrame, loss: Loss
 ) -> SwapRows:
     """Return the untouched test rows of a task, with F's own predictions of them.
 
@@ -117,17 +117,14 @@ def swap_rows(
     judged : Judged
     features : DataFrame of n rows
         In the order of ``full.rows``.
+    loss : Loss
+        What is compared.
     """
-    own = full.own()
-    predicted = None
-    if own is not None:
-        decided = own.argmax(axis=1) if full.labels else None
-        predicted = _predicted(full, own, decided)
     return SwapRows(
         judged=judged,
         table=features,
-        f=Side(losses=judged.compared.loss_f, predicted=predicted),
-        loss=_report_loss(full),
+        f=Side(losses=judged.compared.loss_f, predicted=predicted_by_f(full)),
+        loss=loss,
     )
 
 
@@ -135,30 +132,10 @@ def swap_sides(
     full: TaskPredictions, losses: pd.DataFrame, names: Sequence[str]
 ) -> dict[str, Side]:
     """Return what frameworks lose on the untouched test rows, and what they predict of them."""
-    sides = {}
-    for name in names:
-        predicted = _predicted(full, full.f[name], full.chosen.get(name))
-        sides[name] = Side(losses=losses[name].to_numpy(), predicted=predicted)
-    return sides
-
-
-def _predicted(
-    full: TaskPredictions, f: np.ndarray, decided: np.ndarray | None
-) -> Predicted:
-    return Predicted(y=full.y, f=f, decided=decided, labels=full.labels)
-
-
-def _report_loss(full: TaskPredictions) -> Loss:
-    """Return the loss that a report compares by; a regression's is scaled row by row."""
-    is_class = full.kind is not Kind.REGRESSION
-    return Loss(
-        name="report",
-        title="loss of the report",
-        formula="Brier, or the squared error of the scaled target",
-        basis="probabilities" if is_class else "numbers",
-        is_bounded=is_class,
-        of_rows=lambda predicted: full.loss_of(predicted.f),
-    )
+    return {
+        name: Side(losses=losses[name].to_numpy(), predicted=predicted_by(full, name))
+        for name in names
+    }
 
 
 def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:

@@ -185,7 +185,7 @@ def score_pivots(task: TaskReport) -> Iterator[Record]:
     for score in table_records(task.scores):
         scores_by_metric.setdefault(score["metric"], []).append(score)
     # sorted() is stable: behind the main metric the others keep their order.
-    main_metric = VERDICT_METRIC.get(task.kind)
+    main_metric = task.metric or VERDICT_METRIC.get(task.kind)
     for metric in sorted(scores_by_metric, key=lambda name: name != main_metric):
         yield _pivot_scores(scores_by_metric[metric], task.folds)
 

@@ -22,6 +22,7 @@ from amlb_ext.report.compare import (
     is_control_framework,
 )
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
+from amlb_ext.report.losses import measure_losses
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import (
@@ -117,6 +118,8 @@ class TaskInputs:
         Columns and conditions, see :mod:`amlb_ext.swap.segments`.
     swaps : bool
         Whether to tell who loses where F is replaced.
+    loss : optional
+        What is compared, see :func:`amlb_ext.core.losses.read_loss`; the suite's own by default.
     """
 
     directory: str
@@ -130,6 +133,7 @@ class TaskInputs:
     given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
     segments: tuple[str, ...] = ()
     swaps: bool = True
+    loss: Any = None
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -155,6 +159,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     )
     # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
+    measured = measure_losses(full, inputs.loss)
     comparison = compare_frameworks(
         task,
         full,
@@ -164,6 +169,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         folds=n_folds,
         level=inputs.level,
         alarm=NO_CLAIM if alarm else "",
+        losses=measured,
     )
     # What is described: failures, scores on every part, charts.
     features = _read_features(suite, full.name)
@@ -171,23 +177,23 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
     ranked = [name for name in full.f if not is_control_framework(name)]
-    losses = pd.DataFrame(
-        {name: full.loss(name) for name in ranked}, index=full.rows.index
-    )
-    loss_f = full.rows["loss"].to_numpy(dtype=float)
-    cap = comparison.judged.compared.cap
+    losses = measured.by_framework[ranked]
+    loss_f, cap = measured.f, measured.cap
     clusters = row_clusters(full.rows)
     order = _best_first(comparison.contrasts)
-    slice_losses = losses_on_slices(
-        task,
-        slices=failures.table,
-        inside=failures.inside,
-        losses=losses[[n for n in order if n in losses and n not in incomplete]],
-        loss_f=loss_f,
-        clusters=clusters,
-        level=inputs.level,
-        cap=cap,
-    )
+    slice_losses = pd.DataFrame()
+    # of pairs of rows a slice has no mean loss of its own
+    if not measured.loss.is_of_pairs:
+        slice_losses = losses_on_slices(
+            task,
+            slices=failures.table,
+            inside=failures.inside,
+            losses=losses[[n for n in order if n in losses and n not in incomplete]],
+            loss_f=loss_f,
+            clusters=clusters,
+            level=inputs.level,
+            cap=cap,
+        )
     task_charts: tuple[Chart, ...] = ()
     if inputs.points > 0:
         task_charts = _draw_charts(
@@ -195,6 +201,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             views,
             comparison,
             slice_losses=slice_losses,
+            loss=measured.title,
             colours=inputs.colours,
             points=inputs.points,
         )
@@ -202,7 +209,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
     swapped = swap_sections(
         task,
-        swap_rows(full, comparison.judged, features),
+        swap_rows(full, comparison.judged, features, measured.loss),
         swap_sides(full, comparison.losses, candidates),
         segments,
         suite.manifest.seed,
@@ -230,8 +237,9 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         rows=_row_counts(suite, task),
         folds=n_folds,
         certificate=inputs.certificate,
-        loss=_loss_name(full),
-        capping=cap.sentence(full.span),
+        loss=measured.title,
+        metric=measured.metric,
+        capping=cap.sentence(measured.span),
         weighting=comparison.weighting,
         no_claim=comparison.no_claim,
         warnings=(*comparison.warnings, *incomplete_warnings),
@@ -241,7 +249,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         slices=failures.table,
         slice_losses=slice_losses,
         charts=task_charts,
-        notes=(*lacking_notes(lacking), *entry.notes, *fold_sentences),
+        notes=(*measured.notes, *lacking_notes(lacking), *entry.notes, *fold_sentences),
         weighted=comparison.is_weighted,
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -270,10 +278,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         loss_f=cap.apply(loss_f),
         lacking=lacking,
     )
-
-
-def _loss_name(full: TaskPredictions) -> str:
-    return "Brier loss" if full.labels else "squared error of the scaled target"
 
 
 def _read_views(
@@ -397,6 +401,7 @@ def _draw_charts(
     comparison: TaskComparison,
     *,
     slice_losses: pd.DataFrame,
+    loss: str,
     colours: Mapping[str, ColourRole],
     points: int,
 ) -> tuple[Chart, ...]:
@@ -406,9 +411,7 @@ def _draw_charts(
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [
         charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours, ROW),
-        charts.slice_chart(
-            f"{task}-slices", slice_losses, colours, loss=_loss_name(full)
-        ),
+        charts.slice_chart(f"{task}-slices", slice_losses, colours, loss=loss),
         charts.target_chart(f"{task}-target", views),
     ]
     # Real rows: ROC curves of classes, predictions against the truth of numbers.

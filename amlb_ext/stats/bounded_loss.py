@@ -72,6 +72,10 @@ class BoundedLoss:
         counts; ``numbers`` (n,).
     rows : callable
         ``(y, f) -> (n,)``.
+    costs : ndarray of shape (C, C) or None
+        What each decision costs, where the loss is made of such costs.
+    is_balanced : bool
+        Whether each class counts alike: the error is the mean over classes of their mean losses.
 
     Examples
     --------
@@ -87,6 +91,8 @@ class BoundedLoss:
     rows: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(
         repr=False, compare=False
     )
+    costs: np.ndarray | None = field(default=None, repr=False, compare=False)
+    is_balanced: bool = False
 
     def __call__(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return the loss of each row, ``(n,)``, between 0 and ``bound``.
@@ -157,6 +163,37 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
         unit="nats",
         needs="probabilities",
         rows=clipped_log_loss,
+    )
+
+
+def cost_loss(costs: np.ndarray) -> BoundedLoss:
+    """Return the cost of what is decided, bound the largest cost.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (C, C)
+        By true class, then by decision; finite, none negative, one above 0. See
+        :func:`amlb_ext.core.losses.read_cost_matrix`.
+
+    Examples
+    --------
+    >>> loss = cost_loss(np.array([[0.0, 10.0], [1.0, 0.0]]))
+    >>> loss(np.array([0, 1]), np.array([1, 0])).tolist(), loss.bound
+    ([10.0, 1.0], 10.0)
+    """
+
+    def cost_of(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        decided = f if f.ndim == 1 else f.argmax(axis=1)
+        return costs[y.astype(int), decided.astype(int)]
+
+    return BoundedLoss(
+        name="cost",
+        bound=float(costs.max()),
+        binary=bool(np.isin(costs, (0.0, 1.0)).all()),
+        unit="unit of your costs",
+        needs="codes",
+        rows=cost_of,
+        costs=costs,
     )
 
 
@@ -318,6 +355,15 @@ LOSSES: dict[str, BoundedLoss] = {
         unit="share of rows",
         needs="codes",
         rows=_zero_one_loss,
+    ),
+    "balanced": BoundedLoss(
+        name="balanced",
+        bound=1.0,
+        binary=True,
+        unit="share of rows, each class counting alike",
+        needs="codes",
+        rows=_zero_one_loss,
+        is_balanced=True,
     ),
     "brier": BoundedLoss(
         name="brier",

@@ -550,6 +550,7 @@ def why_no_spread(losses: np.ndarray) -> str:
 
 
 #: What must hold for the interval to cover.
+OF_EACH_CLASS = "the rows of each class are independent draws from that class"
 BY_CLASS = (
     "rows of each class are independent draws from that class, and the priors are true"
 )
@@ -572,6 +573,7 @@ def stratified_interval(
     binary: bool = False,
     names: Sequence[str] | None = None,
     prior_rows: int | None = None,
+    costs: np.ndarray | None = None,
 ) -> ErrorEstimate:
     r"""Return the interval for rows drawn class by class, when the priors are known.
 
@@ -600,6 +602,9 @@ def stratified_interval(
     prior_rows : int, optional
         Rows that the priors were counted on: their own sampling error,
         ``z^2 (sum_c pi_c m_c^2 - p^2) / prior_rows``, is then added in quadrature to both sides.
+    costs : ndarray of shape (C, C), optional
+        What each decision costs, by true class: the limits of each class are then those of
+        :func:`cost_interval`.
 
     Returns
     -------
@@ -626,7 +631,7 @@ def stratified_interval(
     counts = np.bincount(codes, minlength=len(pi))
     assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
     refuse = partial(no_estimate, "stratified", level=level, n=len(v), assumes=assumes)
-    if reason := _why_classes_lack(pi, counts, binary, names):
+    if reason := _why_classes_lack(pi, counts, binary or costs is not None, names):
         return refuse(reason=reason)
 
     # Rows of a class that the population lacks say nothing of its error.
@@ -641,6 +646,11 @@ def stratified_interval(
         lows, highs = wilson_limits(np.rint(sums), n_of_class, level)
         down = math.sqrt((pi**2) @ (means - lows) ** 2)
         up = math.sqrt((pi**2) @ (highs - means) ** 2)
+    elif costs is not None:
+        of_class = np.array(
+            [_cost_half_widths(v[codes == c], costs[c], level) for c in strata]
+        )
+        down, up = np.sqrt((pi**2) @ of_class**2)
     else:
         variances = np.array([v[codes == c].var(ddof=1) for c in strata])
         terms = pi**2 * variances / n_of_class  # of V
@@ -666,6 +676,127 @@ def stratified_interval(
         assumes=assumes,
         bound=bound,
     )
+
+
+def cost_interval(
+    losses: np.ndarray, costs: np.ndarray, level: float = 0.95
+) -> ErrorEstimate:
+    r"""Return the interval of a mean cost of decisions, each of which has one of few values.
+
+    .. math::
+        p = \sum_k c_k \hat p_k, \quad
+        L = p - \sqrt{\textstyle\sum_k c_k^2 (\hat p_k - l_k)^2}, \quad
+        U = p + \sqrt{\textstyle\sum_k c_k^2 (u_k - \hat p_k)^2}
+
+    with :math:`\hat p_k` the share of rows that cost :math:`c_k > 0` and Clopper and Pearson's
+    limits of it (MOVER; Zou & Donner 2008). A dear mistake that no labelled row shows has an upper
+    limit, too, which the spread of the labelled rows' costs would not show. Shares add up to 1 at
+    most, so their errors are not positively correlated, and the interval is no narrower than it
+    should be.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+    costs : ndarray
+        All values that a row can cost.
+    level : float
+
+    Returns
+    -------
+    ErrorEstimate
+
+    Examples
+    --------
+    >>> losses = np.r_[np.zeros(90), np.ones(10)]
+    >>> found = cost_interval(losses, np.array([[0.0, 10.0], [1.0, 0.0]]))
+    >>> found.point, round(found.low, 2), round(found.high, 2)  # none of the dear ones was seen
+    (0.1, 0.05, 0.47)
+    """
+    bound = float(np.max(costs))
+    v = checked_sample(losses, bound, level, binary=False)
+    if len(v) == 0:
+        return no_estimate(
+            "cost", level=level, n=0, assumes=IID, reason="no labelled row"
+        )
+    down, up = _cost_half_widths(v, costs, level)
+    point = float(v.mean())
+    return clipped_estimate(
+        "cost",
+        point,
+        (point - down, point + up),
+        level=level,
+        n=len(v),
+        assumes=IID,
+        bound=bound,
+    )
+
+
+def _cost_half_widths(
+    losses: np.ndarray, costs: np.ndarray, level: float
+) -> tuple[float, float]:
+    """Return how far the limits of :func:`cost_interval` lie below and above the mean."""
+    n = len(losses)
+    values = np.unique(costs[costs > 0])
+    counts = np.array([(losses == value).sum() for value in values])
+    tail = (1 - level) / 2
+    lows = np.where(counts > 0, special.betaincinv(counts, n - counts + 1, tail), 0.0)
+    highs = np.where(
+        counts < n, special.betaincinv(counts + 1, n - counts, 1 - tail), 1.0
+    )
+    shares = counts / n
+    down = math.sqrt((values**2) @ (shares - lows) ** 2)
+    up = math.sqrt((values**2) @ (highs - shares) ** 2)
+    return down, up
+
+
+def balanced_interval(
+    losses: np.ndarray,
+    classes: np.ndarray,
+    level: float = 0.95,
+    names: Sequence[str] = (),
+) -> ErrorEstimate:
+    """Return the interval of the balanced error: the mean over classes of their shares of errors.
+
+    That of :func:`stratified_interval` with a prior of 1/C for each class; how often a class was
+    drawn is no matter.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        0 or 1.
+    classes : ndarray of shape (n,)
+        Codes 0..C-1 of the true classes.
+    level : float
+    names : sequence of str
+        Of all C classes.
+
+    Returns
+    -------
+    ErrorEstimate
+        Without an interval where a class has no labelled row.
+
+    Examples
+    --------
+    >>> losses, classes = np.r_[np.tile([0, 0, 0, 1], 20), [1, 0]], np.repeat([0, 1], [80, 2])
+    >>> found = balanced_interval(losses, classes, names=["no", "yes"])
+    >>> found.point, round(found.low, 2), round(found.high, 2)
+    (0.375, 0.17, 0.58)
+    """
+    n_classes = len(names)
+    counts = np.bincount(np.asarray(classes, dtype=int), minlength=n_classes)
+    lacking = [name for name, count in zip(names, counts, strict=True) if not count]
+    if lacking:
+        return no_estimate(
+            "balanced",
+            level=level,
+            n=len(losses),
+            assumes=OF_EACH_CLASS,
+            reason=f"no labelled row of class {', '.join(lacking)}, and each class counts alike",
+        )
+    estimate = stratified_interval(
+        losses, classes, np.full(n_classes, 1 / n_classes), level, binary=True
+    )
+    return replace(estimate, name="balanced", assumes=OF_EACH_CLASS)
 
 
 def _welch_half_width(

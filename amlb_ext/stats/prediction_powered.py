@@ -87,7 +87,8 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     """Return the loss that a classifier's own probabilities expect, per row.
 
     ``1 - max_c f_c`` for zero_one, ``1 - sum_c f_c^2`` for brier, ``-sum_c f_c ln f_c`` for log
-    (clipped as the loss is). No label is used, so nothing needs to be cross-fitted.
+    (clipped as the loss is), ``sum_c f_c cost(c, d)`` for costs, with d the most probable class. No
+    label is used, so nothing needs to be cross-fitted.
 
     Parameters
     ----------
@@ -118,13 +119,15 @@ def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
     """
     f = np.asarray(f, dtype=float)
     # by name: what a loss expects of probabilities is a formula of its own for each
-    if loss.name not in ("zero_one", "brier", "log_loss"):
+    if loss.costs is None and loss.name not in ("zero_one", "brier", "log_loss"):
         raise ConfigError(
             f"no expected {loss.name!r} loss without training",
             "use cross_fitted_surrogate instead",
         )
     if f.ndim != 2:
         raise DataError(f"predictions of shape {f.shape}", "give (n, C) probabilities")
+    if loss.costs is not None:
+        return np.asarray((f @ loss.costs)[np.arange(len(f)), f.argmax(axis=1)])
     if loss.name == "zero_one":
         return 1 - f.max(axis=1)
     if loss.name == "brier":

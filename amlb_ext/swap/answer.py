@@ -160,14 +160,13 @@ class Swap:
             share = format_percent(float(self.words.inside.mean()))
             said.append(f"Mostly where {self.words.text} ({share} of {many}).")
         told = "two conditions on columns or by this foresight"
-        said.append(
-            f"No group of a fifth of the {many} or more, told by {told}, is worse by over "
-            f"{format_percent(self.bound / self.base)}."
-            if self.base
-            else ""
-        )
-        said.append(self.advice())
-        return [sentence for sentence in said if sentence]
+        if self.base and np.isfinite(self.bound):
+            said.append(
+                f"No group of a fifth of the {many} or more, told by {told}, is worse by over "
+                f"{format_percent(self.bound / self.base)}."
+            )
+        advice = self.advice()
+        return [*said, advice] if advice else said
 
     def advice(self) -> str:
         """Return what to do."""

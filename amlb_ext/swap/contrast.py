@@ -6,12 +6,19 @@ d : (n,) loss of G minus loss of F
 w : (n,) 1 for the rows of a group, 0 for others
 psi : (n,) influence of each row on a group's change; the variance is the sum of its squares, by
     cluster where rows come in groups
+k : rows of a group; v_k, v : variance of its change, and of one row's change in the whole table
+
+A group in which nearly nothing changes may hold a few rows that change much, and those at hand need
+not show them. So a group counts as if :data:`MIXED_ROWS` rows of the whole table stood beside its
+own, (k v_k + 20 v / k) / (k + 20), where that is more than v_k. Without it the intervals of the
+foreseen worst fifth of a model that is better everywhere covered .73.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.stats import t as student
@@ -20,6 +27,8 @@ from amlb_ext.core.auc import misranked_by
 
 #: Fewer rows or clusters that change tell nothing of their own spread.
 FEWEST_CHANGED = 10
+#: Rows of the whole table whose variance is mixed into that of a group.
+MIXED_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +106,33 @@ class Contrast(ABC):
     def change(self, weights: np.ndarray) -> Change:
         """Return the change of a group of rows."""
         value, influence = self.mean(weights)
-        se, df = standard_error(influence, self.clusters)
+        changed = (weights > 0) & (self.d != 0)
+        se, df = standard_error(influence, self.clusters, changed)
+        n_inside = float(weights.sum())
+        if np.isfinite(se) and n_inside:
+            se, df = self._mixed_error(se, df, n_inside)
         se *= float(np.sqrt(self.widening))
         return Change(value=value, se=se, df=df, share=float(weights.mean()))
+
+    def _mixed_error(self, se: float, df: float, k: float) -> tuple[float, float]:
+        """Return the error of a group with rows of the whole table in it, if that is larger.
+
+        Its degrees of freedom are Satterthwaite's.
+        """
+        row_variance, df_of_rows = self._of_one_row
+        own = k * se**2 / (k + MIXED_ROWS)
+        other = MIXED_ROWS * row_variance / k / (k + MIXED_ROWS)
+        if own + other <= se**2:
+            return se, df
+        df = (own + other) ** 2 / (own**2 / df + other**2 / df_of_rows)
+        return float(np.sqrt(own + other)), float(df)
+
+    @cached_property
+    def _of_one_row(self) -> tuple[float, float]:
+        """v and its degrees of freedom; 0 where the whole table does not tell it."""
+        _, influence = self.mean(np.ones(len(self)))
+        se, df = standard_error(influence, self.clusters, self.d != 0)
+        return (len(self) * se**2, df) if np.isfinite(se) else (0.0, 1.0)
 
 
 class RowContrast(Contrast):
@@ -179,25 +212,36 @@ class AucContrast(Contrast):
 
 
 def standard_error(
-    influence: np.ndarray, clusters: np.ndarray | None
+    influence: np.ndarray, clusters: np.ndarray | None, changed: np.ndarray
 ) -> tuple[float, float]:
     """Return the standard error of a change, and its degrees of freedom.
 
     0 where nothing changes at all; infinite where fewer than ten rows or clusters change, which
     tell nothing of how much others would.
 
+    Parameters
+    ----------
+    influence : ndarray of shape (n,)
+    clusters : ndarray of shape (n,), int, or None
+    changed : ndarray of shape (n,), bool
+        Rows of the group whose loss changes.
+
     Examples
     --------
-    >>> standard_error(np.zeros(50), None)
+    >>> standard_error(np.zeros(50), None, np.zeros(50, dtype=bool))
     (0.0, 1.0)
-    >>> standard_error(np.array([0.1, -0.1]), None)
+    >>> standard_error(np.array([0.1, -0.1]), None, np.array([True, True]))
     (inf, 1.0)
     """
-    parts = influence if clusters is None else np.bincount(clusters, influence)
-    n_changed = int(np.count_nonzero(parts))
+    parts = influence
+    n_changed = int(changed.sum())
+    if clusters is not None:
+        parts = np.bincount(clusters, influence)
+        n_changed = len(np.unique(clusters[changed]))
     if n_changed == 0:
         return 0.0, 1.0
     if n_changed < FEWEST_CHANGED:
         return float("inf"), 1.0
-    variance = (parts**2).sum() * n_changed / (n_changed - 1)
+    n_counted = int(np.count_nonzero(parts))
+    variance = (parts**2).sum() * n_counted / max(1, n_counted - 1)
     return float(np.sqrt(variance)), n_changed - 1.0

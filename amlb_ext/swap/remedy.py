@@ -202,7 +202,8 @@ def _change(
     weights = np.ones(len(gain)) if inside is None else inside.astype(float)
     total = weights.sum()
     mean = float((weights * gain).sum() / total)
-    se, df = standard_error(weights * (gain - mean) / total, clusters)
+    changed = (weights > 0) & (gain != 0)
+    se, df = standard_error(weights * (gain - mean) / total, clusters, changed)
     return Change(value=mean, se=se, df=df, share=float(weights.mean()))
 
 

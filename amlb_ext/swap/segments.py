@@ -5,12 +5,10 @@ cases where its rows are named, and in 2 of 13 where they must be found.
 
 Notation
 --------
-k : segments that are judged; n_s : rows of one
-v_s : variance of its change, v the same of one row of the whole table
+k : segments that are judged
 
-Intervals are Bonferroni's over t, so that all k hold at once. The variance of 20 rows of the whole
-table is mixed into each segment's, for rare large changes that a small segment's own rows do not
-show: (n_s v_s + 20 v / n_s) / (n_s + 20).
+Intervals are Bonferroni's over t, so that all k hold at once. The variance of a segment is that of
+any group (:mod:`amlb_ext.swap.contrast`).
 """
 
 from __future__ import annotations
@@ -30,8 +28,6 @@ from amlb_ext.swap.contrast import Contrast
 
 #: Fewer rows of a segment are not judged.
 FEWEST_ROWS = 30
-#: Rows of the whole table whose variance is mixed in.
-MIXED_ROWS = 20
 #: Values of a column that each make a segment; a number with more is cut into quarters.
 MOST_VALUES = 20
 #: Distinct numbers that are values; more are cut.
@@ -333,7 +329,7 @@ def judge_segments(
         for model, contrast in contrasts.items():
             change = contrast.change(inside)
             clusters = contrast.clusters
-            se = _mixed_error(change.se, n_inside, contrast)
+            se = change.se
             quantile = float(student.ppf(1 - tail / 2, change.df))
             record: dict[str, Any] = {
                 "segment": segment.name,
@@ -365,14 +361,6 @@ def judge_segments(
                 record["rows_needed"] = rows_for(change.value, se, n_inside, tail)
             records.append(record)
     return pd.DataFrame(records, columns=COLUMNS)
-
-
-def _mixed_error(se: float, n_inside: int, contrast: Contrast) -> float:
-    """Return a segment's standard error, with some rows of the whole table in it."""
-    whole = contrast.change(np.ones(len(contrast)))
-    of_one_row = whole.se**2 * len(contrast)
-    mixed = se**2 * n_inside + MIXED_ROWS * of_one_row / n_inside
-    return float(np.sqrt(mixed / (n_inside + MIXED_ROWS)))
 
 
 def rows_for(value: float, se: float, n: int, tail: float, power: float = 0.8) -> float:

@@ -11,6 +11,7 @@ C, S, Q : (m, m) number of rows that meet both conditions, sum of their d, sum o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,15 +141,21 @@ def find_words(
     if not conditions.texts:
         return None
     score = harm.score
-    text, inside = conditions.pair(*_best_pair(conditions, score, None))
+    text, inside = conditions.pair(*_best_pair(PairSums.of(conditions, score)))
     rng = random_stream(seed, "swap", "words")
     changes, agreements = [], []
     for _ in range(PASSES):
         fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
+        # of the rows in each fold; what the others hold is the rest of the sum
+        by_fold = [
+            PairSums.of(conditions, score, np.flatnonzero(fold == number))
+            for number in range(FOLDS)
+        ]
         told = np.zeros(len(contrast))
         for left_out in range(FOLDS):
+            learnt = [sums for k, sums in enumerate(by_fold) if k != left_out]
+            _, rows = conditions.pair(*_best_pair(PairSums.total(learnt)))
             held = fold == left_out
-            _, rows = conditions.pair(*_best_pair(conditions, score, ~held))
             told[held] = rows[held]
         changes.append(contrast.change(told))
         either = told.astype(bool) | inside
@@ -181,19 +188,56 @@ def words_of_group(
     return conditions.pair(*_largest(common / either))
 
 
-def _best_pair(
-    conditions: Conditions, values: np.ndarray, rows: np.ndarray | None
-) -> tuple[int, int]:
+@dataclass(frozen=True, kw_only=True)
+class PairSums:
+    """What the rows of each pair of conditions hold of some values.
+
+    Attributes
+    ----------
+    n : int
+        Rows in all.
+    counts, values, squares : ndarray of shape (m, m)
+        Rows that meet both conditions, and their sums of the values and of their squares.
+    """
+
+    n: int
+    counts: np.ndarray
+    values: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def of(
+        cls, conditions: Conditions, values: np.ndarray, rows: np.ndarray | None = None
+    ) -> PairSums:
+        """Return the sums over some rows, by position; over all when omitted."""
+        taken = values if rows is None else values[rows]
+        return cls(
+            n=len(taken),
+            counts=conditions.sums(np.ones(len(taken)), rows),
+            values=conditions.sums(taken, rows),
+            squares=conditions.sums(taken**2, rows),
+        )
+
+    @classmethod
+    def total(cls, parts: Sequence[PairSums]) -> PairSums:
+        """Return the sums over the rows of all parts."""
+        return cls(
+            n=sum(part.n for part in parts),
+            counts=np.sum([part.counts for part in parts], axis=0),
+            values=np.sum([part.values for part in parts], axis=0),
+            squares=np.sum([part.squares for part in parts], axis=0),
+        )
+
+
+def _best_pair(sums: PairSums) -> tuple[int, int]:
     """Return the pair of conditions with the largest mean less one standard error."""
-    taken = values if rows is None else values[rows]
-    counts = conditions.sums(np.ones(len(taken)), rows)
-    n = np.maximum(counts, 1)
-    mean = conditions.sums(taken, rows) / n
-    variance = np.maximum(conditions.sums(taken**2, rows) / n - mean**2, 0)
+    n = np.maximum(sums.counts, 1)
+    mean = sums.values / n
+    variance = np.maximum(sums.squares / n - mean**2, 0)
     worth = mean - np.sqrt(variance / n)
-    is_large = counts >= max(LEAST_GROUP * len(taken), 10)
+    is_large = sums.counts >= max(LEAST_GROUP * sums.n, 10)
     if not is_large.any():
-        is_large = counts == counts.max()
+        is_large = sums.counts == sums.counts.max()
     return _largest(np.where(is_large, worth, -np.inf))
 
 
@@ -229,16 +273,16 @@ def bound_harm(
     )
     if not conditions.texts or not contrast.is_of_rows:
         return foreseen
-    d, n = contrast.d, len(contrast)
-    counts = conditions.sums(np.ones(n))
-    size = np.maximum(counts, 2)
-    mean = conditions.sums(d) / size
-    variance = np.maximum(conditions.sums(d**2) / size - mean**2, 0)
+    n = len(contrast)
+    sums = PairSums.of(conditions, contrast.d)
+    size = np.maximum(sums.counts, 2)
+    mean = sums.values / size
+    variance = np.maximum(sums.squares / size - mean**2, 0)
     se = np.sqrt(variance / (size - 1))
     if contrast.clusters is not None:
         se = se * max(1.0, np.sqrt(n / (contrast.clusters.max() + 1)))
     # a group of a fifth of all may hold somewhat less of the rows at hand
     chance = 1.645 * np.sqrt(BOUND_SHARE * (1 - BOUND_SHARE) / n)
-    is_large = counts >= n * (BOUND_SHARE - chance)
+    is_large = sums.counts >= n * (BOUND_SHARE - chance)
     limits = mean + student.ppf(level, size) * se
     return float(max(foreseen, np.max(limits, where=is_large, initial=foreseen)))

@@ -36,7 +36,8 @@ from amlb_ext.units.region import (
 CHANCE = 0.05
 #: Parts of the rows with groups or times that a region is calibrated on.
 CALIBRATING_PARTS = 3
-_OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
+#: Why nothing is said where F fails under a loss of pairs of rows.
+OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
 _NO_REGION = RegionWeights(reason=no_region_text(ROW))
 
 
@@ -95,7 +96,7 @@ def judge_rows(
         region = weigh_rows(rows, is_bad, seed=seed)
     order = rows.task.order
     if loss.is_of_pairs:
-        region = RegionWeights(reason=_OF_PAIRS)
+        region = RegionWeights(reason=OF_PAIRS)
     is_squared = loss.name == "squared"
     return Judged(
         compared=ComparedUnits(

