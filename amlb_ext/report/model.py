@@ -137,6 +137,8 @@ class ReportSection:
         Columns that are names of frameworks: their headings stay as they are.
     most : int
         Rows that are shown; the file has all of them.
+    is_for_papers : bool
+        Whether the table is written as LaTeX, too, and its charts as files of SVG.
     """
 
     key: str
@@ -150,6 +152,7 @@ class ReportSection:
     links: str = ""
     verbatim: tuple[str, ...] = ()
     most: int = 30
+    is_for_papers: bool = False
 
     @property
     def readable(self) -> pd.DataFrame:
@@ -365,6 +368,8 @@ class SuiteReport:
         What is counted.
     glossary : dict of str to GlossarySection
         Its words; keys of sections and terms are anchors in the page.
+    noun : str
+        What the tasks are a part of: a suite, or a benchmark.
     has_baseline : bool
         Whether frameworks are set against an F.
     about : dict of str to str
@@ -417,6 +422,7 @@ class SuiteReport:
     level: float
     overall: pd.DataFrame = field(default_factory=pd.DataFrame)
     ranks: FrameworkRanks = NO_RANKS
+    noun: str = "suite"
     has_baseline: bool = True
     sections: tuple[ReportSection, ...] = ()
     commands: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ TABLES = {
     "charts": "the points of every chart",
 }
 #: Tables that a suite has in one report and not in the next.
-SOMETIMES = frozenset({"harm", "segments"})
+SOMETIMES = frozenset({"harm", "segments", "wins", "left_to_gain"})
 #: Tables of a task, which are stacked over the tasks.
 _BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
 #: Parts in the order shown; clusters of failures follow.

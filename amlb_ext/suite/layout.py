@@ -269,7 +269,7 @@ _DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
 #: Written by ``certify``, also into a finished suite.
 _CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
 _REPORT = re.compile(
-    r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt)))"
+    r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt|tex|svg)))"
 )
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
