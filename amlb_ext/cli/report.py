@@ -5,27 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
+from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
     OWN_FOLDER,
     check_suite_folder,
+    is_suite_folder,
 )
 
 if TYPE_CHECKING:
     from amlb_ext.report.model import BuiltReport
 
 
-@command(group="benchmark")
+#: Where the definition of an ordinary benchmark and its data are.
+_PLACES = frozenset(
+    {("source", "openml_cache"), ("source", "amlb"), ("source", "cache_dir")}
+)
+
+
+@command(group="benchmark", settings=_PLACES)
 def report(
-    suite: Suite,
+    suite: Suite | None = None,
     *,
     results: Sequence[str] = (),
+    baseline: str | None = None,
+    benchmark: str | None = None,
     predictions: Sequence[str] = (),
     segment: Sequence[str] = (),
     loss: str | None = None,
@@ -35,6 +45,7 @@ def report(
     jobs: Jobs = 0,
     quiet: bool = False,
     json: bool = False,
+    settings: dict[str, Any],
 ) -> int:
     """Compare frameworks where the baseline F fails.
 
@@ -44,11 +55,21 @@ def report(
     to the suite, or a verdict needs jobs that have not been run; the commands that run them are
     printed.
 
+    With --baseline the results are those of any benchmark of AMLB, and one of its frameworks is F:
+    tasks and test rows come from the benchmark's definition, and nothing is run again.
+
     Parameters
     ----------
+    suite : DIR
+        the suite's folder; with --baseline AMLB's user directory, its option -u (default: AMLB's
+        own)
     results : OUT
         output folders of AMLB, its option -o, and folders in which TabArena's models ran (default:
         none; the report then describes the suite alone)
+    baseline : FRAMEWORK
+        the framework of ordinary results that is F
+    benchmark : NAME|FILE
+        the definition that was run, or openml/s/ID (default: the one that the runs are named after)
     predictions : [NAME=]FILE
         predictions of the suite's test rows (.csv, .parquet, ...; docs/how-to/predictions.md has
         the format), which stand in the report beside AMLB's frameworks; of series, those that were
@@ -64,42 +85,110 @@ def report(
     text : bool
         print the report as text instead of writing files
     out : FOLDER
-        folder to write to (default: in the suite)
+        folder to write to (default: in the suite, or in the first folder of ordinary results)
 
     Examples
     --------
     $ hardsynth report hard --results results
     $ hardsynth report hard --predictions mine=mine.csv
     $ hardsynth report hard --results results --segment "age < 25"
+    $ hardsynth report --results results --baseline RandomForest
     """
-    check_suite_folder(suite)
+    if baseline is None:
+        _check_suite_alone(suite, benchmark, settings)
     from amlb_ext.report import (
         report_as_json,
         report_summary,
         report_text,
         write_report,
     )
+    from amlb_ext.runner.run_folder import output_folder
 
-    named = named_files(predictions, "--predictions")
-    build = _report_builder(suite, workers=jobs, quiet=quiet or json, loss=loss)
-    built = build(
-        suite,
-        results,
-        predictions={name: Path(file) for name, file in named.items()},
-        segments=segment,
-        level=level,
-        # they take most of the time, and only the page shows them
-        charts=not (text or json),
-    )
+    # they take most of the time, and only the page shows them
+    charts = not (text or json)
+    if baseline is not None:
+        built = _report_on_benchmark(
+            suite,
+            results,
+            baseline,
+            predictions=predictions,
+            settings=settings,
+            benchmark=benchmark,
+            loss=loss,
+            workers=jobs,
+            segments=segment,
+            level=level,
+            charts=charts,
+            quiet=quiet or json,
+        )
+        home = output_folder(Path(results[0]))
+    else:
+        assert suite is not None
+        named = named_files(predictions, "--predictions")
+        build = _report_builder(suite, workers=jobs, quiet=quiet or json, loss=loss)
+        built = build(
+            suite,
+            results,
+            predictions={name: Path(file) for name, file in named.items()},
+            segments=segment,
+            level=level,
+            charts=charts,
+        )
+        home = suite
     if json:
         print_json(report_as_json(built.report))
     elif text:
         print(report_text(built.report), end="")
     else:
-        page = write_report(built, out or suite / OWN_FOLDER)
+        page = write_report(built, out or home / OWN_FOLDER)
         if not quiet:
             print(report_summary(built.report, page))
     return 0 if built.report.is_complete else 1
+
+
+def _check_suite_alone(
+    suite: Path | None, benchmark: str | None, settings: dict[str, Any]
+) -> None:
+    """Raise where there is no suite, or what only the report on ordinary results can use."""
+    if suite is None:
+        raise ConfigError(
+            "neither a suite nor --baseline is given",
+            "hardsynth report DIR for a suite; hardsynth report --results OUT --baseline FRAMEWORK "
+            "for ordinary results of AMLB",
+        )
+    check_suite_folder(suite)
+    if benchmark is not None or settings:
+        flags = "--benchmark, --openml-cache, --amlb and --cache-dir"
+        raise ConfigError(
+            f"{flags} go with --baseline", "leave them out: a suite has its own rows"
+        )
+
+
+def _report_on_benchmark(
+    userdir: Path | None,
+    results: Sequence[str],
+    baseline: str,
+    *,
+    predictions: Sequence[str],
+    settings: dict[str, Any],
+    **options: Any,
+) -> BuiltReport:
+    """Build the report on ordinary results, by the framework that is F."""
+    from amlb_ext.report.results_folder import build_results_report
+
+    if predictions:
+        raise ConfigError(
+            "--predictions goes with a suite", "give AMLB's results with --results"
+        )
+    if userdir is not None and is_suite_folder(userdir):
+        raise ConfigError(
+            f"--baseline {baseline}: {userdir} is a suite, which has an F of its own",
+            "leave out --baseline",
+        )
+    source = build_config(settings).source
+    if userdir is not None:
+        source = source.model_copy(update={"userdir": str(userdir)})
+    return build_results_report(results, baseline, options=source, **options)
 
 
 def _report_builder(

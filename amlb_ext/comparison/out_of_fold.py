@@ -118,7 +118,7 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         raise ConfigError("cv gives no folds", "give cv=5")
     for number, (train, test) in enumerate(splits, start=1):
         _check_fold(number, train, test, rows)
-    repeats = _divide_into_repeats(splits, n)
+    repeats = divide_into_repeats(splits, n)
     tested = np.ones(n, dtype=bool)
     for repeat in repeats:
         is_tested = np.zeros(n, dtype=bool)
@@ -169,7 +169,7 @@ def _check_fold(
             )
 
 
-def _divide_into_repeats(splits: CvSplits, n: int) -> tuple[CvSplits, ...]:
+def divide_into_repeats(splits: CvSplits, n: int) -> tuple[CvSplits, ...]:
     """Return the folds by repetition: a new one begins where a row is tested again."""
     repeats: list[list[tuple[np.ndarray, np.ndarray]]] = [[]]
     seen = np.zeros(n, dtype=bool)

@@ -161,13 +161,17 @@ def interpret_predictions(
     decided = f.argmax(axis=1)
     if named is not None:
         decided = read_labels(named, labels, n, name)
-    notes = []
-    if np.isin(f, (0.0, 1.0)).all():
-        notes.append(
-            f"every probability of {name} is 0 or 1: if they are labels, a model with "
-            "probabilities has the advantage in the Brier loss"
-        )
-    return Answers(f=f, decided=decided, notes=tuple(notes))
+    return Answers(f=f, decided=decided, notes=tuple(sure_notes(f, name)))
+
+
+def sure_notes(f: np.ndarray, name: str) -> list[str]:
+    """Return a note where a model is sure of every row, as one that names labels would be."""
+    if not np.isin(f, (0.0, 1.0)).all():
+        return []
+    return [
+        f"every probability of {name} is 0 or 1: if they are labels, a model with probabilities "
+        "has the advantage in the Brier loss"
+    ]
 
 
 def answers_of_labels(

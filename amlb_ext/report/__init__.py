@@ -5,10 +5,12 @@ a suite · ``metrics`` and ``parts`` scores on each part · ``compare`` framewor
 other · ``slices`` (with ``conditions``) where F fails, and who mends it · ``charts`` what is to be
 seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of tasks by candidates) and
 ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite and results to a
-``SuiteReport`` · ``runs`` the same of a folder of tasks without F · ``coder_runs`` and
+``SuiteReport`` · ``results_folder`` (with ``results_task``) the same of ordinary results, one
+framework as F · ``duels`` and ``wins`` every two frameworks, on a task and over all, and what is
+left to gain · ``runs`` the same of a folder of tasks without F · ``coder_runs`` and
 ``coder_figures`` what only coding models have · ``still`` (with ``inline``) a chart drawn ·
-``tables``, ``glossary``, ``page``, ``text`` and ``amlb_csv`` the report shown and written ·
-``notebook`` the same as data frames (``Suite``).
+``tables``, ``glossary``, ``page``, ``text``, ``papers`` and ``amlb_csv`` the report shown and
+written · ``notebook`` the same as data frames (``Suite``).
 """
 
 from amlb_ext.report.build import build_report
@@ -23,6 +25,7 @@ from amlb_ext.report.model import (
 )
 from amlb_ext.report.notebook import Suite
 from amlb_ext.report.page import report_as_json, write_report
+from amlb_ext.report.results_folder import build_results_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.report.text import report_summary, report_text
 
@@ -36,6 +39,7 @@ __all__ = [
     "SuiteReport",
     "TaskReport",
     "build_report",
+    "build_results_report",
     "report_as_json",
     "report_summary",
     "report_tables",

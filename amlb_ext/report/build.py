@@ -36,6 +36,7 @@ from amlb_ext.report.model import (
     Chart,
     ColourRole,
     FrameworkRanks,
+    ReportSection,
     SuiteReport,
     TaskReport,
 )
@@ -49,6 +50,7 @@ from amlb_ext.report.summary import (
 )
 from amlb_ext.report.swaps import refuse_unknown_segments
 from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
+from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
     JobTable,
     jobs_for_verdict,
@@ -177,7 +179,8 @@ def build_report(
         unit=ROW,
         level=level,
         name=suite.manifest.name,
-        made={
+        about=suite_overview(suite.manifest.name, tasks, ROW)
+        | {
             "Baseline F": str(suite.manifest.config["baseline"]["model"]),
             "Preset": str(suite.manifest.config.get("preset", "")),
             "Seed": str(suite.manifest.seed),
@@ -330,7 +333,7 @@ def assemble_report(
     unit: Unit,
     level: float,
     name: str,
-    made: dict[str, str],
+    about: dict[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
     colours: Mapping[str, ColourRole] | None = None,
@@ -346,8 +349,8 @@ def assemble_report(
     level : float
     name : str
         Of the suite.
-    made : dict of str to str
-        What the suite was made with, by label.
+    about : dict of str to str
+        What the suite holds and was made with, by label.
     caveats, warnings : sequence of str
         Beside those that all suites have.
     colours : mapping of str to ColourRole, optional
@@ -377,6 +380,9 @@ def assemble_report(
     charts: list[Chart | None] = []
     if colours is not None:
         charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
+    sections = _sections_over_tasks(
+        built_tasks, unit, level, charts=colours is not None
+    )
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
     # An F that is another one makes all else moot.
@@ -386,10 +392,11 @@ def assemble_report(
         question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
         unit=unit,
         glossary=comparison_glossary(unit),
-        about=_suite_overview(name, tasks, unit) | made,
+        about=about,
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
+        sections=sections,
         overall=overall,
         ranks=ranks,
         frameworks=framework_table(jobs, names),
@@ -398,6 +405,35 @@ def assemble_report(
         caveats=shown_caveats,
         charts=tuple(chart for chart in charts if chart is not None),
     )
+
+
+def _sections_over_tasks(
+    built_tasks: Sequence[BuiltTask], unit: Unit, level: float, *, charts: bool
+) -> tuple[ReportSection, ...]:
+    """Return who wins against whom and what is left to gain, where F is the F that was run."""
+    judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
+    contrasts = []
+    for built_task in judged:
+        table = built_task.report.contrasts
+        if len(table):
+            table = table[~table["framework"].map(is_control_framework)]
+        contrasts.append(table)
+    sections = [
+        win_section(
+            contrasts,
+            [one.duels for one in judged],
+            unit,
+            level,
+            charts=charts,
+        ),
+        gain_section(
+            [record for one in judged for record in one.gains],
+            unit,
+            level,
+            charts=charts,
+        ),
+    ]
+    return tuple(section for section in sections if section is not None)
 
 
 def _unsure_sentences(
@@ -471,7 +507,7 @@ def _has_whole_results(task: TaskReport, framework: str) -> bool:
     return len(verdicts) > 0 and "incomplete" not in set(verdicts)
 
 
-def _suite_overview(
+def suite_overview(
     name: str, tasks: Sequence[TaskReport], unit: Unit
 ) -> dict[str, str]:
     """Return what a suite holds, by label."""

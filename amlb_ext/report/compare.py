@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.report.duels import duels_on_all_units, left_to_gain
 from amlb_ext.report.losses import TaskLosses, measure_losses
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -59,6 +61,10 @@ class TaskComparison:
         The units, as F was judged on them.
     losses : DataFrame of shape (n, frameworks)
         What was compared, before errors are capped.
+    duels : DataFrame
+        Every two candidates on all units, see :func:`amlb_ext.report.duels.duels_on_all_units`.
+    gains : list of dict
+        What is left to gain, see :func:`amlb_ext.report.duels.left_to_gain`.
     is_weighted : bool
         Whether comparisons on all rows of the task use P(F fails | x). Each comparison decides for
         its own rows whether they are used, see the column ``weighted``.
@@ -72,6 +78,8 @@ class TaskComparison:
     pairs: pd.DataFrame
     judged: Judged
     losses: pd.DataFrame
+    duels: pd.DataFrame
+    gains: list[dict[str, Any]]
     is_weighted: bool
     weighting: str
     no_claim: str
@@ -253,8 +261,16 @@ def compare_units(
         for first, second in zip(pairs["framework"], pairs["other"], strict=True)
     ]
     # A pair is as incomplete as either of the two; whether F may be beaten is no matter here.
+    candidates = [name for name in losses.columns if name not in controls]
+    duels = duels_on_all_units(losses, judged.compared, scored=scored, names=candidates)
     for column in ("framework", "other"):
         pairs = _withhold_verdicts(pairs, no_claim, incomplete, column=column)
+        duels = _withhold_verdicts(duels, "", incomplete, column=column)
+    capped = judged.compared.capped()
+    # where the largest errors would decide nobody is called the best
+    asked = table[table["where"] == WHERE[OVERALL]]
+    unfit = {*incomplete, *asked.loc[asked["verdict"] == "no claim", "framework"]}
+    whole = losses[[name for name in candidates if name not in unfit]]
 
     whole_task = judged.compared.weighting
     return TaskComparison(
@@ -262,6 +278,10 @@ def compare_units(
         pairs=pairs,
         judged=judged,
         losses=losses,
+        duels=duels,
+        gains=left_to_gain(
+            task, capped.cap.apply(whole), capped, judged.compared.level
+        ),
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
         no_claim=judged.no_claim,

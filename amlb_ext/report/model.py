@@ -137,6 +137,8 @@ class ReportSection:
         Columns that are names of frameworks: their headings stay as they are.
     most : int
         Rows that are shown; the file has all of them.
+    is_for_papers : bool
+        Whether the table is written as LaTeX, too, and its charts as files of SVG.
     """
 
     key: str
@@ -150,6 +152,7 @@ class ReportSection:
     links: str = ""
     verbatim: tuple[str, ...] = ()
     most: int = 30
+    is_for_papers: bool = False
 
     @property
     def readable(self) -> pd.DataFrame:
@@ -267,7 +270,9 @@ class TaskReport:
     rejected : int
         Made rows that were rejected, since they broke a relation.
     composition : tuple of str
-        What the main task's test rows are, see :mod:`amlb_ext.hardening.composition`.
+        What the main task's test rows are, see :class:`amlb_ext.hardening.weights.Composition`.
+    main_is_shown : bool
+        Whether they were shown, on training rows, to order models better where F fails.
     uncertified : str
         What is said where there is no certificate; empty where none is wanted.
     sections : tuple of ReportSection
@@ -301,6 +306,7 @@ class TaskReport:
     capping: str = ""
     slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
     composition: tuple[str, ...] = ()
+    main_is_shown: bool = False
     uncertified: str = ""
     sections: tuple[ReportSection, ...] = ()
     metric: str = ""
@@ -362,6 +368,8 @@ class SuiteReport:
         What is counted.
     glossary : dict of str to GlossarySection
         Its words; keys of sections and terms are anchors in the page.
+    noun : str
+        What the tasks are a part of: a suite, or a benchmark.
     has_baseline : bool
         Whether frameworks are set against an F.
     about : dict of str to str
@@ -414,6 +422,7 @@ class SuiteReport:
     level: float
     overall: pd.DataFrame = field(default_factory=pd.DataFrame)
     ranks: FrameworkRanks = NO_RANKS
+    noun: str = "suite"
     has_baseline: bool = True
     sections: tuple[ReportSection, ...] = ()
     commands: tuple[str, ...] = ()

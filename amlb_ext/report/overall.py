@@ -42,8 +42,10 @@ COLUMNS = (
 )
 #: Verdicts that were given, on the first two questions.
 JUDGED = ("better", "worse", "undecided")
+#: Stands for "no claim" where F fails and there is a figure with its interval all the same.
+DESCRIBED = "described"
 #: Verdicts of contrasts that are not judged.
-WITHHELD = ("incomplete", "no claim")
+WITHHELD = ("incomplete", "no claim", DESCRIBED)
 #: A loss this many times F's, or this many times smaller, counts as that in a mean: a loss of 0
 #: has no logarithm, and one task would decide the mean of all.
 LARGEST_RATIO = 100.0
@@ -59,10 +61,9 @@ def overall_table(
     ``better_family`` counts tasks on which a framework is ``better`` even when p-values are
     Holm-adjusted over all tasks, candidates and both questions.
     """
-    tables = [task.contrasts for task in tasks if len(task.contrasts)]
-    if not tables:
+    if not any(len(task.contrasts) for task in tasks):
         return pd.DataFrame(columns=list(COLUMNS))
-    contrasts = pd.concat(tables, ignore_index=True)
+    contrasts = _stack_contrasts(tasks)
     is_better_family = better_in_family(contrasts, 1 - level)
     rows = []
     for framework, own_contrasts in contrasts.groupby("framework", sort=False):
@@ -86,27 +87,56 @@ def overall_table(
     return table.iloc[order].reset_index(drop=True)
 
 
+def _stack_contrasts(tasks: Sequence[TaskReport]) -> pd.DataFrame:
+    """Return the contrasts of all tasks; those with an interval alone are ``described``."""
+    tables = []
+    for task in tasks:
+        table = task.contrasts
+        if not len(table):
+            continue
+        if not task.no_claim:
+            # where the largest errors decide there is no interval
+            has_figure = table["weighted"].eq(True) & np.isfinite(table["low"])
+            is_described = (
+                has_figure
+                & (table["verdict"] == "no claim")
+                & (table["where"] == "region")
+            )
+            table = table.assign(verdict=table["verdict"].mask(is_described, DESCRIBED))
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
 def _count_verdicts(
     asked: pd.DataFrame, is_better_family: np.ndarray, level: float
 ) -> dict[str, Any]:
     """Return what is counted of one framework and one question, over all tasks."""
     verdicts = asked["verdict"]
     is_withheld = verdicts.isin(WITHHELD)
-    changes = asked.loc[~is_withheld, "relative"].to_numpy(dtype=float)
-    mean_change = _mean_change(changes, level)
+    has_change = ~is_withheld | (verdicts == DESCRIBED)
+    changes = asked.loc[has_change, "relative"].to_numpy(dtype=float)
+    mean = mean_change(changes, level)
     return {
         **{word: int((verdicts == word).sum()) for word in JUDGED},
         "withheld": int(is_withheld.sum()),
         "better_family": int(is_better_family.sum()),
-        "relative": mean_change.point,
-        "low": mean_change.low,
-        "high": mean_change.high,
+        "relative": mean.point,
+        "low": mean.low,
+        "high": mean.high,
     }
 
 
-def _mean_change(changes: np.ndarray, level: float) -> MeanEstimate:
+def mean_change(changes: np.ndarray, level: float) -> MeanEstimate:
     """Return the geometric mean of 1 + change over tasks, less 1, and its t interval.
 
+    Parameters
+    ----------
+    changes : ndarray of shape (tasks,)
+        NaN where there is none.
+    level : float
+
+    Notes
+    -----
     Twice F's loss on one task and half of it on another cancel; the arithmetic mean of +100 % and
     -50 % would call that a loss. Tasks are the sample: folds of one task share training rows and
     are not independent.
@@ -173,6 +203,11 @@ MARKS = {
         sign="…", words="withheld: jobs failed or are missing", tone="some"
     ),
     "no claim": Mark(sign="–", words="withheld: no claim can be made", tone="some"),
+    DESCRIBED: Mark(
+        sign="≈",
+        words="described with its interval, not judged",
+        tone="none",
+    ),
 }
 
 
@@ -209,8 +244,15 @@ class MatrixAnswer:
         return self.verdict not in WITHHELD
 
     def text(self) -> str:
-        """Return the change with its sign, where there is a verdict."""
-        return format_percent(self.change, sign=True) if self.is_judged else "–"
+        """Return the change with its sign, where there is a verdict or a description."""
+        if self.is_judged or self.verdict == DESCRIBED:
+            return format_percent(self.change, sign=True)
+        return "–"
+
+    def shown(self) -> str:
+        """Return the change, or why there is none in a word."""
+        text = self.text()
+        return self.verdict if text == "–" else text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +341,7 @@ def answer_matrix(
     compared = [task for task in tasks if len(task.contrasts)]
     if not compared:
         return AnswerMatrix(frameworks=tuple(means), rows=(), means=means)
-    contrasts = pd.concat([task.contrasts for task in compared], ignore_index=True)
+    contrasts = _stack_contrasts(compared)
     is_sure = better_in_family(contrasts, 1 - level)
     verdicts = contrasts["verdict"].mask(is_sure, SURELY_BETTER)
     contrasts = contrasts.assign(verdict=verdicts)

@@ -39,6 +39,7 @@ from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import BuiltReport, SuiteReport
 from amlb_ext.report.overall import answer_matrix
+from amlb_ext.report.papers import write_paper_files
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.tables import (
@@ -106,6 +107,8 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
         file_name = f"{name}.csv"
         _write_csv(table, folder / file_name)
         links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"
+    for label, name in write_paper_files(built.report, folder).items():
+        links[label] = f"report/{name}"
     content = json.dumps(report_as_json(built.report), indent=1)
     write_text(folder / "report.json", f"{content}\n")
     links["report.json: everything but the charts' points"] = "report/report.json"
@@ -123,7 +126,7 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
     # what is left out is shown otherwise, or said elsewhere
-    omitted = {"charts", "unit", "glossary", "shown", "lines"}
+    omitted = {"charts", "unit", "glossary", "shown", "lines", "noun", "is_for_papers"}
     # What is needed is told where anything is.
     if not report.needed:
         omitted.add("needed")

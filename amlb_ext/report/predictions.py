@@ -232,7 +232,7 @@ def read_task_predictions(
         f_by_framework[framework][rows] = f
         if not coding.labels:
             continue
-        if names_labels_alone(written.columns, coding):
+        if names_labels_alone(written.columns, coding.written_labels):
             only_labels.add(framework)
         if framework not in chosen_by_framework:
             chosen_by_framework[framework] = np.full(n_rows, -1)
@@ -321,9 +321,9 @@ def _label_codes(coding: Coding) -> dict[str, int]:
     return {label: code for code, label in enumerate(coding.written_labels)}
 
 
-def names_labels_alone(columns: Iterable[object], coding: Coding) -> bool:
+def names_labels_alone(columns: Iterable[object], labels: Sequence[str]) -> bool:
     """Whether a table of predictions has no column for the probability of any class."""
-    known = {normalize_text(label) for label in coding.written_labels}
+    known = {normalize_text(label) for label in labels}
     return not known & {normalize_text(str(column)) for column in columns}
 
 
@@ -340,21 +340,44 @@ def _join_predictions(
     # Without columns of the provenance, for a class may have the name of one.
     no_columns = fold.rows[[]]
     table = join_predictions(written, no_columns, fold.target_text)
-    if coding.labels:
-        return _parse_classes(table, coding)
+    return parse_predictions(table, coding.written_labels)
+
+
+def parse_predictions(
+    table: pd.DataFrame, labels: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what AMLB's table of predictions says.
+
+    Parameters
+    ----------
+    table : DataFrame of n rows
+    labels : sequence of str
+        As the table writes them, in the order of the codes; empty for a regression.
+
+    Returns
+    -------
+    f : ndarray of shape (n,) or (n, C)
+    chosen : ndarray of shape (n,)
+        Codes of the classes that are named; empty for a regression.
+
+    Raises
+    ------
+    RunError
+        A prediction that is no number, or names no class.
+    """
+    if labels:
+        return _parse_classes(table, labels)
     f = table["predictions"].to_numpy(dtype=float)
     _check_finite(f)
     return f, np.empty(0)
 
 
 def _parse_classes(
-    table: pd.DataFrame, coding: Coding
+    table: pd.DataFrame, labels: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return probabilities ``(n, C)``, and the codes of the classes that are named."""
     # Frameworks that encode labels may write a label's text with other case or space.
-    codes = {}
-    for label, code in _label_codes(coding).items():
-        codes[normalize_text(label)] = code
+    codes = {normalize_text(label): code for code, label in enumerate(labels)}
     columns = {}
     for column in table.columns:
         columns[normalize_text(str(column))] = column
@@ -374,7 +397,7 @@ def _parse_classes(
             f"row {row} predicts {named.iloc[row]!r}, which is no class of the task",
             "run that fold again",
         )
-    if names_labels_alone(table.columns, coding):
+    if names_labels_alone(table.columns, labels):
         f = np.eye(len(codes))[chosen.to_numpy(dtype=np.int64)]
     total = f.sum(axis=1)
     is_negative = (f < 0).any(axis=1)

@@ -22,7 +22,7 @@ from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
-from amlb_ext.report.build import assemble_report, check_level
+from amlb_ext.report.build import assemble_report, check_level, suite_overview
 from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
 from amlb_ext.report.compare import TaskComparison, compare_units
 from amlb_ext.report.model import (
@@ -152,7 +152,8 @@ def build_series_report(
         unit=WINDOW,
         level=level,
         name=suite.name,
-        made={
+        about=suite_overview(suite.name, [task.report for task in built_tasks], WINDOW)
+        | {
             "Seed": str(suite.manifest.seed),
             "hardsynth": suite.manifest.version,
         },
@@ -419,6 +420,8 @@ def _build_task(
         losses=losses,
         loss_f=failing.forecasts.mase,
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )
 
 

@@ -196,6 +196,9 @@ def _saving_sentences(candidates: pd.DataFrame, unit: Unit) -> list[str]:
     for prefix, place in places.items():
         # Below three tasks there is no interval, and nothing to say.
         has_interval = np.isfinite(candidates[f"{prefix}low"].to_numpy(dtype=float))
+        # a description without a verdict is no finding
+        counts = candidates[[f"{prefix}{word}" for word in JUDGED]]
+        has_interval &= (counts.sum(axis=1) > 0).to_numpy()
         if not has_interval.any():
             continue
         texts = []

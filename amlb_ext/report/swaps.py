@@ -160,6 +160,8 @@ def swap_sections(
     sides: Mapping[str, Side],
     segments: Sequence[Segment],
     seed: int,
+    *,
+    no_null: str = NO_NULL,
 ) -> tuple[ReportSection, ...]:
     """Judge what replacing F by each framework does, and return what a report shows of it.
 
@@ -171,6 +173,8 @@ def swap_sections(
         By framework; without any there is nothing to show.
     segments : sequence of Segment
     seed : int
+    no_null : str
+        Why no harm is claimed on rows.
 
     Returns
     -------
@@ -182,13 +186,15 @@ def swap_sections(
     answer = judge_swaps(rows, sides, segments=segments, seed=seed)
     sections = []
     if answer.swaps:
-        sections.append(_harm_section(task, answer, rows.judged))
+        sections.append(_harm_section(task, answer, rows.judged, no_null))
     if segments:
         sections.append(_segment_section(task, answer, rows.judged))
     return tuple(sections)
 
 
-def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
+def _harm_section(
+    task: str, answer: SwapAnswer, judged: Judged, no_null: str
+) -> ReportSection:
     level = judged.compared.level
     flips = {}
     if len(answer.flips):
@@ -215,7 +221,7 @@ def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSectio
     if (table["verdict"] == "no verdict").all():
         # what is missing for a verdict is known of rows alone
         about += (
-            f" {NO_NULL}" if judged.unit is ROW else " There is no verdict on harm."
+            f" {no_null}" if judged.unit is ROW else " There is no verdict on harm."
         )
     lines = [
         f"{row['framework']} in place of F: worst fifth {_change_text(row, 'worst')}, best fifth "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,12 @@ class BuiltTask:
         F's losses.
     lacking : dict of str to HardsynthError
         Segments that the task has not, and why.
+    duels : DataFrame
+        Every two candidates on all units.
+    gains : sequence of dict
+        What is left to gain.
+    unfit : str
+        Why the loss that a user named does not fit the task; empty where it does.
     """
 
     report: TaskReport
@@ -90,6 +97,9 @@ class BuiltTask:
     losses: pd.DataFrame
     loss_f: np.ndarray
     lacking: Mapping[str, HardsynthError] = field(default_factory=dict)
+    duels: pd.DataFrame = field(default_factory=pd.DataFrame)
+    gains: Sequence[dict[str, Any]] = ()
+    unfit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +190,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     losses = measured.by_framework[ranked]
     loss_f, cap = measured.f, measured.cap
     clusters = row_clusters(full.rows)
-    order = _best_first(comparison.contrasts)
+    order = best_first(comparison.contrasts)
     slice_losses = pd.DataFrame()
     # of pairs of rows a slice has no mean loss of its own
     if not measured.loss.is_of_pairs:
@@ -196,7 +206,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         )
     task_charts: tuple[Chart, ...] = ()
     if inputs.points > 0:
-        task_charts = _draw_charts(
+        task_charts = draw_task_charts(
             task,
             views,
             comparison,
@@ -261,6 +271,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             for part in summary.get("dropped", {}).values()
         ),
         composition=_composition(summaries),
+        main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
         sections=swapped,
     )
@@ -276,6 +287,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )
 
 
@@ -342,7 +355,6 @@ def _incomplete_results(
     suite: SuiteFiles,
 ) -> dict[str, str]:
     """Return why a framework's results on real rows are not whole, by framework."""
-    incomplete: dict[str, str] = {}
     not_run = {}
     for framework, of_framework in needed.groupby("framework"):
         remedy = "give predictions of them"
@@ -351,9 +363,33 @@ def _incomplete_results(
             remedy = rerun_commands(of_framework, suite, "RESULTS")[0]
         folds = [str(fold) for fold in of_framework["fold"]]
         not_run[str(framework)] = {f"not run ({remedy})": folds}
+    return incomplete_texts(jobs, refused, not_run)
+
+
+def incomplete_texts(
+    jobs: pd.DataFrame,
+    refused: Mapping[int, str],
+    not_run: Mapping[str, dict[str, list[str]]] = MappingProxyType({}),
+    *,
+    statuses: Collection[str] = ("failed", "missing", "refused"),
+) -> dict[str, str]:
+    """Return why results are not whole, by framework; whole ones are left out.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        With the columns :data:`amlb_ext.runner.jobs.JOB_COLUMNS`.
+    refused : mapping of int to str
+        Why predictions of a scored job cannot be used, by index in ``jobs``.
+    not_run : mapping of str to dict
+        Folds by reason and framework that no job stands for.
+    statuses : collection of str
+        What makes results incomplete.
+    """
+    incomplete: dict[str, str] = {}
     for framework in sorted({*jobs["framework"], *not_run}):
         framework_jobs = jobs[jobs["framework"] == framework]
-        folds_by_reason: dict[str, list[str]] = not_run.get(framework, {})
+        folds_by_reason: dict[str, list[str]] = dict(not_run.get(framework, {}))
         records = framework_jobs.to_dict("records")
         for index, job in zip(framework_jobs.index, records, strict=True):
             status = str(job["status"])
@@ -362,7 +398,7 @@ def _incomplete_results(
             if index in refused:
                 status = "refused"
                 reason = refused[index]
-            if status in ("failed", "missing", "refused"):
+            if status in statuses:
                 fold = str(int(job["fold"]))
                 folds_by_reason.setdefault(f"{status} ({reason})", []).append(fold)
         texts = []
@@ -374,7 +410,7 @@ def _incomplete_results(
     return incomplete
 
 
-def _best_first(contrasts: pd.DataFrame) -> list[str]:
+def best_first(contrasts: pd.DataFrame) -> list[str]:
     """Return candidates by their contrast on all rows, the best first."""
     if not len(contrasts):
         return []
@@ -394,7 +430,7 @@ def _row_counts(suite: SuiteFiles, task: str) -> dict[str, int]:
     return counts
 
 
-def _draw_charts(
+def draw_task_charts(
     task: str,
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
@@ -405,7 +441,7 @@ def _draw_charts(
     points: int,
 ) -> tuple[Chart, ...]:
     """Return the charts of a task, already drawn: this is a process of the task's own."""
-    order = _best_first(comparison.contrasts)
+    order = best_first(comparison.contrasts)
     full = views["full"]
     most_points = max(40, points // 4)  # per framework: several share a chart
     task_charts = [

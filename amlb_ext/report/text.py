@@ -241,7 +241,8 @@ def _matrix_lines(report: SuiteReport) -> list[str]:
 
 
 def _answer_text(answer: MatrixAnswer) -> str:
-    return f"{answer.text()} {answer.mark.sign}" if answer.is_judged else answer.verdict
+    text = answer.text()
+    return answer.verdict if text == "–" else f"{text} {answer.mark.sign}"
 
 
 def _overall_lines(overall: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,14 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     rows, runs = _read_outdirs(outdirs)
     runs, notes = _without_unknown_frameworks(runs, rows)
     rows, runs, original = _split_off_original(suite, rows, runs)
-    rows, runs, notes_on_others = _select_own(suite, rows, runs)
+    rows, runs, notes_on_others = _select_own(suite.amlb_tasks, rows, runs)
     notes += [*notes_on_others, *original.notes]
     records: list[dict[str, Any]] = []
     for run in runs:
-        records += _records_of_run(suite, run, _rows_of_run(run, rows))
+        own_rows = _rows_of_run(run, rows)
+        tasks = _tasks_of_run(run, own_rows)
+        jobs = _defined_jobs(suite, run.benchmark, tasks)
+        records += _records_of_run(run, own_rows, jobs)
     records += _records_of_original(original)
     if not records:
         where = ", ".join(map(str, outdirs))
@@ -119,6 +122,80 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
             f"there are no results of the suite {suite.layout.root} in {where}{details}",
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
+    return JobTable(
+        _job_table(records, list(suite.amlb_tasks)),
+        rows.reset_index(drop=True),
+        tuple(notes),
+    )
+
+
+def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
+    """Return every job that results of an ordinary benchmark speak of.
+
+    Parameters
+    ----------
+    tasks : sequence of str
+        AMLB's names of the benchmark's tasks.
+    *outdirs : path
+        See :func:`read_jobs`.
+
+    Returns
+    -------
+    JobTable
+        A fold that some framework was run on and another was not is ``not run`` for this one.
+        Without any job of these tasks the table is empty.
+
+    Raises
+    ------
+    RunError
+        No results at all.
+    """
+    rows, runs = _read_outdirs(outdirs)
+    runs, notes = _without_unknown_frameworks(runs, rows)
+    rows, runs, notes_on_others = _select_own(tasks, rows, runs)
+    done = {job_of_row(row) for row in rows.to_dict("records")}
+    for run in runs:
+        done |= {job for job in _tried_jobs(run) if job.task in set(tasks)}
+    jobs = sorted(done, key=lambda job: (job.task, job.fold))
+    records: list[dict[str, Any]] = []
+    for run in runs:
+        records += _records_of_run(run, _rows_of_run(run, rows), jobs)
+    table = pd.DataFrame(columns=list(JOB_COLUMNS))
+    if records:
+        table = _job_table(records, tasks)
+    return JobTable(table, rows.reset_index(drop=True), (*notes, *notes_on_others))
+
+
+def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
+    """Return the folders of all runs, by the name of the benchmark that AMLB ran.
+
+    Those of AMLB before 2.0 do not say what they ran: their name is empty.
+
+    Raises
+    ------
+    RunError
+        A folder holds no run of AMLB.
+    """
+    runs: dict[str, list[Path]] = {}
+    for outdir in map(Path, outdirs):
+        folders = _read_run_folders(outdir)
+        if not folders:
+            what = "AMLB's scores, but no run with predictions"
+            if not (outdir / "results.csv").is_file():
+                what = "no AMLB results"
+            raise RunError(
+                f"{outdir} holds {what}", "give the folder that AMLB wrote into (-o)"
+            )
+        for run in folders.values():
+            # AMLB lower-cases the names of folders
+            runs.setdefault(run.benchmark.lower(), []).append(run.path)
+    return runs
+
+
+def _job_table(
+    records: Sequence[Mapping[str, Any]], tasks: Sequence[str]
+) -> pd.DataFrame:
+    """Return one row for each job: of several runs of a job the one that counts."""
     table = pd.DataFrame(records)
     # AMLB lower-cases the names of folders: take the spelling of the rows where there is one.
     table["name"] = _respell(table["name"], table["has_row"])
@@ -137,17 +214,15 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     table["framework"] = _framework_labels(table)
     job_key = ["framework", "amlb_task", "fold"]
     table = table.drop_duplicates(job_key)[list(JOB_COLUMNS)]
-    # Tasks in the suite's order, frameworks and folds in their own.
-    position = {name: index for index, name in enumerate(suite.amlb_tasks)}
+    # Tasks in the given order, frameworks and folds in their own.
+    position = {name: index for index, name in enumerate(tasks)}
     table = table.sort_values(
         job_key,
         key=lambda column: (
             column.map(position) if column.name == "amlb_task" else column
         ),
     )
-    return JobTable(
-        table.reset_index(drop=True), rows.reset_index(drop=True), tuple(notes)
-    )
+    return table.reset_index(drop=True)
 
 
 # Rows and runs of the given folders.
@@ -237,11 +312,11 @@ def _split_off_original(
 
 
 def _select_own(
-    suite: SuiteFiles, rows: pd.DataFrame, runs: list[RunFolder]
+    tasks: Collection[str], rows: pd.DataFrame, runs: list[RunFolder]
 ) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
-    """Return rows and runs of this suite, and a note on each kind that was left out."""
+    """Return rows and runs of these tasks, and a note on each kind that was left out."""
     notes = []
-    is_own = rows["task"].isin(list(suite.amlb_tasks))
+    is_own = rows["task"].isin(list(tasks))
     if not is_own.all():
         other_tasks = sorted(set(rows.loc[~is_own, "task"]))
         more = ", ..." if len(other_tasks) > 3 else ""
@@ -249,16 +324,19 @@ def _select_own(
             f"{int((~is_own).sum())} results of other benchmarks were left out "
             f"(tasks {', '.join(other_tasks[:3])}{more})."
         )
-    own_runs = [run for run in runs if _is_own_run(suite, run, rows)]
+    own_runs = []
+    for run in runs:
+        # other suites have definitions of the same name
+        of_run = _tasks_of_run(run, _rows_of_run(run, rows))
+        # A run that was killed before its first job may be of this suite as well as of another.
+        if not of_run or not of_run.isdisjoint(tasks):
+            own_runs.append(run)
     return rows[is_own], own_runs, notes
 
 
-def _is_own_run(suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame) -> bool:
-    """Whether a run was of this suite: other suites have definitions of the same name."""
-    tasks = set(_rows_of_run(run, rows)["task"])
-    tasks.update(job.task for job in _tried_jobs(run))
-    # A run that was killed before its first job may be of this suite as well as of another.
-    return not tasks or not tasks.isdisjoint(suite.amlb_tasks)
+def _tasks_of_run(run: RunFolder, rows: pd.DataFrame) -> set[str]:
+    """Return the tasks of which a run has rows, or which it tried."""
+    return {*rows["task"], *(job.task for job in _tried_jobs(run))}
 
 
 def _rows_of_run(run: RunFolder, rows: pd.DataFrame) -> pd.DataFrame:
@@ -285,9 +363,9 @@ def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
 
 
 def _records_of_run(
-    suite: SuiteFiles, run: RunFolder, rows: pd.DataFrame
+    run: RunFolder, rows: pd.DataFrame, jobs: Sequence[Job]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a record for every job of a run: those with a row of AMLB's, then the others."""
+    """Yield a record for every job of a run: those with a row, then the other ``jobs``."""
     recorded: set[tuple[str, str, Job]] = set()
     versions: dict[tuple[str, str], str] = {}
     for row in rows.to_dict("records"):
@@ -298,10 +376,8 @@ def _records_of_run(
         versions[name, constraint] = record["version"]
         yield record
     tried = _tried_jobs(run)
-    tasks = set(rows["task"])
-    tasks.update(job.task for job in tried)
     for name, constraint in sorted(_entrants(run, rows)):
-        for job in _defined_jobs(suite, run.benchmark, tasks):
+        for job in jobs:
             if (name, constraint, job) in recorded:
                 continue
             is_tried = job in tried

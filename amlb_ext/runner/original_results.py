@@ -15,7 +15,7 @@ by the position of its classes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,13 @@ from amlb_ext.amlb.definition import sanitize_name
 from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import (
+    RowsDifferError,
     join_predictions,
     predictions_path,
     read_predictions,
 )
 from amlb_ext.runner.run_folder import RunFolder, job_of_row
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Pair
 
@@ -96,7 +96,8 @@ def adopt_results(
     """
     tasks = {}
     for twin in pair.tasks:
-        tasks[sanitize_name(twin.name).lower()] = twin.task
+        hard_task = suite.amlb_task(twin.task)
+        tasks[sanitize_name(twin.name).lower()] = hard_task.task
     jobs = []
     refusals: list[str] = []
     changed: Counter[str] = Counter()
@@ -199,43 +200,92 @@ def _in_suite_form(
         The rows are not those of the suite: their number or a truth differs.
     """
     trained, truth = _read_targets(suite, amlb_task, fold)
+    coding = suite.coding(amlb_task)
+    try:
+        return match_rows(
+            written, truth, coding.labels, coding.written_labels, trained=trained
+        )
+    except RowsDifferError:
+        raise RunError(
+            "its test rows are not those of the suite, so the folds differ"
+        ) from None
+
+
+def match_rows(
+    written: pd.DataFrame,
+    truth: pd.Series,
+    labels: Sequence[str],
+    new_labels: Sequence[str],
+    *,
+    trained: Collection[str] | None = None,
+) -> tuple[pd.DataFrame, bool]:
+    """Return predictions with other labels, once each row's truth is found to be that of the rows.
+
+    Parameters
+    ----------
+    written : DataFrame
+        As :func:`amlb_ext.runner.results.read_predictions` gives it.
+    truth : Series of str
+        The target of each test row, by its new label.
+    labels, new_labels : sequence of str
+        Of the classes, in the source's order; empty for a regression.
+    trained : collection of str, optional
+        The new labels of all training rows. Where there are more predictions than rows, those of
+        other classes are left out: AMLB cannot score them, and a suite leaves them out.
+
+    Returns
+    -------
+    predictions : DataFrame
+    is_renamed : bool
+        Classes were read by position, since AMLB has mixed their names up.
+
+    Raises
+    ------
+    RowsDifferError
+        Another number of rows, or one whose truth differs: the first is named.
+    RunError
+        AMLB merges some of the classes.
+    """
     candidates = [written]
-    namings = _label_namings(written, suite.coding(amlb_task))
+    namings = _label_namings(written, labels, new_labels)
     if namings:
         candidates = [_translate(written, naming) for naming in namings]
     no_columns = pd.DataFrame(index=range(len(truth)))
+    errors = []
     for position, candidate in enumerate(candidates):
-        # AMLB cannot score a class that no training row has, so the suite leaves such rows out.
-        if namings and len(candidate) > len(truth):
+        if namings and trained is not None and len(candidate) > len(truth):
             is_kept = candidate["truth"].isin(set(trained))
             candidate = candidate[is_kept].reset_index(drop=True)
         # The check that the rows are the same: as many, and each with the same truth.
         try:
             join_predictions(candidate, no_columns, truth)
-        except RunError:
+        except RowsDifferError as error:
+            errors.append(error)
             continue
         return candidate, position > 0
-    raise RunError("its test rows are not those of the suite, so the folds differ")
+    raise errors[0]
 
 
-def _label_namings(written: pd.DataFrame, coding: Coding) -> list[dict[str, str]]:
-    """Return the ways in which the original's labels may stand for the suite's.
+def _label_namings(
+    written: pd.DataFrame, labels: Sequence[str], new_labels: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the ways in which the labels that are written may stand for the new ones.
 
     By name, and by position where that is another way; none for regression.
     """
-    if not coding.labels:
+    if not labels:
         return []
     by_name = {}
-    for label, new_label in zip(coding.labels, coding.written_labels, strict=True):
+    for label, new_label in zip(labels, new_labels, strict=True):
         by_name[normalize_text(label)] = new_label
-    if len(by_name) < len(coding.labels):
+    if len(by_name) < len(labels):
         raise RunError("its classes differ only by case or space, which AMLB merges")
     classes = [name for name in written.columns if name not in _NO_CLASSES]
     names = [normalize_text(str(name)) for name in classes]
     # With a class that no row has, as OpenML may declare one, positions say nothing.
     if sorted(names) != sorted(by_name):
         return [by_name]
-    by_position = dict(zip(names, coding.written_labels, strict=True))
+    by_position = dict(zip(names, new_labels, strict=True))
     return [by_name] if by_position == by_name else [by_name, by_position]
 
 

@@ -6,12 +6,16 @@ Layout, from ``amlb/results.py`` and ``amlb/resources.py`` of AMLB v2.1.7::
     OUT/<run>/scores/results.csv               one run
     OUT/<run>/predictions/<task>/<fold>/predictions.csv, metadata.json
 
+AMLB before 2.0 had ``scores/<framework>_benchmark_<benchmark>.csv`` and
+``predictions/<framework>_<task>_<fold>.csv``, which are read as well.
+
 ``predictions.csv`` has no row id: row i is row i of the test file. :func:`join_predictions`
 therefore goes by position and demands that ``truth`` agrees.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +53,24 @@ _SCORES = Path("scores") / "results.csv"
 
 def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
     """Return where a run keeps one fold's predictions."""
-    return run_dir / "predictions" / task / str(fold) / "predictions.csv"
+    path = run_dir / "predictions" / task / str(fold) / "predictions.csv"
+    if path.is_file():
+        return path
+    # AMLB before 2.0, whose runs have the framework in their name, too
+    ending = f"_{task}_{fold}.csv"
+    former = [
+        file
+        for file in run_dir.glob(f"predictions/*{glob.escape(ending)}")
+        if f"{file.name.removesuffix(ending)}_" in run_dir.name
+    ]
+    return former[0] if len(former) == 1 else path
+
+
+def _scores_path(run_dir: Path) -> Path:
+    """Return where a run keeps its scores."""
+    path = run_dir / _SCORES
+    former = [] if path.is_file() else sorted(run_dir.glob("scores/*_benchmark_*.csv"))
+    return former[0] if former else path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +117,7 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     for outdir in map(Path, outdirs):
         has_runs = False
         for run_dir in _run_dirs(outdir):
-            scores = run_dir / _SCORES
+            scores = _scores_path(run_dir)
             # an empty one belongs to a run that begins to write it, or was killed then
             if scores.is_file() and scores.stat().st_size:
                 frames.append(_read_scores(scores, str(run_dir)))
@@ -234,6 +255,10 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise RunError(f"cannot read {path}: {error}", "run that fold again") from None
 
 
+class RowsDifferError(RunError):
+    """Predictions are of other rows: another number of them, or another truth."""
+
+
 def join_predictions(
     predictions: pd.DataFrame,
     provenance: pd.DataFrame,
@@ -259,7 +284,9 @@ def join_predictions(
     Raises
     ------
     RunError
-        Other lengths, a name in both, or a row whose truth differs; the first is named.
+        A name in both.
+    RowsDifferError
+        Other lengths, or a row whose truth differs; the first is named.
 
     Examples
     --------
@@ -270,8 +297,8 @@ def join_predictions(
     >>> join_predictions(predictions, provenance, [1.0, 3.0])
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.RunError: row 1 of the predictions is not row 1 of the test file: its \
-truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
+    amlb_ext.runner.results.RowsDifferError: row 1 of the predictions is not row 1 of the test \
+file: its truth is 2.0, the test file has 3.0 (these results belong to another suite; run it again)
     """
     remedy = "these results belong to another suite; run it again"
     counts = {
@@ -281,7 +308,7 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
     }
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {what}" for what, count in counts.items())
-        raise RunError(f"rows cannot be joined: {sizes}", remedy)
+        raise RowsDifferError(f"rows cannot be joined: {sizes}", remedy)
     doubled = sorted(set(predictions.columns) & set(provenance.columns))
     if doubled:
         raise RunError(
@@ -292,7 +319,7 @@ truth is 2.0, the test file has 3.0 (these results belong to another suite; run 
     differs = _truth_differs(predicted_truth, true_values)
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
-        raise RunError(
+        raise RowsDifferError(
             f"row {row} of the predictions is not row {row} of the test file: its truth is "
             f"{predicted_truth.iloc[row]}, the test file has {true_values.iloc[row]}",
             remedy,

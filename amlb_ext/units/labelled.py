@@ -185,6 +185,53 @@ def read_labelled_rows(
     )
 
 
+def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
+    """Return some rows of a task as labelled rows; one that is chosen twice is one observation.
+
+    Parameters
+    ----------
+    task : Task
+    chosen : ndarray of shape (n,), int
+        Positions in the task's table, a position again for each time that it is tested.
+
+    Examples
+    --------
+    >>> from amlb_ext.sources import open_specs
+    >>> task = next(open_specs(["bundled/wine"])).load()
+    >>> rows = labelled_rows_of_task(task, np.arange(60))
+    >>> len(rows), len(rows.labels)
+    (60, 3)
+    """
+    order = None if task.order is None else task.order.take(chosen)
+    if order is None and len(np.unique(chosen)) < len(chosen):
+        order = RowOrder(group=chosen, group_name="row of the source")
+    tested = dataclasses.replace(
+        task,
+        features=task.features.iloc[chosen].reset_index(drop=True),
+        target=task.target.iloc[chosen].reset_index(drop=True),
+        row_ids=task.row_ids[chosen],
+        folds=(),
+        order=order,
+    )
+    tested, notes = _without_columns(tested, ())
+    scale = TargetEncoder(tested.kind, tested.labels, tested.target)
+    encoder = Encoder(tested.columns, known="table").fit(tested.features)
+    y = scale.transform(tested.target)
+    present = np.unique(y.astype(int)) if tested.labels else ()
+    return LabelledRows(
+        table=GivenTable.of(tested.features),
+        task=tested,
+        encoder=encoder,
+        scale=scale,
+        labels=Labels(tested.labels),
+        present=tuple(int(code) for code in present),
+        Z=encoder.transform(tested.features),
+        y=y,
+        y_given=tested.target.to_numpy(dtype=object),
+        notes=tuple(notes),
+    )
+
+
 def free_target_name(y: Any, frame: pd.DataFrame) -> str:
     """Return the target's own name, or one that no feature has."""
     name = str(getattr(y, "name", None) or "target")

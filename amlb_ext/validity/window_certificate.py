@@ -233,11 +233,9 @@ def evaluate_windows(
     tested_bad = tests.losses.take(failing.is_bad)
     reference = Reference(
         columns=np.arange(len(candidates)),
-        failures=parts["bad"].losses,
-        region=tests.losses,
-        region_weights=weights,
-        tested_failures=tested_bad.n_real_rows,
-        tested_rows=tests.losses.n_real_rows,
+        losses=tests.losses,
+        weights=weights,
+        tested=tests.losses.n_real_rows,
     )
     return Evaluation(
         name=KIND,

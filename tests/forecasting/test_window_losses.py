@@ -133,11 +133,11 @@ def test_where_most_values_are_0_the_answer_names_losses_that_do_not_favour_zero
     (note,) = [
         note for note in by_mase.notes if "of the values to forecast are 0" in note
     ]
-    assert "Compare by wql, rmsse or sql" in note
+    assert "--loss wql, rmsse or sql, which do not" in note
     (note,) = [
         note for note in by_wql.notes if "of the values to forecast are 0" in note
     ]
-    assert "Compare by" not in note
+    assert "--loss" not in note
     assert f"F {by_wql.scores.loc['F', 'wql']:.2f}" in note
 
 

@@ -113,7 +113,7 @@ def test_the_answer(built):
 
 
 def test_tables_are_as_documented(found):
-    assert set(found) == {*TABLES, "harm"}
+    assert set(found) == {*TABLES, "harm", "wins", "left_to_gain"}
     for name, columns in COLUMNS.items():
         assert set(columns.split()) <= set(found[name].columns), name
     contrasts = found["contrasts"]

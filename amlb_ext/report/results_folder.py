@@ -1,0 +1,406 @@
+"""The report on ordinary results of AMLB: one framework is F, all others are candidates.
+
+Nothing is run again. Tasks and test rows come from the benchmark's definition and its source,
+predictions from AMLB's runs; they are joined row by row, and each row's truth must be the source's.
+All after that is the report of any suite, see :mod:`amlb_ext.report`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from amlb_ext.amlb.configuration import search_definition
+from amlb_ext.amlb.definition import sanitize_name
+from amlb_ext.core.config import SourceConfig
+from amlb_ext.core.display import format_count, format_number
+from amlb_ext.core.errors import (
+    ConfigError,
+    HardsynthError,
+    RunError,
+    SourceError,
+    suggest_nearest,
+)
+from amlb_ext.core.parallel import available_cores, run_jobs
+from amlb_ext.core.progress import Bar
+from amlb_ext.core.unit import ROW
+from amlb_ext.core.version import __version__
+from amlb_ext.report.build import (
+    assemble_report,
+    check_level,
+    frameworks_in_order,
+    points_per_chart,
+)
+from amlb_ext.report.charts import framework_colours
+from amlb_ext.report.model import BuiltReport, TaskReport
+from amlb_ext.report.results_task import ResultInputs, build_result_task
+from amlb_ext.report.task import BuiltTask
+from amlb_ext.runner.jobs import JobTable, read_benchmark_jobs, runs_by_benchmark
+from amlb_ext.runner.results import read_results
+from amlb_ext.sources import open_specs
+from amlb_ext.sources.amlb_yaml import AmlbSource
+from amlb_ext.sources.base import TaskRef
+
+#: What AMLB calls a task of OpenML, in its column ``id``.
+_TASK_ID = re.compile(r"(?:.*/)?((?:test\.)?openml)\.org/t/(\d+)")
+#: What AMLB makes of ``openml/s/271`` in the name of a run.
+_OPENML_NAME = re.compile(r"((?:test_)?openml)_([st])_(\d+)")
+_NO_REFITS = (
+    "Results hold one fit of F for each fold and none beside it, so what F would do if it were "
+    "fitted again is not known: where F fails changes are described, and none is judged."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Benchmark:
+    """What was run.
+
+    Attributes
+    ----------
+    name : str
+    refs : dict of str to TaskRef
+        The tasks, by AMLB's names.
+    runs : tuple of Path
+        The folders of its runs.
+    notes : tuple of str
+    """
+
+    name: str
+    refs: dict[str, TaskRef]
+    runs: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def build_results_report(
+    results: Sequence[str | Path],
+    baseline: str,
+    *,
+    benchmark: str | None = None,
+    options: SourceConfig | None = None,
+    workers: int = 1,
+    segments: Sequence[str] = (),
+    loss: Any = None,
+    level: float = 0.95,
+    charts: bool = True,
+    quiet: bool = True,
+) -> BuiltReport:
+    """Compare the frameworks of AMLB's results with one of them, task by task and over all tasks.
+
+    Parameters
+    ----------
+    results : sequence of path
+        AMLB's output folders, or runs in them. Of several runs of a job the latest that was scored
+        counts.
+    baseline : str
+        The framework that is F, as the results call it.
+    benchmark : str, optional
+        The definition that was run: a name, a YAML file, ``openml/s/ID`` or ``openml/t/ID``. By
+        default the one that the runs are named after.
+    options : SourceConfig, optional
+        Where definitions and data are.
+    workers : int
+        Processes, one task each; 0 for every core. They change nothing but time.
+    segments : sequence of str
+        See :func:`amlb_ext.report.build.build_report`.
+    loss : optional
+        What is compared, see :func:`amlb_ext.core.losses.read_loss`; by default the Brier loss or
+        the squared error of the scaled target, which a task keeps that it does not fit.
+    level : float
+        Nominal coverage of intervals, between 0 and 1.
+    charts : bool
+        Whether to draw charts.
+    quiet : bool
+        Show no progress bar.
+
+    Returns
+    -------
+    BuiltReport
+
+    Raises
+    ------
+    RunError
+        A folder has no results, those of two benchmarks, or none of this one; or F has no
+        predictions of any task.
+    ConfigError
+        The results have no such framework, no task has a segment, or the loss fits no task.
+    SourceError
+        The definition is not found.
+    """
+    check_level(level)
+    if not results:
+        raise ConfigError("no results were named", "give AMLB's folder with --results")
+    options = options or SourceConfig()
+    found = _find_benchmark(results, benchmark, options)
+    jobs = read_benchmark_jobs(list(found.refs), *found.runs)
+    if jobs.table.empty:
+        raise RunError(
+            f"no result in {', '.join(map(str, results))} is of {found.name}, whose tasks are "
+            f"{_list_few(found.refs)}",
+            "name the definition that was run with --benchmark",
+        )
+    baseline = _find_baseline(baseline, jobs.table)
+    inputs = _task_inputs(
+        found,
+        jobs,
+        baseline,
+        segments=segments,
+        loss=loss,
+        level=level,
+        charts=charts,
+    )
+    built_tasks, left_out = _build_tasks(inputs, workers, quiet)
+    if not built_tasks:
+        raise RunError(f"no task can be compared: {left_out[0]}")
+    if all(built_task.unfit for built_task in built_tasks):
+        raise ConfigError(built_tasks[0].unfit)
+    table = jobs.table.copy()
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
+            table.loc[index, ["status", "reason"]] = "refused", why
+    others = sorted(set(table["framework"]) - {baseline}, key=str.lower)
+    colours = framework_colours(others)
+    without = [name for name in found.refs if name not in set(table["amlb_task"])]
+    if without:
+        counted = f"{len(without)} of {format_count(len(found.refs), 'task')}"
+        left_out.append(
+            f"{counted} of {found.name} have no result: {_list_few(without)}"
+        )
+    report = assemble_report(
+        built_tasks,
+        table,
+        unit=ROW,
+        level=level,
+        name=found.name,
+        about=_overview(found.name, baseline, [task.report for task in built_tasks]),
+        caveats=[_NO_REFITS],
+        warnings=[f"{text}." for text in left_out],
+        colours=colours if charts else None,
+    )
+    question = (
+        f"Which framework really improves on {baseline}, today’s model F, and where?"
+    )
+    return BuiltReport(
+        report=replace(
+            report,
+            question=question,
+            notes=(*found.notes, *jobs.notes),
+            noun="benchmark",
+        )
+    )
+
+
+def _find_benchmark(
+    results: Sequence[str | Path], given: str | None, options: SourceConfig
+) -> _Benchmark:
+    """Return the benchmark that was run, its tasks and its runs."""
+    runs = runs_by_benchmark(*results)
+    # AMLB before 2.0 does not say: what is given is held against the tasks and each row's truth
+    unnamed = runs.pop("", [])
+    if unnamed and given is None:
+        raise RunError(
+            f"{unnamed[0]} does not say which benchmark it is of, as a run of AMLB before 2.0",
+            "give the definition that was run with --benchmark",
+        )
+    name = _run_name(given) if given is not None else next(iter(runs))
+    if len(runs) == 1 and not unnamed:
+        # the same definition under another name
+        name = next(iter(runs))
+    others = sorted(set(runs) - {name})
+    if len(runs) > 1 and (given is None or name not in runs):
+        raise RunError(
+            f"the results are of {len(runs)} benchmarks: {', '.join(sorted(runs))}",
+            "name the one to be reported with --benchmark",
+        )
+    notes: tuple[str, ...] = ()
+    if others:
+        notes = (f"Results of other benchmarks were left out: {', '.join(others)}.",)
+    own_runs = (*runs.get(name, ()), *unnamed)
+    rows = read_results(*own_runs)
+    ids = dict(zip(rows["task"], rows.get("id", rows["task"]), strict=True))
+    spec = given or _spec_of_run(name, options)
+    if spec is None:
+        refs = _refs_by_id(name, ids, options)
+    else:
+        refs = _refs_by_name(spec, ids, options)
+    shown = name if spec is None else _shown_name(spec)
+    return _Benchmark(name=shown, refs=refs, runs=own_runs, notes=notes)
+
+
+def _run_name(spec: str) -> str:
+    """Return what AMLB calls a benchmark in the names of its runs.
+
+    Examples
+    --------
+    >>> _run_name("my/Small.yaml"), _run_name("openml/s/271")
+    ('small', 'openml_s_271')
+    """
+    return sanitize_name(_shown_name(spec)).lower()
+
+
+def _shown_name(spec: str) -> str:
+    is_file = spec.lower().endswith((".yaml", ".yml"))
+    return Path(spec).stem if is_file else spec
+
+
+def _spec_of_run(name: str, options: SourceConfig) -> str | None:
+    """Return the spec of the benchmark that a run is named after; None where none is found.
+
+    Examples
+    --------
+    >>> _spec_of_run("openml_s_271", SourceConfig()), _spec_of_run("validation", SourceConfig())
+    ('openml/s/271', 'validation')
+    """
+    match = _OPENML_NAME.fullmatch(name)
+    if match:
+        return f"{match[1].replace('_', '.')}/{match[2]}/{match[3]}"
+    for known in AmlbSource().suggestions(options):
+        if _run_name(known) == name:
+            return known
+    return None
+
+
+def _refs_by_name(
+    spec: str, ids: Mapping[str, str], options: SourceConfig
+) -> dict[str, TaskRef]:
+    """Return the tasks of a definition by the names that AMLB has for them."""
+    by_id = {}
+    for task, text in ids.items():
+        match = _TASK_ID.fullmatch(str(text))
+        if match:
+            by_id[f"{match[1]}/t/{match[2]}"] = task
+    if re.fullmatch(r"[\w.-]+", spec) and search_definition(spec, options) is None:
+        known = AmlbSource().suggestions(options)
+        raise SourceError(
+            f"there is no AMLB definition {spec!r}", suggest_nearest(spec, known)
+        )
+    return {
+        by_id.get(ref.spec, sanitize_name(ref.name)): ref
+        for ref in open_specs([spec], options)
+    }
+
+
+def _refs_by_id(
+    name: str, ids: Mapping[str, str], options: SourceConfig
+) -> dict[str, TaskRef]:
+    """Return the tasks of OpenML that results name, where their definition is not found."""
+    refs = {}
+    for task, text in ids.items():
+        match = _TASK_ID.fullmatch(str(text))
+        if match is None:
+            raise SourceError(
+                f"no definition {name!r} is found, and {task} is no task of OpenML",
+                "give the definition that was run with --benchmark FILE",
+            )
+        [refs[task]] = open_specs([f"{match[1]}/t/{match[2]}"], options)
+    return refs
+
+
+def _find_baseline(given: str, jobs: pd.DataFrame) -> str:
+    """Return the framework that a user means, as the report calls it."""
+    labels = frameworks_in_order(jobs)
+    if given in labels:
+        return given
+    of_name = jobs.loc[jobs["name"] == given, "framework"].unique()
+    if len(of_name) > 1:
+        raise ConfigError(
+            f"--baseline {given} was run as {', '.join(sorted(of_name))}",
+            f"name one of them: --baseline {of_name[0]!r}",
+        )
+    raise ConfigError(
+        f"--baseline {given}: the results have no framework of that name",
+        suggest_nearest(given, labels),
+    )
+
+
+def _task_inputs(
+    found: _Benchmark,
+    jobs: JobTable,
+    baseline: str,
+    *,
+    segments: Sequence[str],
+    loss: Any,
+    level: float,
+    charts: bool,
+) -> list[ResultInputs]:
+    others = set(jobs.table["framework"]) - {baseline}
+    if not others:
+        raise RunError(
+            f"the results have no framework but {baseline}",
+            "run another one and give its results, too",
+        )
+    colours = framework_colours(sorted(others, key=str.lower))
+    tasks = [name for name in found.refs if name in set(jobs.table["amlb_task"])]
+    ids = {}
+    if "id" in jobs.rows:
+        ids = jobs.rows.groupby("task")["id"].agg(set).to_dict()
+    inputs = []
+    for task in tasks:
+        own = jobs.table[jobs.table["amlb_task"] == task]
+        numbers = {
+            match[2]
+            for text in ids.get(task, ())
+            if (match := _TASK_ID.fullmatch(text))
+        }
+        inputs.append(
+            ResultInputs(
+                name=task,
+                ref=found.refs[task],
+                task_ids=frozenset(numbers),
+                jobs=own,
+                baseline=baseline,
+                colours=colours,
+                level=level,
+                points=points_per_chart(len(tasks)) if charts else 0,
+                segments=tuple(segments),
+                loss=loss,
+            )
+        )
+    return inputs
+
+
+def _try_task(inputs: ResultInputs) -> BuiltTask | str:
+    """Return the task's part of the report, or why there is none."""
+    try:
+        return build_result_task(inputs)
+    except HardsynthError as error:
+        return f"{inputs.name} is left out: {error}"
+
+
+def _build_tasks(
+    inputs: Sequence[ResultInputs], workers: int, quiet: bool
+) -> tuple[list[BuiltTask], list[str]]:
+    """Build each task's part in a process of its own, in order; what cannot be built is told."""
+    workers = min(workers or available_cores(), len(inputs))
+    built: dict[int, BuiltTask | str] = {}
+    work = [(one,) for one in inputs]
+    with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
+        for index, part in run_jobs(_try_task, work, workers):
+            built[index] = part
+            bar.update()
+    parts = [built[index] for index in sorted(built)]
+    tasks = [part for part in parts if isinstance(part, BuiltTask)]
+    return tasks, [part for part in parts if isinstance(part, str)]
+
+
+def _overview(name: str, baseline: str, tasks: Sequence[TaskReport]) -> dict[str, str]:
+    n_folds = sum(task.folds for task in tasks)
+    n_rows = sum(task.rows["full"] for task in tasks)
+    n_bad = sum(task.rows["bad"] for task in tasks)
+    return {
+        "Benchmark": name,
+        "Baseline F": baseline,
+        "Tasks": f"{len(tasks)}, {format_count(n_folds, 'fold')}",
+        "Test rows": f"{format_number(n_rows)}, of which {format_number(n_bad)} are bad for F",
+        "hardsynth": __version__,
+    }
+
+
+def _list_few(names: Sequence[str] | Mapping[str, object], most: int = 5) -> str:
+    shown = list(names)[:most]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(shown)}{more}"

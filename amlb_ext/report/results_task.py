@@ -1,0 +1,548 @@
+"""One task of an ordinary benchmark: AMLB's predictions on its source's rows, one framework as F.
+
+What F predicted is all that is known of it: it cannot be fitted again. So a change where F fails is
+described and never judged, and neither is harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
+from amlb_ext.comparison.place import describe_place
+from amlb_ext.core.errors import ConfigError, DataError, RunError
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Fold, Task
+from amlb_ext.core.unit import ROW
+from amlb_ext.models.answers import Answers
+from amlb_ext.models.predictions import sure_notes
+from amlb_ext.report.compare import TaskComparison, compare_units
+from amlb_ext.report.losses import TaskLosses, measure_losses, read_report_loss
+from amlb_ext.report.model import Chart, ColourRole, TaskReport
+from amlb_ext.report.parts import report_parts, score_parts
+from amlb_ext.report.predictions import (
+    TaskPredictions,
+    names_labels_alone,
+    parse_predictions,
+    row_clusters,
+)
+from amlb_ext.report.swaps import (
+    judged_frameworks,
+    lacking_notes,
+    segments_of_task,
+    swap_rows,
+    swap_sections,
+    swap_sides,
+)
+from amlb_ext.report.task import (
+    BuiltTask,
+    best_first,
+    draw_task_charts,
+    incomplete_texts,
+)
+from amlb_ext.runner.original_results import match_rows
+from amlb_ext.runner.results import RowsDifferError, read_predictions
+from amlb_ext.sources.base import TaskRef
+from amlb_ext.units.judged import Judged
+from amlb_ext.units.labelled import LEAST_ROWS, LabelledRows, labelled_rows_of_task
+from amlb_ext.units.rows import hardness_config, judge_rows
+from amlb_ext.units.slices import losses_on_slices, search_and_judge
+
+#: Why no harm is claimed.
+NO_NULL = (
+    "There is no verdict on harm: whether that is more than any new fit of F does is not known, "
+    "for results hold no re-fits of F. hardsynth compare, given F and its training rows, tells."
+)
+#: What a job without predictions is.
+_WITHOUT = ("failed", "missing", "refused", "not run")
+_RENAMED = (
+    "AMLB has mixed the names of the classes up in {}, in the truth as well (it encodes them in "
+    "OpenML's order and decodes them in alphabetical order): they were read by position"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultInputs:
+    """What a task's part of the report is built from; it can be sent to a process.
+
+    Attributes
+    ----------
+    name : str
+        AMLB's name of the task.
+    ref : TaskRef
+        Where its rows are.
+    task_ids : frozenset of str
+        OpenML's numbers of the task, as the results have them.
+    jobs : DataFrame
+        The rows of :func:`amlb_ext.runner.jobs.read_benchmark_jobs` that belong to the task.
+    baseline : str
+        The framework that is F.
+    colours : mapping of str to ColourRole
+    level : float
+    points : int
+        Most points of a chart; 0 for no charts.
+    segments : tuple of str
+    loss : optional
+        What is compared, see :func:`amlb_ext.report.losses.measure_losses`.
+    """
+
+    name: str
+    ref: TaskRef
+    task_ids: frozenset[str]
+    jobs: pd.DataFrame
+    baseline: str
+    colours: Mapping[str, ColourRole]
+    level: float
+    points: int
+    segments: tuple[str, ...] = ()
+    loss: Any = None
+
+
+@dataclass(kw_only=True)
+class ReadPredictions:
+    """What frameworks predict of one task.
+
+    Attributes
+    ----------
+    folds : list of int
+        Those that F predicted; only these are compared.
+    f, chosen : dict of (str, int) to ndarray
+        By framework and fold: in the target's unit, or probabilities and the class that is named.
+    refused : dict of int to str
+        By index in the table of jobs.
+    renamed : set of str
+        Frameworks whose classes were read by position.
+    only_labels : set of str
+        Frameworks that name classes and give no probabilities.
+    """
+
+    folds: list[int]
+    f: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    chosen: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
+    only_labels: set[str] = field(default_factory=set)
+
+
+def build_result_task(inputs: ResultInputs) -> BuiltTask:
+    """Read a task's rows and predictions, and judge the frameworks on it.
+
+    Parameters
+    ----------
+    inputs : ResultInputs
+
+    Returns
+    -------
+    BuiltTask
+
+    Raises
+    ------
+    SourceError, NetworkError, DataError
+        The task's rows cannot be read, or F predicted too few of them.
+    RunError
+        F has no predictions of the task, or the results are of another OpenML task.
+    """
+    task = inputs.ref.load().renamed(inputs.name)
+    own_id = task.origin.ids.get("task_id")
+    others = sorted(inputs.task_ids - {own_id})
+    if own_id and others:
+        raise RunError(
+            f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
+        )
+    read = _read_jobs(task, inputs)
+    judged = judge_predictions(task, read, inputs.baseline, inputs.level, inputs.loss)
+    comparison = _compare(task, judged, read, inputs)
+    return _describe(task, judged, comparison, read, inputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedPredictions:
+    """A task's test rows as F was judged on them, and what the others predict of them.
+
+    Attributes
+    ----------
+    rows : LabelledRows
+    full : TaskPredictions
+        Without F, which stands in its rows as in the provenance of a suite.
+    measured : TaskLosses
+    judged : Judged
+    notes : tuple of str
+    """
+
+    rows: LabelledRows
+    full: TaskPredictions
+    measured: TaskLosses
+    judged: Judged
+    notes: tuple[str, ...]
+
+
+def judge_predictions(
+    task: Task,
+    read: ReadPredictions,
+    baseline: str,
+    level: float,
+    loss: Any = None,
+) -> JudgedPredictions:
+    """Return the test rows of the folds that F predicted, one fold after another, judged by F.
+
+    Parameters
+    ----------
+    task : Task
+    read : ReadPredictions
+    baseline : str
+        F's name among them.
+    level : float
+    loss : optional
+        See :func:`amlb_ext.report.losses.measure_losses`.
+
+    Raises
+    ------
+    DataError
+        Too few rows.
+    ConfigError
+        The loss needs probabilities, and a framework names labels alone.
+    """
+    full = _stack_folds(task, read)
+    if len(full) < LEAST_ROWS:
+        raise DataError(f"{len(full)} test rows are too few to compare models on")
+    chosen = np.concatenate([task.folds[fold].test for fold in read.folds])
+    rows = labelled_rows_of_task(task, chosen)
+    f = full.f[baseline]
+    said = Answers(f=f, decided=full.chosen.get(baseline))
+    if not task.labels:
+        said = Answers(f=(f - rows.scale.low) / rows.scale.span)
+    full = _with_predictions_of_f(full, baseline)
+    measured = measure_losses(full, loss)
+    judged = judge_rows(
+        rows,
+        said,
+        measured.f,
+        hardness_config("auto", None),
+        loss=measured.loss,
+        level=level,
+    )
+    widening, notes = _division(task, read.folds)
+    compared = replace(
+        judged.compared, cap=measured.cap, span=measured.span, widening=widening
+    )
+    place = describe_place(judged, rows.task.features)
+    if place is not None:
+        notes.insert(0, place.sentence(ROW, judged.verb).rstrip("."))
+    return JudgedPredictions(
+        rows=rows,
+        full=_with_place(full, judged),
+        measured=measured,
+        judged=replace(judged, compared=compared),
+        notes=(f"what F does worst: {judged.rule}", *notes, *measured.notes),
+    )
+
+
+def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
+    """Read the predictions of all jobs, F's first: the folds that it predicted are compared."""
+    jobs = inputs.jobs
+    scored = jobs[jobs["status"] == "scored"]
+    is_baseline = scored["framework"] == inputs.baseline
+    read = ReadPredictions(folds=[])
+    for of_framework in (scored[is_baseline], scored[~is_baseline]):
+        for index, job in of_framework.to_dict("index").items():
+            framework, fold = str(job["framework"]), int(job["fold"])
+            if framework != inputs.baseline and fold not in read.folds:
+                continue
+            try:
+                table, is_renamed = _read_rows(task, job)
+                f, chosen = parse_predictions(table, task.labels)
+            except RunError as error:
+                read.refused[index] = str(error)
+                continue
+            read.f[framework, fold] = f
+            read.chosen[framework, fold] = chosen
+            if is_renamed:
+                read.renamed.add(framework)
+            if task.labels and names_labels_alone(table.columns, task.labels):
+                read.only_labels.add(framework)
+            if framework == inputs.baseline:
+                read.folds.append(fold)
+    if not read.folds:
+        told = incomplete_texts(
+            jobs[jobs["framework"] == inputs.baseline], read.refused, statuses=_WITHOUT
+        )
+        why = told.get(inputs.baseline, "it was not run")
+        raise RunError(f"F, {inputs.baseline}, has no predictions of it: {why}")
+    read.folds.sort()
+    return read
+
+
+def _read_rows(task: Task, job: Mapping[str, object]) -> tuple[pd.DataFrame, bool]:
+    """Return the predictions of a job once their truth is found to be the source's, row by row."""
+    fold = int(str(job["fold"]))
+    if not 0 <= fold < len(task.folds):
+        raise RunError(
+            f"the task has {len(task.folds)} folds, this is fold {fold}",
+            "name the definition that was run with --benchmark",
+        )
+    written = read_predictions(str(job["run"]), str(job["amlb_task"]), fold)
+    truth = task.target.iloc[task.folds[fold].test].reset_index(drop=True)
+    if task.labels:
+        truth = truth.astype(str)
+    try:
+        return match_rows(written, truth, task.labels, task.labels)
+    except RowsDifferError as error:
+        why = "they are of another definition or of other folds"
+        if len(written) == len(truth) and _have_same_values(written["truth"], truth):
+            why = "the same truths stand in another order"
+        raise RunError(f"{error.message}; {why}") from None
+
+
+def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
+    if pd.api.types.is_float_dtype(written):
+        ours = np.sort(truth.to_numpy(dtype=float))
+        return bool(np.allclose(np.sort(written.to_numpy()), ours, rtol=1e-6))
+    return sorted(written.str.lower()) == sorted(truth.str.lower())
+
+
+def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
+    """Return the test rows of the folds, one fold after another, with all predictions of them."""
+    folds = [task.folds[fold] for fold in read.folds]
+    lengths = [len(fold.test) for fold in folds]
+    ends = np.cumsum([0, *lengths])
+    chosen_rows = np.concatenate([fold.test for fold in folds])
+    shape = (len(chosen_rows), len(task.labels)) if task.labels else (len(chosen_rows),)
+    f, chosen = {}, {}
+    for framework in dict.fromkeys(name for name, _ in read.f):
+        stacked, named = np.full(shape, np.nan), np.full(len(chosen_rows), -1)
+        for number, fold in enumerate(read.folds):
+            if (framework, fold) not in read.f:
+                continue
+            place = slice(ends[number], ends[number + 1])
+            stacked[place] = read.f[framework, fold]
+            if task.labels:
+                named[place] = read.chosen[framework, fold]
+        f[framework] = stacked
+        chosen[framework] = named
+    low, span = _ranges(task, folds)
+    return TaskPredictions(
+        name=task.name,
+        suffix="full",
+        kind=task.kind,
+        labels=task.labels,
+        rows=pd.DataFrame(
+            {
+                "fold": np.repeat(read.folds, lengths),
+                "amlb_fold": np.repeat(read.folds, lengths),
+                "row": np.concatenate([np.arange(n) for n in lengths]),
+                "source_row": task.row_ids[chosen_rows],
+            }
+        ),
+        y=_targets(task)[chosen_rows],
+        low=np.repeat(low, lengths),
+        span=np.repeat(span, lengths),
+        f=f,
+        chosen=chosen if task.labels else {},
+        only_labels=read.only_labels,
+    )
+
+
+def _targets(task: Task) -> np.ndarray:
+    """Return class codes, or the target in its own unit."""
+    if task.labels:
+        codes = task.target.cat.set_categories(list(task.labels)).cat.codes
+        return codes.to_numpy(dtype=np.int64)
+    return task.target.to_numpy(dtype=float)
+
+
+def _ranges(task: Task, folds: list[Fold]) -> tuple[list[float], list[float]]:
+    """Return the smallest target and the range of each fold's training rows; 0 and 1 of classes."""
+    if task.labels:
+        return [0.0] * len(folds), [1.0] * len(folds)
+    y = _targets(task)
+    trained = [y[fold.train] for fold in folds]
+    low = [float(values.min()) for values in trained]
+    # a constant target has no range to divide by
+    return low, [float(np.ptp(values)) or 1.0 for values in trained]
+
+
+def _division(task: Task, folds: list[int]) -> tuple[float, list[str]]:
+    """Return by how much variances grow since fits share training rows, and what is claimed."""
+    splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
+    if len(splits) < 2 or not len(np.intersect1d(splits[0][0], splits[1][0])):
+        return 1.0, []
+    everywhere = np.ones(len(task), dtype=bool)
+    division = Folds(repeats=divide_into_repeats(splits, len(task)), tested=everywhere)
+    return division.widening, [division.text]
+
+
+def _with_predictions_of_f(full: TaskPredictions, baseline: str) -> TaskPredictions:
+    """Return the rows with F's predictions and losses, as the provenance of a suite has them."""
+    own = full.f[baseline]
+    columns = {"f": own}
+    if full.labels:
+        columns = {f"f_{code}": own[:, code] for code in range(len(full.labels))}
+    return replace(
+        full,
+        rows=full.rows.assign(loss=full.loss(baseline), **columns),
+        f={name: f for name, f in full.f.items() if name != baseline},
+        only_labels=full.only_labels - {baseline},
+    )
+
+
+def _with_place(full: TaskPredictions, judged: Judged) -> TaskPredictions:
+    """Return the rows with what F makes of them: bad or not, and its chance to fail."""
+    rows = full.rows.assign(
+        origin=np.where(judged.is_bad, "bad", "good"),
+        weight=np.nan if judged.risk is None else judged.risk,
+    )
+    if judged.compared.clusters is not None:
+        rows["group"] = judged.compared.clusters
+    return replace(full, rows=rows)
+
+
+def _compare(
+    task: Task,
+    judged: JudgedPredictions,
+    read: ReadPredictions,
+    inputs: ResultInputs,
+) -> TaskComparison:
+    """Compare all other frameworks with F."""
+    jobs = inputs.jobs
+    of_folds = jobs[jobs["fold"].isin(read.folds)]
+    incomplete = incomplete_texts(of_folds, read.refused, statuses=_WITHOUT)
+    is_baseline = jobs["framework"] == inputs.baseline
+    # a fold that F failed on may be the one that would have told against it
+    told = incomplete_texts(jobs[is_baseline], read.refused)
+    if told:
+        without = f"F, {inputs.baseline}, lacks {told[inputs.baseline]}"
+        names = jobs.loc[~is_baseline, "framework"].unique()
+        incomplete |= dict.fromkeys(names, without)
+    incomplete.pop(inputs.baseline, None)
+    return compare_units(
+        task.name,
+        judged.judged,
+        judged.measured.by_framework,
+        fold_of=judged.full.rows["fold"].to_numpy(),
+        folds=len(read.folds),
+        incomplete=incomplete,
+    )
+
+
+def _describe(
+    task: Task,
+    found: JudgedPredictions,
+    comparison: TaskComparison,
+    read: ReadPredictions,
+    inputs: ResultInputs,
+) -> BuiltTask:
+    """Return the task's part of the report."""
+    rows, full, judged = found.rows, found.full, found.judged
+    features, notes = rows.task.features, list(found.notes)
+    cap, loss_f = judged.compared.cap, judged.compared.loss_f
+    clusters = row_clusters(full.rows)
+    failures = search_and_judge(
+        features,
+        rows.task.columns,
+        bad=judged.is_bad,
+        groups=clusters,
+        rng=random_stream(0, task.name, "report", "slices"),
+    )
+    failures.table.insert(0, "task", task.name)
+    candidates = judged_frameworks(comparison.contrasts)
+    ordered = [name for name in best_first(comparison.contrasts) if name in candidates]
+    slice_losses = pd.DataFrame()
+    # of pairs of rows a slice has no mean loss of its own
+    if not found.measured.loss.is_of_pairs:
+        slice_losses = losses_on_slices(
+            task.name,
+            slices=failures.table,
+            inside=failures.inside,
+            losses=comparison.losses[ordered],
+            loss_f=loss_f,
+            clusters=clusters,
+            level=inputs.level,
+            cap=cap,
+        )
+    views = {"full": full}
+    segments, lacking = segments_of_task(inputs.segments, features)
+    for name in sorted(full.f):
+        if task.labels:
+            notes += sure_notes(full.f[name][full.scored(name)], name)
+    if read.renamed:
+        notes.append(_RENAMED.format(", ".join(sorted(read.renamed))))
+    absent = inputs.jobs[~inputs.jobs["fold"].isin(read.folds)]
+    if len(absent):
+        numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
+        notes.append(f"without F's predictions, not compared: fold {numbers}")
+    charts: tuple[Chart, ...] = ()
+    if inputs.points:
+        charts = draw_task_charts(
+            task.name,
+            views,
+            comparison,
+            slice_losses=slice_losses,
+            loss=found.measured.title,
+            colours=inputs.colours,
+            points=inputs.points,
+        )
+    incomplete = {
+        row["framework"]: row["reason"]
+        for row in comparison.contrasts.to_dict("records")
+        if row["verdict"] == "incomplete"
+    }
+    report = TaskReport(
+        name=task.name,
+        title=task.name,
+        unit=ROW,
+        kind=task.kind.value,
+        target=task.target_name,
+        labels=task.labels,
+        rows={"full": len(full), "bad": int(judged.is_bad.sum())},
+        folds=len(read.folds),
+        certificate=None,
+        loss=found.measured.title,
+        metric=found.measured.metric,
+        capping=cap.sentence(found.measured.span),
+        weighting=comparison.weighting,
+        weighted=comparison.is_weighted,
+        no_claim=comparison.no_claim,
+        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
+        contrasts=comparison.contrasts,
+        pairs=comparison.pairs,
+        scores=score_parts(task.name, report_parts(views), inputs.level),
+        slices=failures.table,
+        slice_losses=slice_losses,
+        charts=charts,
+        notes=(*lacking_notes(lacking), *task.notes, *rows.notes, *notes),
+        sections=swap_sections(
+            task.name,
+            swap_rows(full, judged, features, found.measured.loss),
+            swap_sides(full, comparison.losses, candidates),
+            segments,
+            0,
+            no_null=NO_NULL,
+        ),
+    )
+    return BuiltTask(
+        report=report,
+        refused=read.refused,
+        added=[],
+        losses=cap.apply(comparison.losses),
+        loss_f=cap.apply(loss_f),
+        lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
+        unfit=_unfit_text(task, inputs.loss),
+    )
+
+
+def _unfit_text(task: Task, loss: Any) -> str:
+    """Return why a loss that a user named does not fit the task; empty where it does."""
+    try:
+        read_report_loss(
+            loss, labels=task.labels, is_classification=task.kind.is_classification
+        )
+    except ConfigError as error:
+        return str(error)
+    return ""
