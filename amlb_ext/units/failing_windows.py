@@ -354,7 +354,9 @@ def describe_zeros(
     beside = f"; WQL, lower is better: {', '.join(losses)}" if losses else ""
     instead = ""
     if loss.least_at == "median":
-        instead = ". hardsynth compare takes --loss wql, rmsse or sql, which do not favour it"
+        instead = (
+            ". hardsynth compare takes --loss wql, rmsse or sql, which do not favour it"
+        )
     return [
         f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
         f"least MASE and MAE there, and says nothing of when something comes{instead}{beside}"
