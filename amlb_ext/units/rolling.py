@@ -79,7 +79,7 @@ class RolledForecasts:
     def with_loss(
         self, loss: WindowLoss, origins: Sequence[Windows]
     ) -> RolledForecasts:
-        """Return the same with the losses that a user's own function gives.
+        """Return the same with the losses of a user's own function; named ones are there already.
 
         Parameters
         ----------
@@ -89,18 +89,14 @@ class RolledForecasts:
         """
         if loss.name in WINDOW_LOSSES:
             return self
-        columns = ("future", "scale", "rms_scale")
-        y, scale, rms_scale = (
-            np.concatenate([getattr(windows, column) for windows in origins])
-            for column in columns
-        )
+        y = np.concatenate([windows.future for windows in origins])
         own = loss(
             ForecastWindows(
                 y=y,
                 forecast=Forecasts(mean=self.mean, quantiles=self.quantiles),
                 levels=np.array(LEVELS),
-                scale=scale,
-                rms_scale=rms_scale,
+                scale=np.concatenate([windows.scale for windows in origins]),
+                rms_scale=np.concatenate([windows.rms_scale for windows in origins]),
                 mean_size=float(np.abs(y).mean()),
             )
         )
