@@ -99,8 +99,8 @@ def compare_files(
     loss : str, optional
         What is compared: brier, log_loss, zero_one, balanced or auc; squared, absolute, squared_log
         or pinball:.9; a scorer of scikit-learn; or a file of costs (.csv), a row for each true
-        label and a column for each decision. For series mase or sql (default: brier or squared;
-        zero_one where labels alone are given; mase).
+        label and a column for each decision. For series mase, rmsse, mae, sql, wql or crps
+        (default: brier or squared; zero_one where labels alone are given; mase).
     segments : sequence of str, optional
         Groups of rows that matter to you: a column, or a condition such as "age < 25".
     cv : int, optional

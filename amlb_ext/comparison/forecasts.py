@@ -31,6 +31,12 @@ from amlb_ext.models.forecasters import Forecaster, describe_known, make_forecas
 from amlb_ext.sources.panel import Gaps, PanelRoles, read_panel
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.diebold_mariano import fewest_origins
+from amlb_ext.stats.window_losses import (
+    MASE,
+    WINDOW_LOSSES,
+    WindowLoss,
+    read_window_loss,
+)
 from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.failing_windows import (
@@ -42,15 +48,12 @@ from amlb_ext.units.failing_windows import (
 )
 from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
 from amlb_ext.units.origins import plan_origins
-from amlb_ext.units.rolling import Loss, RolledForecasts, roll_forecaster
+from amlb_ext.units.rolling import RolledForecasts, roll_forecaster
 
 #: Windows on which F is worst that an answer holds.
 MOST_WORST = 10
-#: Loss that is compared, and how an answer calls it.
-LOSSES = {
-    "mase": "MASE: mean absolute error of a window over its scale",
-    "sql": "SQL: mean pinball loss of a window over its scale",
-}
+#: Losses whose means stand in every answer, whatever is compared.
+SHOWN_LOSSES = ("mase", "sql", "wql")
 
 
 @checked_call
@@ -69,7 +72,7 @@ def compare_forecasts(
     gaps: Gaps = "refuse",
     rule: str = "mase",
     alpha: float | None = None,
-    loss: Loss = "mase",
+    loss: Any = "mase",
     origins: Count = 1,
     learning: CountOrNone = 3,
     step: Count | None = None,
@@ -113,8 +116,10 @@ def compare_forecasts(
         The rule that calls a window of F bad, and its threshold: ``mase``, ``sql``, ``quantile``
         (alpha is the worst share) or ``reducible``. Without alpha the threshold is that of the
         worst tenth of F's windows at learning origins.
-    loss : {'mase', 'sql'}
-        What is compared.
+    loss : {'mase', 'rmsse', 'mae', 'sql', 'wql', 'crps'} or callable
+        What is compared: a name of :data:`amlb_ext.stats.window_losses.WINDOW_LOSSES`, or a
+        function of the values that came, ``(n, H)``, and a forecast with ``mean`` of that shape
+        and ``quantiles``, ``(n, H, 9)`` or None, which returns a loss for each window, ``(n,)``.
     origins, learning : int
         Test origins, and origins before them on which F's failures are learnt.
     step : int, optional
@@ -165,6 +170,7 @@ def compare_forecasts(
     ['worse']
     """
     _check_settings(candidates, twins)
+    compared = read_window_loss(loss)
     table = to_pandas(table, what="table")
     roles = PanelRoles(
         series=series,
@@ -195,18 +201,28 @@ def compare_forecasts(
     )
     rolled = {}
     for name, other in others.items():
-        rolled[name] = roll_forecaster(other, panel, failing.tests, seed)
+        forecasts = roll_forecaster(other, panel, failing.tests, seed)
+        rolled[name] = forecasts.with_loss(compared, failing.tests)
+    own = failing.forecasts.with_loss(compared, failing.tests)
+    failing = replace(failing, forecasts=own)
     twin_forecasts = []
     count = twins if failing.n_series >= FEWEST_CLUSTERS else 0
     for twin in forecaster.twins(count, panel.season):
-        twin_forecasts.append(
-            roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
+        again = roll_forecaster(
+            twin,
+            panel,
+            failing.tests,
+            seed,
+            # a function of the user's own may look at them
+            keep_quantiles=compared.name not in WINDOW_LOSSES,
         )
+        again = again.with_loss(compared, failing.tests)
+        twin_forecasts.append(replace(again, quantiles=None))
     return answer_comparison(
         failing,
         rolled,
         twin_forecasts,
-        loss=loss,
+        loss=compared,
         segments=segments,
         level=level,
         seed=seed,
@@ -237,7 +253,7 @@ def judge_windows(
     failing: FailingWindows,
     twins: Sequence[RolledForecasts],
     *,
-    loss: Loss = "mase",
+    loss: WindowLoss = MASE,
     level: float = 0.95,
 ) -> Judged:
     """Return the windows as F was judged on them, with the losses of its twins.
@@ -245,7 +261,7 @@ def judge_windows(
     Raises
     ------
     DataError
-        Too few series and origins, or no quantiles where SQL is compared.
+        Too few series and origins, or no quantiles where a loss of them is compared.
     """
     _check_size(failing)
     refits = None
@@ -275,7 +291,7 @@ def answer_comparison(
     rolled: Mapping[str, RolledForecasts],
     twins: list[RolledForecasts],
     *,
-    loss: Loss = "mase",
+    loss: WindowLoss = MASE,
     segments: Any = None,
     level: float = 0.95,
     seed: int = 0,
@@ -293,7 +309,8 @@ def answer_comparison(
     Raises
     ------
     DataError
-        Too few series and origins, or a forecaster without quantiles where SQL is compared.
+        Too few series and origins, or a forecaster without quantiles where a loss of them is
+        compared.
     """
     losses = pd.DataFrame(
         {name: _known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
@@ -316,20 +333,20 @@ def answer_comparison(
     )
     everyone = {"F": failing.forecasts, **rolled}
     for name, forecasts in everyone.items():
-        windows[f"mase_{name}"] = forecasts.mase
-        if forecasts.sql is not None:
-            windows[f"sql_{name}"] = forecasts.sql
+        for shown in dict.fromkeys(["mase", "sql", loss.name]):
+            if shown in forecasts.losses:
+                windows[f"{shown}_{name}"] = forecasts.losses[shown]
     return ModelComparison.of(
         judged,
         answer(judged, losses),
-        loss_name=LOSSES[loss],
+        loss_name=loss.text,
         swap=swap,
         seed=seed,
         notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,
         place=describe_place(judged, known),
         worst=windows.nlargest(MOST_WORST, "hardness"),
-        scores=_scores(failing, everyone),
+        scores=_scores(failing, everyone, loss.name),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
     )
 
@@ -340,12 +357,20 @@ def _check_settings(candidates: Any, twins: int) -> None:
         raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
 
 
-def _known_loss(forecasts: RolledForecasts, name: str, loss: str) -> np.ndarray:
-    known = forecasts.loss(loss)
+def _known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:
+    known = forecasts.losses.get(loss.name)
+    without = [
+        other.name for other in WINDOW_LOSSES.values() if not other.needs_quantiles
+    ]
     if known is None:
         raise DataError(
-            f"{name} forecasts no quantiles, so it has no SQL",
-            "give quantiles (columns 0.1 to 0.9), or compare with loss 'mase'",
+            f"{name} forecasts no quantiles, so it has no {loss.title}",
+            f"give quantiles (columns 0.1 to 0.9), or compare by loss {', '.join(without)}",
+        )
+    if np.isnan(known).any():
+        raise DataError(
+            f"all values to forecast are 0, so {loss.title} is no number",
+            f"compare by another loss: {', '.join(without)}",
         )
     return known
 
@@ -366,18 +391,21 @@ def _check_size(failing: FailingWindows) -> None:
 
 
 def _scores(
-    failing: FailingWindows, forecasts: Mapping[str, RolledForecasts]
+    failing: FailingWindows, forecasts: Mapping[str, RolledForecasts], compared: str
 ) -> pd.DataFrame:
-    """Return mean losses by model: over all windows, where F fails, and on F's bad windows."""
+    """Return mean losses by model: over all windows, where F fails, and on F's bad windows.
+
+    What is compared comes first. A WQL where F fails is a share of the sizes of all windows, as it
+    is over all of them.
+    """
     weights = failing.weighting.weights
     is_bad = failing.is_bad
     records = {}
     for name, rolled in forecasts.items():
         record = {}
-        for loss in ("mase", "sql"):
-            values = rolled.loss(loss)
-            if values is None:
-                values = np.full(len(rolled.mase), np.nan)
+        unknown = np.full(len(rolled.mase), np.nan)
+        for loss in dict.fromkeys([compared, *SHOWN_LOSSES]):
+            values = rolled.losses.get(loss, unknown)
             record[loss] = values.mean()
             record[f"{loss}_region"] = np.nan
             if weights is not None:
@@ -391,7 +419,7 @@ def window_notes(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
     n_twins: int,
-    loss: Loss = "mase",
+    loss: WindowLoss = MASE,
 ) -> tuple[str, ...]:
     """Return what stands behind an answer on windows, a sentence each."""
     panel, origins = failing.panel, failing.origins
@@ -405,7 +433,7 @@ def window_notes(
         f"{panel.season}, frequency {panel.frequency}",
         *panel.notes,
         *describe_left_out(failing.left_out),
-        *describe_zeros(failing, rolled),
+        *describe_zeros(failing, rolled, loss),
     ]
     if n_twins:
         notes.append(

@@ -30,6 +30,7 @@ from amlb_ext.stats.claims import (
     REGION,
     verdict_text,
 )
+from amlb_ext.stats.window_losses import WINDOW_LOSSES
 from amlb_ext.swap.answer import FEWEST_ROWS, Swap, SwapAnswer
 from amlb_ext.swap.remedy import Remedy
 from amlb_ext.swap.segments import rows_for
@@ -93,14 +94,14 @@ class ModelComparison:
         One row for each unit. Of a table, by its index in X: ``is_bad``, ``risk`` (the chance that
         F fails on it, by features alone; missing where they do not foresee it),
         ``where_f_fails``, and the losses of ``F`` and of each model by name. Of series:
-        ``series``, ``cutoff``, ``scale``, ``hardness``, ``bad``, ``risk``, and ``mase_*`` and
-        ``sql_*`` of F and of each model.
+        ``series``, ``cutoff``, ``scale``, ``hardness``, ``bad``, ``risk``, and ``mase_*``,
+        ``sql_*`` and what else is compared, of F and of each model; a function's is ``own_*``.
     worst : DataFrame
         The units on which F is worst: rows as the user gave them, with F's loss.
     scores : DataFrame
-        Of windows, by model: mean MASE and SQL over all windows, where F fails (``*_region``,
-        weighted) and on bad windows (``*_bad``), which were chosen by F's own errors, so that they
-        flatter every other model. Without rows for a table.
+        Of windows, by model: the mean loss that is compared, MASE, SQL and AMLB's WQL, over all
+        windows, where F fails (``*_region``, weighted) and on bad windows (``*_bad``), which were
+        chosen by F's own errors, so that they flatter every other model. Without rows for a table.
     draw_worst : callable, optional
         Draws the windows on which F is worst, from their number and the figure to draw on; see
         :meth:`plot_worst`.
@@ -498,12 +499,16 @@ class ModelComparison:
         return [text_table(headers, rows)]
 
     def _score_lines(self) -> list[str]:
+        compared = self.scores.columns[0]
+        beside = [name for name in ("mase", "sql", "wql") if name != compared]
         rows = []
         for name, record in self.scores.iterrows():
-            values = [record["mase"], record["mase_region"], record["mase_bad"]]
-            rows.append([str(name), *values, record["sql"]])
+            values = [record[compared + part] for part in ("", "_region", "_bad")]
+            rows.append([str(name), *values, *record[beside]])
         many = self.unit.many
-        headers = ["model", "MASE", self.where_f_fails, f"bad {many} of F", "SQL"]
+        title = compared.upper() if compared in WINDOW_LOSSES else "your loss"
+        headers = ["model", title, self.where_f_fails, f"bad {many} of F"]
+        headers += [name.upper() for name in beside]
         named = []
         for row in self.worst.head(_WORST_NAMED).itertuples():
             named.append(f"{row.series} ({row.hardness:.2f})")

@@ -233,7 +233,7 @@ class SplitConfig(Stage):
         le=1000,
         description="number of folds: random splits of a table (default: 5; the paper uses 31), "
         "or the first folds of a source that defines its own, such as an OpenML task (default: "
-        "all)",
+        "all; with two of ten a change must be 2.2 times as large to be shown)",
     )
     test_size: float = Field(
         0.2, gt=0, lt=1, description="share of the rows that each random split tests on"
@@ -587,8 +587,9 @@ class GenerateConfig(Stage):
     )
     composition: tuple[CompositionPart, ...] = Field(
         ("auto",),
-        description="what the test file of the main task holds: auto (the mixture that ranks best "
-        "on the training rows), or any of weighted, population, bad, ga and synthetic",
+        description="what the test file of the main task holds: auto (a mixture that is shown to "
+        "order models better than the whole fold, else there is no main task), or any of weighted, "
+        "population, bad, ga and synthetic (bad,synthetic is the paper's)",
     )
     train_hard: bool = Field(
         True,

@@ -25,6 +25,7 @@ import pandas as pd
 from amlb_ext.core import row_losses
 from amlb_ext.core.auc import misranked
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.unit import ROW, Unit
 
 #: A probability below this counts as this: the logarithm of 0 is no number.
 SMALLEST_PROBABILITY = 1e-15
@@ -115,40 +116,70 @@ class Loss:
         Raises
         ------
         DataError
-            A loss that is missing, not finite or negative, or of another shape.
+            A loss that is missing, not finite or negative, or losses of another shape.
         """
-        n = len(predicted.y)
-        losses = np.asarray(self.of_rows(predicted))
-        if losses.shape != (n,):
-            raise DataError(
-                f"the loss {self.name} returns an array of shape {losses.shape} for {n} rows",
-                f"return one number for each row, shape ({n},)",
-            )
-        try:
-            losses = losses.astype(float)
-        except (TypeError, ValueError):
-            raise DataError(
-                f"the loss {self.name} returns values of type {losses.dtype}",
-                "return one number for each row",
-            ) from None
-        # the square of an absurd prediction may be infinite; a cap makes it count as large
-        is_known = (
-            np.isfinite(losses) if self.basis == "anything" else ~np.isnan(losses)
+        return checked_unit_losses(
+            np.asarray(self.of_rows(predicted)),
+            self.name,
+            len(predicted.y),
+            is_own=self.basis == "anything",
         )
-        broken = int((~is_known).sum())
-        if broken:
-            raise DataError(
-                f"the loss {self.name} is NaN or infinite on {broken} of {n} rows",
-                "return a finite number for each row",
-            )
-        # a named loss of pairs of rows may be below 0 on one of them
-        negative = int((losses < 0).sum()) if self.basis == "anything" else 0
-        if negative:
-            raise DataError(
-                f"the loss {self.name} is negative on {negative} of {n} rows",
-                "return a loss, smaller is better and 0 is none: of a score, the largest less it",
-            )
-        return losses
+
+
+def checked_unit_losses(
+    losses: np.ndarray,
+    name: str,
+    n: int,
+    unit: Unit = ROW,
+    *,
+    is_own: bool = True,
+) -> np.ndarray:
+    """Return losses as numbers, one for each unit.
+
+    Parameters
+    ----------
+    losses : ndarray
+    name : str
+        Of the loss.
+    n : int
+        How many units there are.
+    unit : Unit
+    is_own : bool
+        Whether they come from a user's function. Of a named loss some may be infinite or negative:
+        the square of an absurd prediction, which a cap makes count as large, or one row of a loss
+        of pairs.
+
+    Raises
+    ------
+    DataError
+        A loss that is missing, not finite or negative, or losses of another shape or type.
+    """
+    if losses.shape != (n,):
+        raise DataError(
+            f"the loss {name} returns an array of shape {losses.shape} for {n} {unit.many}",
+            f"return one number for each {unit.one}, shape ({n},)",
+        )
+    try:
+        losses = losses.astype(float)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"the loss {name} returns values of type {losses.dtype}",
+            f"return one number for each {unit.one}",
+        ) from None
+    is_known = np.isfinite(losses) if is_own else ~np.isnan(losses)
+    broken = int((~is_known).sum())
+    if broken:
+        raise DataError(
+            f"the loss {name} is NaN or infinite on {broken} of {n} {unit.many}",
+            f"return a finite number for each {unit.one}",
+        )
+    negative = int((losses < 0).sum()) if is_own else 0
+    if negative:
+        raise DataError(
+            f"the loss {name} is negative on {negative} of {n} {unit.many}",
+            "return a loss, smaller is better and 0 is none: of a score, the largest less it",
+        )
+    return losses
 
 
 def _brier(rows: Predicted) -> np.ndarray:

@@ -56,8 +56,9 @@ class HardFold:
     train : Rows
         The rows F was trained on.
     parts : dict of str to Part
-        Keyed by the suffix of the AMLB task: ``""``, ``full``, ``bad``, ``ga``, ``synthetic``,
-        ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only.
+        Keyed by the suffix of the AMLB task: ``full``, ``""``, ``bad``, ``ga``, ``synthetic``,
+        ``region``, ``hard``. A fold without failures has ``full`` and ``region`` only. A main part
+        and a region that would hold the rows of ``full`` are left out.
     summary : dict
         Counts, F's score on each part (an rmse in the target's own unit), how the threshold was
         set; JSON values.
@@ -107,7 +108,10 @@ def assemble_fold(
     full = write_real_rows(task, models, test, target=target, refits=refits)
     region = _pick_rows(full, prepared.region_rows)
     # no part but ``hard`` has training rows of its own: the others share those of the fold
-    parts = {"full": Part(full, None), "region": Part(region, None)}
+    parts = {"full": Part(full, None)}
+    # AMLB would run the same rows twice; equal weights draw them all
+    if not _are_same_rows(region, full):
+        parts["region"] = Part(region, None)
     pair_facts: dict[str, Any] = {}
     pair_notes: list[Note] = []
     if test_side is not None:
@@ -127,7 +131,9 @@ def assemble_fold(
                 random_stream(config.seed, *models.key, "weighted"),
             )
             mixture["weighted"] = _pick_rows(full, picked)
-        parts[""] = Part(_stack_parts(mixture, composition.parts), None)
+        main = _stack_parts(mixture, composition.parts)
+        if not _are_same_rows(main, full):
+            parts[""] = Part(main, None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
     if test_side is not None and config.train_hard:
@@ -185,6 +191,11 @@ def _ask_together(
             refit.predict(asked)
     assert models.ledger is not None
     models.ledger.reserved = 0
+
+
+def _are_same_rows(rows: Rows, others: Rows) -> bool:
+    """Whether both hold the same rows in the same order."""
+    return rows.provenance.equals(others.provenance)
 
 
 def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:

@@ -131,7 +131,12 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
         train_rows = np.sort(train_rows).astype(np.int64)
         test_rows = np.sort(free[test]).astype(np.int64)
         folds.append(Fold(train_rows, test_rows))
-    return task.with_folds(tuple(folds))
+    split = task.with_folds(tuple(folds))
+    if config.folds is None or config.folds >= DEFAULT_FOLDS:
+        return split
+    tested = np.unique(np.concatenate([fold.test for fold in folds]))
+    note = f"--folds {config.folds}: {_power_text(len(tested), len(task))}"
+    return dataclasses.replace(split, notes=(*split.notes, note))
 
 
 def _lonely_classes_error(task: Task, *, n_alone: int, n_test: int) -> DataError:
@@ -158,11 +163,27 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
     if wanted > available:
         note += f"fewer than --folds {wanted} asks for: all are used"
     else:
-        note += f"of which --folds {wanted} takes the first {wanted}"
+        tested = sum(len(fold.test) for fold in task.folds[:wanted])
+        total = sum(len(fold.test) for fold in task.folds)
+        note += (
+            f"of which --folds {wanted} takes the first {wanted}: "
+            f"{_power_text(tested, total)}"
+        )
     return dataclasses.replace(
         task,
         folds=task.folds[:wanted],
         notes=(*task.notes, note),
+    )
+
+
+def _power_text(tested: int, total: int) -> str:
+    """Return what fewer test rows can show, beside all rows.
+
+    Standard errors go with the root of the number of rows.
+    """
+    return (
+        f"{tested:,} of {total:,} rows are tested, so a change must be "
+        f"{np.sqrt(total / tested):.1f} times as large to be shown as on all of them"
     )
 
 

@@ -313,16 +313,23 @@ class Composition:
     def of_parts(
         cls, parts: Sequence[CompositionPart], reason: str = ""
     ) -> Composition:
-        """Return the composition of named parts; ``auto`` stands for weighted real rows.
+        """Return the composition of named parts; ``auto`` stands for the whole fold.
 
         Examples
         --------
-        >>> Composition.of_parts(["auto"]).parts
-        ('weighted',)
+        >>> Composition.of_parts(["auto"]).is_whole
+        True
         """
         if "auto" in parts:
-            parts = ("weighted",)
+            return cls(
+                parts=("weighted",), region_share=0.0, made_share=0.0, reason=reason
+            )
         return cls(parts=tuple(parts), reason=reason)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds the whole test fold as it is."""
+        return self.parts == ("weighted",) and self.region_share == 0
 
     @property
     def made_from_failures(self) -> tuple[CompositionPart, ...]:

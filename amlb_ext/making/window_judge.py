@@ -23,7 +23,7 @@ from amlb_ext.models.forecasters import (
     Forecasts,
     make_forecaster,
 )
-from amlb_ext.stats.scaled_losses import (
+from amlb_ext.stats.window_losses import (
     scaled_errors,
     scaled_quantile_losses,
     seasonal_scale,

@@ -15,7 +15,7 @@ from sklearn.linear_model import Ridge
 
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.stats.scaled_losses import seasonal_scale
+from amlb_ext.stats.window_losses import seasonal_scale
 
 #: Lags: two seasons, within these bounds.
 _FEWEST_LAGS, _MOST_LAGS = 8, 64

@@ -22,7 +22,7 @@ from amlb_ext.making.made_windows import MadePart, MadeWindows
 from amlb_ext.making.window_judge import window_scale
 from amlb_ext.making.window_moves import WindowMove, move_window
 from amlb_ext.sources.panel import Panel
-from amlb_ext.stats.scaled_losses import seasonal_scale
+from amlb_ext.stats.window_losses import seasonal_scale
 from amlb_ext.suite.layout import Layout, amlb_name
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import (
@@ -183,6 +183,8 @@ def read_made_windows(
         cutoff=int(rows["cutoff"].iloc[0]),
         items=rows["series"].to_numpy(dtype=int),
         scale=rows["scale"].to_numpy(dtype=float),
+        # not kept: made windows are compared by MASE
+        rms_scale=np.full(len(rows), np.nan),
         future=last[TARGET].to_numpy(dtype=float).reshape(-1, horizon),
         left_out=(),
     )

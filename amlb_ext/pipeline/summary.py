@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amlb_ext.core.display import format_count, shorten_text, text_table
+from amlb_ext.core.task import Task
 from amlb_ext.pipeline.request import GenerationReport
 from amlb_ext.sources.reading import reading_text
 
@@ -17,8 +18,36 @@ CHANGES = {
 }
 
 
+#: Processor seconds of a fold of 1,000 rows with its certificate, and how they grow with rows:
+#: 24 s at 800 rows (bundled/toy), 75 s at 44,000 (Adult), 147 s at 253,000; docs/evidence/speed.md.
+SECONDS_AT_1000, ROWS_EXPONENT = 25.0, 0.3
 #: Notes that a command prints; the others stand in a file.
 MOST_NOTES = 10
+
+
+def cost_text(tasks: Sequence[Task]) -> str:
+    """Return what lies ahead, before the work begins.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.config import SplitConfig
+    >>> from amlb_ext.core.tables import make_task
+    >>> from amlb_ext.hardening.split import split_task
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"x": range(1000), "y": range(1000)})
+    >>> task = make_task(table, "y", name="t")
+    >>> cost_text([split_task(task, SplitConfig(), seed=1)])
+    '5 folds, the largest with 800 training rows: about 0.4 processor minutes each, more with \
+hundreds of columns or many classes'
+    """
+    n_folds = sum(len(task.folds) for task in tasks)
+    most_rows = max(len(fold.train) for task in tasks for fold in task.folds)
+    # seconds of a fold with its certificate as rows grow, see docs/evidence/speed.md
+    minutes = SECONDS_AT_1000 / 60 * (most_rows / 1000) ** ROWS_EXPONENT
+    return (
+        f"{format_count(n_folds, 'fold')}, the largest with {most_rows:,} training rows: about "
+        f"{minutes:.1f} processor minutes each, more with hundreds of columns or many classes"
+    )
 
 
 def planned_tasks(report: GenerationReport) -> str:
@@ -167,7 +196,7 @@ def settled_notes(summaries: Sequence[Summary]) -> list[str]:
 
 
 def composition_note(summaries: Sequence[Summary]) -> str:
-    """Return what the main test files hold and how well that orders models.
+    """Return what the main test files hold and why, or why there is none.
 
     Empty where the user named the parts.
 
@@ -176,43 +205,53 @@ def composition_note(summaries: Sequence[Summary]) -> str:
     >>> tau = {"chosen": 0.75, "whole": 0.7, "bad": 0.4}
     >>> chosen = {"parts": ["weighted"], "region_share": 0.5, "tau": tau}
     >>> composition_note([{"composition": chosen}])
-    "main task: real rows repeated by region weight; on the training rows its order of \
-candidates agrees with the region's at tau 0.75 (whole fold 0.70, bad rows 0.40)"
+    'main task: real rows repeated by region weight; on the training rows they are shown to order \
+candidates better where F fails: tau 0.75 (whole fold 0.70, bad rows 0.40)'
+    >>> whole = {"parts": ["weighted"], "region_share": 0.0, "tau": {**tau, "chosen": 0.7}}
+    >>> composition_note([{"composition": whole}])
+    'no main task: on the training rows no mixture is shown to order candidates better where F \
+fails than the whole fold does (tau 0.70, bad rows 0.40); hard rows, to stress models and to \
+train on, are in the definition that ends in _all'
     """
     compositions = [summary.get("composition", {}) for summary in summaries]
-    chosen = [entry for entry in compositions if "tau" in entry]
-    if not chosen:
+    compared = [entry for entry in compositions if "tau" in entry]
+    if not compared:
         return ""
-    counts: dict[str, int] = {}
-    for entry in chosen:
-        for text in _contents(entry):
-            counts[text] = counts.get(text, 0) + 1
-    held = []
-    for text, n in counts.items():
-        where = "" if n == len(chosen) else f" in {n} of {len(chosen)} folds"
-        held.append(text + where)
     tau = {}
     for name in ("chosen", "whole", "bad"):
-        tau[name] = sum(entry["tau"][name] for entry in chosen) / len(chosen)
+        tau[name] = sum(entry["tau"][name] for entry in compared) / len(compared)
+    counts: dict[str, int] = {}
+    for entry in compared:
+        if held := _contents(entry):
+            counts[held] = counts.get(held, 0) + 1
+    if not counts:
+        return (
+            "no main task: on the training rows no mixture is shown to order candidates better "
+            f"where F fails than the whole fold does (tau {tau['whole']:.2f}, bad rows "
+            f"{tau['bad']:.2f}); hard rows, to stress models and to train on, are in the "
+            "definition that ends in _all"
+        )
+    texts = []
+    for text, n in counts.items():
+        where = "" if n == len(compared) else f" in {n} of {len(compared)} folds"
+        texts.append(text + where)
     return (
-        f"main task: {' and '.join(held)}; on the training rows its order of candidates agrees "
-        f"with the region's at tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
+        f"main task: {', '.join(texts)}; on the training rows they are shown to order candidates "
+        f"better where F fails: tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
         f"{tau['bad']:.2f})"
     )
 
 
-def _contents(entry: Mapping[str, Any]) -> list[str]:
-    """Return what one main test file holds, in words."""
+def _contents(entry: Mapping[str, Any]) -> str:
+    """Return what one main test file holds, in words; empty where it would be the whole fold."""
     texts = []
     if "weighted" not in entry["parts"]:
         texts.append("bad rows alone")
     elif entry["region_share"]:
         texts.append("real rows repeated by region weight")
-    else:
-        texts.append("every real row")
     if "population" in entry["parts"]:
         texts.append("made rows of the population")
-    return texts
+    return " and ".join(texts)
 
 
 def kappa_note(summaries: Sequence[Summary]) -> str:

@@ -150,9 +150,10 @@ def twin_notes(original: Original, manifest: TableManifest) -> list[str]:
         if folds:
             notes.append(f"{pair.name}: {source_name}: {folds}")
         # The report joins results by AMLB's spelling of the original's name.
-        if sanitize_name(source_name) != name:
+        suite_name = manifest.amlb_tasks[name].task
+        if sanitize_name(source_name) != suite_name:
             notes.append(
-                f"{pair.name}: {source_name} is called {name} in the suite, so hardsynth "
+                f"{pair.name}: {source_name} is called {suite_name} in the suite, so hardsynth "
                 "report cannot join its results there; "
                 f"run {name} of {manifest.name} for it"
             )

@@ -25,6 +25,7 @@ from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.row_losses import brier_loss, symmetric_percentage_error
+from amlb_ext.stats.window_losses import WINDOW_LOSSES
 
 #: Which way each metric is better.
 DIRECTION: dict[str, Literal["lower", "higher"]] = {
@@ -68,8 +69,10 @@ UNITS = {
     "mse": "mse in the square of the target's unit",
     "brier": "brier, the mean squared distance from the true class, 0 to 2",
     "logloss": "logloss in nats",
-    "mase": "MASE, the mean absolute error of a window over its scale",
-    "sql": "SQL, the mean pinball loss of a window over its scale",
+    **{
+        name: f"{WINDOW_LOSSES[name].title}, the {WINDOW_LOSSES[name].meaning}"
+        for name in ("mase", "sql", "wql")
+    },
     "acc": "accuracy",
 }
 

@@ -270,7 +270,9 @@ class TaskReport:
     rejected : int
         Made rows that were rejected, since they broke a relation.
     composition : tuple of str
-        What the main task's test rows are, see :mod:`amlb_ext.hardening.composition`.
+        What the main task's test rows are, see :class:`amlb_ext.hardening.weights.Composition`.
+    main_is_shown : bool
+        Whether they were shown, on training rows, to order models better where F fails.
     uncertified : str
         What is said where there is no certificate; empty where none is wanted.
     sections : tuple of ReportSection
@@ -304,6 +306,7 @@ class TaskReport:
     capping: str = ""
     slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
     composition: tuple[str, ...] = ()
+    main_is_shown: bool = False
     uncertified: str = ""
     sections: tuple[ReportSection, ...] = ()
     metric: str = ""

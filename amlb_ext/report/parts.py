@@ -2,8 +2,8 @@
 
 Parts on real rows: ``full`` (the untouched test folds), ``region`` (the same, weighted by
 P(F fails | x)) and ``bad`` (those on which F fails).
-Made of failures: ``ga``, ``synthetic``, and ``evaluation``, the paper's set of bad and synthetic
-rows; ``hard`` are models trained on hard rows, on their own test rows. All folds are pooled.
+Made of failures: ``ga`` and ``synthetic``; ``evaluation`` is the main task, where there is one, and
+``hard`` are models trained on hard rows, on their own test rows. All folds are pooled.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.forecasts import judge_windows, window_notes
+from amlb_ext.comparison.forecasts import SHOWN_LOSSES, judge_windows, window_notes
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.unit import WINDOW, F
@@ -48,8 +48,8 @@ from amlb_ext.runner.results import (
     read_predictions,
 )
 from amlb_ext.runner.run_folder import is_running
-from amlb_ext.stats.scaled_losses import scaled_errors
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
+from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
 from amlb_ext.swap.answer import Side, SwapRows
@@ -69,8 +69,6 @@ _TRUTH_TOLERANCE = 1e-6
 _WORST, _ALL_WORST = 6, 24
 #: Seasons of the past that are drawn.
 _SEASONS_SHOWN = 3
-#: Losses of windows, as scores have them.
-_METRICS = ("mase", "sql")
 
 
 def build_series_report(
@@ -457,11 +455,15 @@ def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
         parts["region"] = (parts["full"][0], weights)
     rows = []
     for name, said in {F: failing.forecasts, **judged.rolled}.items():
-        for metric in _METRICS:
-            values = said.loss(metric)
-            if values is None:
+        for metric in SHOWN_LOSSES:
+            values = said.losses.get(metric)
+            # of zeros alone the WQL is no number
+            if values is None or np.isnan(values).any():
                 continue
             for part, (is_in, part_weights) in parts.items():
+                # AMLB's WQL of some windows would be a share of their own sizes
+                if metric == "wql" and part != "full":
+                    continue
                 estimate = weighted_mean_interval(
                     values[is_in], part_weights, failing.items[is_in], level=level
                 )

@@ -54,7 +54,7 @@ PARTS = (
     "hard",
 )
 #: Words of columns that are initials.
-_INITIALS = ("mase", "sql", "sd")
+_INITIALS = ("mase", "sql", "wql", "sd")
 _CHART_COLUMNS = (
     "task",
     "chart",
@@ -91,7 +91,7 @@ def part_texts(unit: Unit) -> dict[str, str]:
 
 
 def ranking_sentence(task: TaskReport) -> str:
-    """Return on which parts models may be ranked, and on which not.
+    """Return on which part to decide, and what the others are good for.
 
     Parameters
     ----------
@@ -99,43 +99,45 @@ def ranking_sentence(task: TaskReport) -> str:
 
     Notes
     -----
-    The main task is as good as what it was composed of: real units that were drawn by the features
-    alone, made ones that stand for all, or failures of F, which flatter every other model.
+    The whole test folds decide. Another part may rank models where it is shown to order them as
+    well: made ones by the certificate, the main task by the training rows it was chosen on.
     """
     no_region = ""
     ranked_parts: tuple[str, ...] = ()
     if task.certificate is not None:
         no_region = task.certificate.no_region
         ranked_parts = task.certificate.ranked_parts
-    by_certificate: list[str] = []
-    allowed, chosen = [], []
+    shown, chosen, weighted = [], [], []
     for part in PARTS:
-        if not (task.scores["part"] == part).any() or (part == "region" and no_region):
+        if part in UNSELECTED or not (task.scores["part"] == part).any():
             continue
-        is_main = part == "evaluation"
-        if part in UNSELECTED or (is_main and set(task.composition) == {"weighted"}):
-            allowed.append(part)
-        elif part in ranked_parts or (is_main and ranked_parts):
-            allowed.append(part)
-            by_certificate.append(part)
+        holds = set(task.composition) if part == "evaluation" else {part}
+        is_main_shown = part == "evaluation" and task.main_is_shown
+        is_ranked = bool(holds & set(ranked_parts)) and holds <= {
+            "weighted",
+            *ranked_parts,
+        }
+        if is_main_shown or is_ranked:
+            shown.append(part)
+        elif holds <= {"weighted", "population"}:
+            weighted.append(part)
         else:
             chosen.append(part)
-    sentence = f"Models may be ranked on {', '.join(allowed)}"
-    if by_certificate:
-        sentence += f" ({', '.join(by_certificate)} since the certificate says so)"
-    # made of all real units, not of failures, and not certified to stand for them
-    of_all = set(task.composition) <= {"weighted", "population"}
-    unproven = [part for part in chosen if part == "evaluation" and of_all]
-    chosen = [part for part in chosen if part not in unproven]
+    sentence = "Decide on full"
+    if shown:
+        verb = "is" if len(shown) == 1 else "are"
+        sentence += f"; {', '.join(shown)} {verb} shown to order models as well"
+    else:
+        sentence += ": no other part is shown to order models as well"
     if chosen:
-        sentence += f"; not on {', '.join(chosen)}, which F's errors chose"
-    if unproven:
         sentence += (
-            f"; nor on {', '.join(unproven)}, whose made {task.unit.many} no certificate allows to "
-            "rank on"
+            f"; {', '.join(chosen)}, which F's errors chose, rank none: they stress F and its "
+            "successors"
         )
+    if weighted:
+        sentence += f"; {', '.join(weighted)} counts {task.unit.many} by how likely F fails there"
     if no_region:
-        sentence += f"; not by region: {no_region}"
+        sentence += f"; there is no region to read: {no_region}"
     return f"{sentence}."
 
 

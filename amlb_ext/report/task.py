@@ -271,6 +271,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             for part in summary.get("dropped", {}).values()
         ),
         composition=_composition(summaries),
+        main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
         sections=swapped,
     )

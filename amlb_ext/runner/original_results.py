@@ -96,7 +96,8 @@ def adopt_results(
     """
     tasks = {}
     for twin in pair.tasks:
-        tasks[sanitize_name(twin.name).lower()] = twin.task
+        hard_task = suite.amlb_task(twin.task)
+        tasks[sanitize_name(twin.name).lower()] = hard_task.task
     jobs = []
     refusals: list[str] = []
     changed: Counter[str] = Counter()

@@ -2,7 +2,7 @@ r"""Series as rows of a plain table: lags of a window, and the value h steps beh
 
 A tabular system then learns one step of a forecast. Each window is put on its own scale, so that a
 series of millions and one of units teach the same: with c the mean of the last season of the past
-and s its seasonal scale (:func:`~amlb_ext.stats.scaled_losses.seasonal_scale`),
+and s its seasonal scale (:func:`~amlb_ext.stats.window_losses.seasonal_scale`),
 
 .. math:: x_k = (y_{t+1-k} - c) / s, \quad k = 1..L, \qquad z = (y_{t+h} - c) / s.
 

@@ -13,4 +13,7 @@ what each of these answers; ``support`` whether other rows lie where the labelle
 Comparisons: ``contrasts`` of candidates with F, ``pairwise`` of candidates with each other, and
 whether mean ranks of entrants differ; ``ranking`` how well two rankings agree; ``best_saving`` how
 much of F's loss the best candidate saves.
+
+Forecasts: ``window_losses`` what forecasters are compared by; ``diebold_mariano`` two of them over
+time.
 """

@@ -274,9 +274,8 @@ def half_and_half_score(
 # agreement with the reference is divided by what the reference reaches with itself, and only the
 # reference is taken for a sample: the rows that are judged are the benchmark as it stands.
 #
-# How much is enough depends on the rows that the judged ones would replace. Ten real failures
-# order models roughly, a hundred nearly as all failures do. So what as many real rows reach
-# stands beside.
+# How much is enough depends on the rows that the judged ones would replace: as many real rows as
+# the test folds hold, all counted alike. What these reach stands beside.
 #
 # Notation:
 # m : candidates;  n : rows of the reference;  K : its clusters
@@ -285,7 +284,7 @@ def half_and_half_score(
 # s(d) : signs of the differences of all pairs of candidates
 # a, b : mean over draws of the mean over pairs of s(d) s(D*) and of s(D) s(D*), where D*
 #     is the weighted mean over a bootstrap sample of the clusters
-# c : as b, of bootstrap samples of fewer clusters
+# c : as b, of bootstrap samples of fewer clusters, whose rows all count alike
 
 
 #: Draws of the bootstrap.
@@ -311,8 +310,8 @@ class OrderAgreement:
     itself : float
         b, what the reference reaches with itself.
     reached : float
-        c, what ``as_many`` clusters reach with the whole reference; up to .05 below what so many
-        reach with the population.
+        c, what ``as_many`` clusters, their rows counted alike, reach with the whole reference; up
+        to .05 below what so many reach with the population.
     tau : float
         Mean over pairs of ``s(d) s(D)``: Kendall's tau-a, tied pairs counting 0.
     """
@@ -346,7 +345,8 @@ def order_agreement(
     weights : ndarray of shape (n,), optional
         w; all equal when omitted.
     as_many : int, optional
-        Clusters whose order the judged rows are to match; all when omitted. None reach 0.
+        Clusters whose order the judged rows are to match, whatever their weights; all when
+        omitted. None reach 0.
     rng : Generator
 
     Raises
@@ -393,9 +393,13 @@ def order_agreement(
     n_clusters = len(labels)
     sums = np.zeros((n_clusters, len(d)))
     np.add.at(sums, codes, D * w[:, None])
+    sums_alike = sums
+    if weights is not None:
+        sums_alike = np.zeros((n_clusters, len(d)))
+        np.add.at(sums_alike, codes, D)
     weight_sums = np.bincount(codes, w)
 
-    def draw_signs(size: int) -> np.ndarray:
+    def draw_signs(size: int, sums: np.ndarray) -> np.ndarray:
         """Return the signs of bootstrap samples of so many clusters."""
         signs = []
         at_once = max(1, MOST_COUNTS // n_clusters)
@@ -405,18 +409,20 @@ def order_agreement(
                 [draw_counts(size, n_clusters, rng) for _ in range(n_draws)]
             )
             # only signs of differences are read, which the weight of a draw does not change
-            signs.append(_pair_signs(counts @ sums)[counts @ weight_sums > 0])
+            has_weight = counts @ weight_sums > 0
+            signs.append(_pair_signs(counts @ sums)[has_weight])
         return np.concatenate(signs)
 
-    drawn = draw_signs(n_clusters)
+    drawn = draw_signs(n_clusters, sums)
     order = _pair_signs(d)
     reference_order = _pair_signs(sums.sum(axis=0))
 
     with_judged = (drawn * order).mean(axis=-1)
     itself = float((drawn * reference_order).mean())
     reached = itself
-    if as_many is not None:
-        some = draw_signs(as_many) * reference_order
+    if as_many is not None or weights is not None:
+        size = n_clusters if as_many is None else as_many
+        some = draw_signs(size, sums_alike) * reference_order
         reached = float(some.mean()) if len(some) else 0.0
     tau = float((order * reference_order).mean())
     relative = low = np.nan

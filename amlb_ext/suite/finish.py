@@ -43,7 +43,7 @@ from amlb_ext.suite.twin import Original, pair_of_tables, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
 _ROWS_OF_PART = {
-    "": "the evaluation set of the paper: hard rows of",
+    "": "a stress test of the baseline and its successors, which ranks no models: hard rows of",
     "full": "the untouched test folds of",
     "hard": "trained and tested on hard rows of",
     "region": "real test rows drawn from the hard region of",
@@ -135,7 +135,7 @@ def finish_suite(
             original,
             amlb_tasks,
             labels={task.name: task.coding.labels for task in tasks},
-            lacks_a_class={task.name: _lacks_a_class(task) for task in tasks},
+            lacks_a_class=_lacks_a_class(tasks),
         )
     manifest = TableManifest(
         version=version,
@@ -199,14 +199,17 @@ def check_twin(original: str, name: str) -> None:
         )
 
 
-def _lacks_a_class(task: SuiteTask) -> bool:
-    """Whether a test file of a task's main part lacks one of the task's classes."""
-    n_classes = len(task.coding.labels)
-    for fold in task.folds:
-        main_part = fold.parts.get("")
-        if main_part is not None and len(main_part.labels) < n_classes:
-            return True
-    return False
+def _lacks_a_class(tasks: Sequence[SuiteTask]) -> dict[str, bool]:
+    """Return by AMLB task whether a test file of it lacks one of the task's classes."""
+    lacking: dict[str, bool] = {}
+    for task in tasks:
+        n_classes = len(task.coding.labels)
+        for fold in task.folds:
+            for suffix, part in fold.parts.items():
+                name = amlb_name(task.name, suffix)
+                lacks_here = len(part.labels) < n_classes
+                lacking[name] = lacking.get(name, False) or lacks_here
+    return lacking
 
 
 def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
@@ -256,7 +259,10 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     changes = left_out_text(dropped, cells)
     rows = _ROWS_OF_PART[suffix]
     if not suffix and _stands_for_all_rows(folds):
-        rows = "all test rows by how likely the baseline fails there, and made ones, of"
+        rows = "all test rows, more often where the baseline is likely to fail, of"
+    is_shown = all("tau" in fold.summary.get("composition", {}) for fold in folds)
+    if not suffix and is_shown:
+        rows = "rows shown to order models better where the baseline fails, of"
     # test folds with changes are no longer untouched
     if suffix == "full" and changes:
         rows = "the test folds of"

@@ -16,10 +16,11 @@ from amlb_ext.amlb.safe_text import is_safe_text
 from amlb_ext.core.files import TEMPORARY_SUFFIX
 from amlb_ext.core.paths import DEFAULTS, OWN_FOLDER, is_device
 
-#: What is appended to a task's name to name its AMLB tasks; '' is the main one.
-SUFFIXES = ("", "full", "hard", "region", "bad", "ga", "synthetic")
+#: What is appended to a task's name to name its AMLB tasks, in the order in which definitions list
+#: them: the whole test folds, which decide, before the main one, ''.
+SUFFIXES = ("full", "", "hard", "region", "bad", "ga", "synthetic")
 #: The AMLB tasks of the main definition; the others stand in ``<name>_all`` only.
-MAIN_SUFFIXES = ("", "full")
+MAIN_SUFFIXES = ("full", "")
 #: Longest task name; AMLB appends fold and framework to it to name folders.
 MAX_NAME = 150
 #: The integration of suites of tables, and how AMLB names it as a module.
@@ -132,7 +133,7 @@ class Layout:
         return self.root / "config.yaml"
 
     def definition(self, name: str) -> Path:
-        """The definition of the paper's score and the real rows beside it."""
+        """The definition of the whole test folds, and of the main tasks beside them."""
         return self.root / "benchmarks" / f"{name}.yaml"
 
     def definition_all(self, name: str) -> Path:

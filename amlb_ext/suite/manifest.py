@@ -484,7 +484,7 @@ class TableManifest(Manifest):
 
     @property
     def main_names(self) -> set[str]:
-        """The names of the paper's score and of the real rows beside it."""
+        """The names of the whole test folds and of the main tasks beside them."""
         tasks = self.amlb_tasks.values()
         return {task.name for task in tasks if task.suffix in MAIN_SUFFIXES}
 

@@ -1,7 +1,9 @@
 """A hard twin of an existing benchmark: the same task names, limits and metrics, hard rows.
 
-Of a benchmark of series a task of the twin holds the series that were drawn by how likely F fails
-on them; where failures are not foreseen, those on which F fails. AMLB's ``results.csv`` names the
+A task of the twin is the suite's main task. Where that is left out, because it would be the whole
+test fold, it is the task of rows that were drawn by how likely F fails on them, and where that is
+unknown, too, of those on which F fails. Of a benchmark of series it holds the series that were
+drawn so; where failures are not foreseen, those on which F fails. AMLB's ``results.csv`` names the
 task but not the benchmark, so twins get an ``id`` of their own: ``<twin>/<task>``. AMLB's
 ``--resume`` goes by it too.
 """
@@ -26,6 +28,12 @@ _DEFINED = ["logloss", "acc"]
 _HARD_SERIES = {
     "region": "series drawn by how likely F fails on them",
     "bad": "series on which F fails",
+}
+#: The same of tasks of tables, by suffix.
+_HARD_TABLES = {
+    "": "hard rows",
+    "region": "rows drawn by how likely F fails on them",
+    "bad": "rows on which F fails",
 }
 
 
@@ -69,19 +77,19 @@ def pair_of_tables(
     ----------
     original : Original
     amlb_tasks : sequence of AmlbTask
-        Of the suite; the main ones are taken.
+        Of the suite.
     labels : mapping of str to sequence of str
         Each task's class labels; empty for regression.
     lacks_a_class : mapping of str to bool
-        Whether a test file of the task lacks a class.
+        By AMLB task, whether a test file of it lacks a class.
     """
     twins = []
-    for task in amlb_tasks:
-        if task.suffix or task.name not in original.entries:
+    for name, task in _hard_tasks(amlb_tasks).items():
+        if name not in original.entries:
             continue
-        entry = original.entries[task.name]
-        is_undefined = bool(labels[task.name]) and lacks_a_class[task.name]
-        what = f"hard rows of {entry['name']} of {original.name}"
+        entry = original.entries[name]
+        is_undefined = bool(labels[name]) and lacks_a_class[task.name]
+        what = f"{_HARD_TABLES[task.suffix]} of {entry['name']} of {original.name}"
         folds_text = source_folds_text(task)
         twins.append(
             TwinTask(
@@ -93,6 +101,25 @@ def pair_of_tables(
             )
         )
     return _pair(original, twins)
+
+
+def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
+    """Return the AMLB task of each task that holds its hard rows; see :data:`_HARD_TABLES`."""
+    parts: dict[str, dict[str, AmlbTask]] = {}
+    for task in amlb_tasks:
+        parts.setdefault(task.task, {})[task.suffix] = task
+    found = {}
+    for name, by_suffix in parts.items():
+        main = by_suffix.get("")
+        failing = by_suffix.get("bad")
+        # a mixture may be shown to be better in some of the folds with failures, or in none
+        if main is not None and (failing is None or main.folds == failing.folds):
+            found[name] = main
+        else:
+            hard = [by_suffix[part] for part in ("region", "bad") if part in by_suffix]
+            if hard:
+                found[name] = hard[0]
+    return found
 
 
 def pair_of_series(
@@ -181,11 +208,12 @@ def _twin_metrics(
 
 
 def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
-    """Return, by task, what the twin is scored by where the original is scored by another."""
+    """Return, by AMLB task, what the twin is scored by where the original is scored by another."""
     changed = {}
+    entries = {str(entry["name"]): entry for entry in original.entries.values()}
     for twin in pair.tasks:
         metrics = twin.metric or []
-        if metrics != named_metrics(original.entries[twin.task]):
+        if metrics != named_metrics(entries[twin.name]):
             # AMLB optimises the first metric and reports it as the result
             changed[twin.task] = metrics[0]
     return changed

@@ -13,19 +13,14 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.memory import release_memory
-from amlb_ext.models.forecasters import LEVELS, Forecaster
+from amlb_ext.models.forecasters import Forecaster
 from amlb_ext.sources.panel import LeftOut, Panel
-from amlb_ext.stats.scaled_losses import weighted_quantile_loss
+from amlb_ext.stats.window_losses import MASE, WindowLoss
 from amlb_ext.units.judged import FEWEST_CLUSTERS
 from amlb_ext.units.origins import NO_SCALE, Origins, Windows, cut_windows
 from amlb_ext.units.past_features import FEATURES, past_features
 from amlb_ext.units.region import RegionWeights
-from amlb_ext.units.rolling import (
-    Loss,
-    RolledForecasts,
-    ensemble_means,
-    roll_forecaster,
-)
+from amlb_ext.units.rolling import RolledForecasts, ensemble_means, roll_forecaster
 from amlb_ext.units.window_rules import (
     WindowRule,
     check_rule,
@@ -328,18 +323,23 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 
 
 def describe_zeros(
-    failing: FailingWindows, others: Mapping[str, RolledForecasts] | None = None
+    failing: FailingWindows,
+    others: Mapping[str, RolledForecasts] | None = None,
+    loss: WindowLoss = MASE,
 ) -> list[str]:
     """Return a sentence where most of what is to be forecast is 0, none elsewhere.
 
-    The median of such values is 0, and the median has the least mean absolute error. The weighted
-    quantile loss, which is 1 for a forecast of zeros, does not favour them so.
+    The median of such values is 0, and the median has the least mean absolute error, scaled or
+    not. The weighted quantile loss, which is 1 for a forecast of zeros, does not favour them so.
+    Nor do squared errors, which are least at the mean.
 
     Parameters
     ----------
     failing : FailingWindows
     others : mapping of str to RolledForecasts, optional
         Of candidates, whose loss stands beside that of F.
+    loss : WindowLoss
+        What is compared.
     """
     future = failing.future
     share = float((future == 0).mean())
@@ -348,38 +348,44 @@ def describe_zeros(
         return []
     losses = []
     for name, forecasts in {"F": failing.forecasts, **(others or {})}.items():
-        if forecasts.quantiles is not None:
-            loss = weighted_quantile_loss(future, forecasts.quantiles, np.array(LEVELS))
-            losses.append(f"{name} {format_decimals(loss, 2)}")
+        if "wql" in forecasts.losses:
+            mean = float(forecasts.losses["wql"].mean())
+            losses.append(f"{name} {format_decimals(mean, 2)}")
     beside = f"; WQL, lower is better: {', '.join(losses)}" if losses else ""
+    instead = ""
+    if loss.least_at == "median":
+        instead = (
+            ". hardsynth compare takes --loss wql, rmsse or sql, which do not favour it"
+        )
     return [
         f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
-        f"least MASE there, and says nothing of when something comes{beside}"
+        f"least MASE and MAE there, and says nothing of when something comes{instead}{beside}"
     ]
 
 
 def describe_heavy_windows(
     failing: FailingWindows,
     forecasts: Mapping[str, RolledForecasts] = MappingProxyType({}),
-    loss: Loss = "mase",
+    loss: WindowLoss = MASE,
 ) -> list[str]:
     """Return a sentence where few windows hold half of a model's loss, none elsewhere.
 
     A series that hardly ever moves, such as demand that is nearly always zero, has a tiny scale.
     One change behind the cutoff then counts as much as many other windows together. AMLB does not
     cap such errors, so neither is done here. Whichever of two models has such windows, their
-    difference rests on these.
+    difference rests on these. Losses that are not scaled count series by their size, so a few
+    large ones may decide likewise.
 
     Parameters
     ----------
     failing : FailingWindows
     forecasts : mapping of str to RolledForecasts
         Of models beside F.
-    loss : {'mase', 'sql'}
+    loss : WindowLoss
     """
     found = []
     for name, rolled in {"F": failing.forecasts, **forecasts}.items():
-        losses = rolled.loss(loss)
+        losses = rolled.losses.get(loss.name)
         if losses is None:
             continue
         order = np.argsort(-losses)
@@ -392,12 +398,15 @@ def describe_heavy_windows(
         windows = "1 window holds" if n_heavy == 1 else f"{n_heavy} windows hold"
         largest = format_decimals(float(losses[worst]), 1)
         found.append(
-            f"{windows} half of {name}'s {loss.upper()} over all {len(losses)}, series {series!r} "
-            f"the largest: {loss.upper()} {largest}, scale {failing.scale[worst]:.3g}"
+            f"{windows} half of {name}'s {loss.title} over all {len(losses)}, series {series!r} "
+            f"the largest: {loss.title} {largest}, scale {failing.scale[worst]:.3g}"
         )
     if not found:
         return []
+    remedy = "leave series out that hardly ever move"
+    if loss.unit != "scales":
+        remedy = "compare by mase or rmsse, which do not count series by their size"
     return [
-        f"{'; '.join(found)}. Means rest on these few; leave series out that hardly ever move, or "
-        "give them as a table of their own"
+        f"{'; '.join(found)}. Means rest on these few; {remedy}, or give them as a table of their "
+        "own"
     ]

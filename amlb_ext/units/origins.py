@@ -15,7 +15,7 @@ import pandas as pd
 from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.sources.panel import LeftOut, Panel
-from amlb_ext.stats.scaled_losses import seasonal_scale
+from amlb_ext.stats.window_losses import root_mean_square_scale, seasonal_scale
 
 #: The latest cutoff is taken that keeps this share of the most series that any cutoff keeps.
 _KEPT_SHARE = 0.9
@@ -55,8 +55,8 @@ class Windows:
         Calendar position.
     items : ndarray of shape (n,), int
         Positions of their series in the panel.
-    scale : ndarray of shape (n,)
-        s of each window, positive.
+    scale, rms_scale : ndarray of shape (n,)
+        s of each window, positive, and its root mean square scale.
     future : ndarray of shape (n, H)
     left_out : tuple of LeftOut
         Series without a window here.
@@ -65,6 +65,7 @@ class Windows:
     cutoff: int
     items: np.ndarray
     scale: np.ndarray
+    rms_scale: np.ndarray
     future: np.ndarray
     left_out: tuple[LeftOut, ...]
 
@@ -187,7 +188,7 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
     A series needs more values up to the cutoff than a season has, not all of them alike a season
     apart, and H values behind it. So AMLB's scale is that of the formula, not its stand-in 1.0.
     """
-    items, scales, futures = [], [], []
+    items, scales, rms_scales, futures = [], [], [], []
     left_out = []
     horizon, season = panel.horizon, panel.season
     ends = panel.ends
@@ -206,6 +207,7 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
             if has_scale(scale, past):
                 items.append(item)
                 scales.append(scale)
+                rms_scales.append(root_mean_square_scale(past, season))
                 futures.append(panel.future(item, cutoff))
                 continue
             reason = NO_SCALE
@@ -214,6 +216,7 @@ def cut_windows(panel: Panel, cutoff: int) -> Windows:
         cutoff=cutoff,
         items=np.array(items, dtype=int),
         scale=np.array(scales),
+        rms_scale=np.array(rms_scales),
         future=np.array(futures).reshape(-1, horizon),
         left_out=tuple(left_out),
     )

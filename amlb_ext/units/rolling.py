@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,11 +18,9 @@ from amlb_ext.models.forecasters import (
 )
 from amlb_ext.models.lag_models import LagModel
 from amlb_ext.sources.panel import Panel
-from amlb_ext.stats.scaled_losses import scaled_errors, scaled_quantile_losses
+from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows, WindowLoss
 from amlb_ext.units.origins import Windows
 
-#: A loss of windows that models are compared by.
-Loss = Literal["mase", "sql"]
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"
@@ -60,19 +57,50 @@ class RolledForecasts:
     ----------
     mean : ndarray of shape (n, H)
     quantiles : ndarray of shape (n, H, Q) or None
-    mase : ndarray of shape (n,)
-    sql : ndarray of shape (n,) or None
-        None where the forecaster has no quantiles.
+    losses : mapping of str to ndarray of shape (n,)
+        By the names of :data:`~amlb_ext.stats.window_losses.WINDOW_LOSSES`. Those that need
+        quantiles are missing where the forecaster has none.
     """
 
     mean: np.ndarray
     quantiles: np.ndarray | None
-    mase: np.ndarray
-    sql: np.ndarray | None
+    losses: Mapping[str, np.ndarray]
 
-    def loss(self, name: str) -> np.ndarray | None:
-        """Return ``mase`` or ``sql``; None where it is not known."""
-        return self.mase if name == "mase" else self.sql
+    @property
+    def mase(self) -> np.ndarray:
+        """The MASE of each window, ``(n,)``."""
+        return self.losses["mase"]
+
+    @property
+    def sql(self) -> np.ndarray | None:
+        """The SQL of each window, ``(n,)``; None where the forecaster has no quantiles."""
+        return self.losses.get("sql")
+
+    def with_loss(
+        self, loss: WindowLoss, origins: Sequence[Windows]
+    ) -> RolledForecasts:
+        """Return the same with the losses of a user's own function; named ones are there already.
+
+        Parameters
+        ----------
+        loss : WindowLoss
+        origins : sequence of Windows
+            Those of the forecasts.
+        """
+        if loss.name in WINDOW_LOSSES:
+            return self
+        y = np.concatenate([windows.future for windows in origins])
+        own = loss(
+            ForecastWindows(
+                y=y,
+                forecast=Forecasts(mean=self.mean, quantiles=self.quantiles),
+                levels=np.array(LEVELS),
+                scale=np.concatenate([windows.scale for windows in origins]),
+                rms_scale=np.concatenate([windows.rms_scale for windows in origins]),
+                mean_size=float(np.abs(y).mean()),
+            )
+        )
+        return replace(self, losses={**self.losses, loss.name: own})
 
 
 def roll_forecaster(
@@ -126,33 +154,43 @@ def score_forecasts(
     levels = np.array(LEVELS)
     n = sum(len(windows) for windows in origins)
     quantiles = None
-    means, mase, sql = [], [], []
+    means = []
+    losses: dict[str, list[np.ndarray]] = {name: [] for name in WINDOW_LOSSES}
+    sizes = [np.abs(windows.future).mean() * len(windows) for windows in origins]
+    mean_size = float(sum(sizes) / n)
     first = 0
     waiting = iter(answers)
     for windows in origins:
         answer = next(waiting)
         means.append(answer.mean)
-        mase.append(scaled_errors(windows.future, answer.mean, windows.scale))
-        if answer.quantiles is not None:
-            sql.append(
-                scaled_quantile_losses(
-                    windows.future, answer.quantiles, levels, windows.scale
-                )
-            )
-            if keep_quantiles:
-                if quantiles is None:
-                    quantiles = np.empty((n, *answer.quantiles.shape[1:]))
-                quantiles[first : first + len(windows)] = answer.quantiles
+        scored = ForecastWindows(
+            y=windows.future,
+            forecast=answer,
+            levels=levels,
+            scale=windows.scale,
+            rms_scale=windows.rms_scale,
+            mean_size=mean_size,
+        )
+        for name, loss in WINDOW_LOSSES.items():
+            if answer.quantiles is not None or not loss.needs_quantiles:
+                losses[name].append(loss(scored))
+        if answer.quantiles is not None and keep_quantiles:
+            if quantiles is None:
+                quantiles = np.empty((n, *answer.quantiles.shape[1:]))
+            quantiles[first : first + len(windows)] = answer.quantiles
         first += len(windows)
         # gone before the next origin is forecast
-        del answer
+        del answer, scored
     # of quantiles that some origins lack, none
-    has_all = len(sql) == len(origins)
+    known = {
+        name: np.concatenate(parts)
+        for name, parts in losses.items()
+        if len(parts) == len(origins)
+    }
     return RolledForecasts(
         mean=np.concatenate(means),
-        quantiles=quantiles if has_all else None,
-        mase=np.concatenate(mase),
-        sql=np.concatenate(sql) if has_all else None,
+        quantiles=quantiles if "sql" in known else None,
+        losses=known,
     )
 
 

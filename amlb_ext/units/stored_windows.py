@@ -142,14 +142,10 @@ class ForecastTable:
         empty = np.empty((len(windows), 0))
         twins = []
         for number in range(mase.shape[1]):
-            twins.append(
-                RolledForecasts(
-                    mean=empty,
-                    quantiles=None,
-                    mase=mase[:, number],
-                    sql=sql[:, number] if sql.shape[1] else None,
-                )
-            )
+            losses = {"mase": mase[:, number]}
+            if sql.shape[1]:
+                losses["sql"] = sql[:, number]
+            twins.append(RolledForecasts(mean=empty, quantiles=None, losses=losses))
         return twins
 
     def _panel(self, series: pd.DataFrame) -> Panel:

@@ -29,7 +29,7 @@ class Certificate:
     ----------
     task, kind : str
     verdict : {'rank', 'describe', 'stress-test only'}
-        ``rank``: candidates may be ranked on every made part and on weighted real rows.
+        ``rank``: candidates may be ranked on every made part, as on the whole test folds.
         ``describe``: estimates on weighted real rows hold, but made rows and rows chosen by
         realised error must not rank. ``stress-test only``: no claim about models, only about
         robustness.
@@ -261,10 +261,10 @@ def decide_verdict(
 
     Rules, the first that applies: windows that lost their order in time or that AMLB cannot score,
     no region, wrong labels, copies → ``stress-test only``; what was made from failures asks the
-    wrong question, any made part that does not order candidates as real ones do, little left to
-    mend, where that is shown, or anything else that ranking rests on and that fails or could not be
-    measured, or a synthesizer that searches for hard rows → ``describe``. That a candidate's saving
-    is not shown decides nothing.
+    wrong question, any made part that is not shown to order candidates as well as the whole test
+    folds do, little left to mend, where that is shown, or anything else that ranking rests on and
+    that fails or could not be measured, or a synthesizer that searches for hard rows →
+    ``describe``. That a candidate's saving is not shown decides nothing.
 
     Parameters
     ----------
@@ -364,17 +364,16 @@ def _part_of(order: Measure) -> str:
 
 
 def _orders_text(orders: Sequence[Measure], unit: Unit) -> str:
-    """Return the relative agreement of made parts, its lower limit and what it must reach."""
+    """Return by how much made parts order candidates better, the lower limit, and the least."""
     texts = []
     for number, order in enumerate(orders):
-        verb = "" if number else " reach"
+        verb = "" if number else " is"
         texts.append(
-            f"{_part_of(order)} {unit.many}{verb} {_number_text(order.value)} "
-            f"(lower limit {_number_text(order.low)}, required "
-            f"{_number_text(order.threshold)})"
+            f"that of {_part_of(order)} {unit.many}{verb} {_number_text(order.value)} (lower limit "
+            f"{_number_text(order.low)}, required {_number_text(order.threshold)})"
         )
     return (
-        f"Where the agreement of the real {unit.many} they stand for, among themselves, counts 1, "
+        f"Beside the agreement (tau) that the whole {unit.folds} reach with all real {unit.many}, "
         f"{_and(texts)}."
     )
 
@@ -494,7 +493,7 @@ _RULES: tuple[tuple[Verdict, str, str], ...] = (
     (
         _DESCRIBE,
         _ORDER,
-        "Made {unit.many} are not shown to order models as the real {unit.many} they stand for. "
+        "Made {unit.many} are not shown to order models as well as the whole {unit.folds} do. "
         "{orders} {decide}",
     ),
     (

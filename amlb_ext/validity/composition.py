@@ -3,9 +3,9 @@
 The training rows play both parts. F, the oracle and the candidates are cross-fitted on them, so
 every row has losses of models that did not see it. Again and again a few of the rows, as many as
 the test fold has, are taken for a test fold; what each mixture of them says is held to the
-candidates' gains over F on the other rows, weighted by P(bad | x). The main test file gets the
-mixture whose order agrees best, or a plainer one that is not clearly worse. The test fold plays no
-part.
+candidates' gains over F on the other rows, weighted by P(bad | x) and all alike. The main test
+file is a mixture that is shown to order candidates better than the whole fold does where F fails,
+and no worse over all rows; where none is, it is the whole fold. The test fold plays no part.
 
 Made rows of the population are not made here. What they would say is what the oracle expects of
 the rows that they are moved from, and that is known without a draw. Augmented rows and those of a
@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
@@ -39,19 +40,19 @@ from amlb_ext.stats.ranking import expected_contrast, kendall_tau
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
 from amlb_ext.validity.measures import MIN_ROWS, too_few_text
+from amlb_ext.validity.ranking_measures import ORDER_LOSS
 
 #: Random mock test folds.
 SPLITS = 40
-#: Shares of the region weights and of made rows that are tried, the preferred ones first.
-REGION_SHARES = (0.5, 1.0, 0.0)
+#: Shares of the region weights and of made rows that are tried; none of either is the whole fold.
+REGION_SHARES = (0.0, 0.5, 1.0)
 MADE_SHARES = (0.0, 0.5)
 #: Beyond this many training rows their weights come from one region, out of its bag, in place of a
 #: region per part: five more forests cost nearly as much as all fits of the oracle, and foresee no
 #: more failures (docs/evidence/speed.md). The mixtures were studied on so many rows.
 ONE_REGION_BEYOND = 3_000
-#: Standard errors by which another mixture must be better than a preferred one. The mock folds
-#: share their rows, so that a single one would follow chance.
-CLEARLY = 2.0
+#: One-sided: how likely any mixture may pass for better than the whole fold where none is.
+ALPHA = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +62,20 @@ class Option:
     Attributes
     ----------
     composition : Composition
-    tau : float
-        Mean agreement with the other training rows, over the mock test folds.
+    tau, tau_all : float
+        Mean agreement with the other training rows over the mock test folds: weighted by
+        P(bad | x), and all alike.
     """
 
     composition: Composition
     tau: float
+    tau_all: float
 
     def to_json(self) -> dict[str, Any]:
         """Return plain mappings and lists."""
         entry = self.composition.to_json()
         del entry["reason"]
-        return entry | {"tau": self.tau}
+        return entry | {"tau": self.tau, "tau_all": self.tau_all}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +98,10 @@ class CompositionChoice:
     @property
     def tau(self) -> dict[str, float]:
         """Agreement of what was chosen, of the whole fold and of bad rows alone."""
-        by_title = {_title(option.composition): option.tau for option in self.options}
         return {
             "chosen": self.options[self.chosen].tau,
-            "whole": by_title["whole"],
-            "bad": by_title["bad"],
+            "whole": self.options[0].tau,
+            "bad": self.options[-1].tau,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def choose_composition(
     held_out: HeldOutCandidates,
     n_test: int | None = None,
 ) -> CompositionChoice:
-    """Return the mixture whose order of candidates agrees best with the failure region.
+    """Return a mixture that is shown to order candidates better than the whole fold, or that.
 
     A pure function of its arguments; no test row is read. The tasks of a group share their rows,
     so they share the mixture, that of the best mean over targets.
@@ -159,25 +161,104 @@ def choose_composition(
     if why:
         reason = f"not compared on the training rows: {why}"
         return CompositionChoice(composition=Composition.of_parts(["auto"], reason))
+    trial = try_mixtures(tasks, fold, config, cross, held_out, n_test)
+    chosen = trial.better_than_whole()
+    reason = "no mixture is shown to order candidates better than the whole fold does"
+    if chosen:
+        reason = (
+            "shown on the training rows to order candidates better than the whole fold does "
+            "where F fails, and no worse over all rows"
+        )
+    return CompositionChoice(
+        composition=replace(trial.compositions[chosen], reason=reason),
+        options=trial.options(),
+        chosen=chosen,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MixtureTrial:
+    """How well each mixture orders candidates on mock test folds.
+
+    Attributes
+    ----------
+    compositions : tuple of Composition
+        M of them, the whole fold first.
+    region, everywhere : ndarray of shape (splits, M)
+        Tau with the rows that the mock test fold leaves, weighted by P(bad | x), and all alike.
+    share : float
+        Rows of a mock test fold for one of the others.
+    """
+
+    compositions: tuple[Composition, ...]
+    region: np.ndarray
+    everywhere: np.ndarray
+    share: float
+
+    def options(self) -> tuple[Option, ...]:
+        """Return the mixtures with their mean agreement."""
+        means = zip(
+            self.compositions,
+            self.region.mean(axis=0),
+            self.everywhere.mean(axis=0),
+            strict=True,
+        )
+        return tuple(
+            Option(composition=composition, tau=float(tau), tau_all=float(tau_all))
+            for composition, tau, tau_all in means
+        )
+
+    def better_than_whole(self) -> int:
+        """Return the best of the mixtures that are shown to be better; 0, the whole, for none.
+
+        One is where its lead over the whole fold is surely above 0 in the region, and surely above
+        ``-ORDER_LOSS`` over all rows.
+        """
+        leads = self.region.mean(axis=0) - self.region[:, 0].mean()
+        is_better = self._lower_limits(self.region) > 0
+        is_no_worse = self._lower_limits(self.everywhere) > -ORDER_LOSS
+        leads[~(is_better & is_no_worse)] = 0.0
+        return int(leads.argmax())
+
+    def _lower_limits(self, taus: np.ndarray) -> np.ndarray:
+        """Return lower limits of the mean leads over the whole fold, ``(M,)``.
+
+        The mock folds share their rows, so that more of them say less than their number: Nadeau &
+        Bengio (2003), Mach. Learn. 52, 239-281. Bonferroni's correction is for the M - 1 mixtures.
+        """
+        leads = taus - taus[:, :1]
+        splits, n_mixtures = leads.shape
+        se = leads.std(axis=0, ddof=1) * np.sqrt(1 / splits + self.share)
+        quantile = stats.t.ppf(1 - ALPHA / (n_mixtures - 1), splits - 1)
+        return np.asarray(leads.mean(axis=0) - quantile * se)
+
+
+def try_mixtures(
+    tasks: Sequence[Task],
+    fold: int,
+    config: GenerateConfig,
+    cross: CrossFit,
+    held_out: HeldOutCandidates,
+    n_test: int | None = None,
+) -> MixtureTrial:
+    """Rank candidates by each mixture on mock test folds; see :func:`choose_composition`.
+
+    Of a group the taus are means over its targets.
+    """
     records = []
     for target in range(len(tasks)):
         records.append(_TrainingRecord.collect(cross, held_out.parts, target))
     rng = random_stream(config.seed, tasks[0].stream_name, fold, "composition")
     if n_test is None:
         n_test = len(tasks[0].folds[fold].test)
-    taus = np.mean([_mock_taus(record, n_test, rng) for record in records], axis=0)
-    compositions = _compositions(can_make=records[0].expected is not None)
-    options = []
-    for composition, tau in zip(compositions, taus.mean(axis=0), strict=True):
-        options.append(Option(composition=composition, tau=float(tau)))
-    chosen = _preferred(taus)
-    composition = replace(
-        options[chosen].composition,
-        reason="its order of candidates agrees best with the region on the training rows, or it "
-        "is a plainer mixture that is not clearly worse",
-    )
-    return CompositionChoice(
-        composition=composition, options=tuple(options), chosen=chosen
+    n = len(records[0].weights)
+    size = min(n_test, n // 2)
+    taus = np.mean([_mock_taus(record, size, rng) for record in records], axis=0)
+    return MixtureTrial(
+        compositions=tuple(_compositions(can_make=records[0].expected is not None)),
+        region=taus[..., 0],
+        everywhere=taus[..., 1],
+        share=size / (n - size),
     )
 
 
@@ -206,7 +287,7 @@ def _why_not_compared(
 
 
 def _compositions(*, can_make: bool) -> list[Composition]:
-    """Return the mixtures that are tried, in the order in which equals are preferred."""
+    """Return the mixtures that are tried: the whole fold first, the bad rows last."""
     compositions = []
     for made_share in MADE_SHARES if can_make else (0.0,):
         for region_share in REGION_SHARES:
@@ -219,14 +300,6 @@ def _compositions(*, can_make: bool) -> list[Composition]:
             )
     compositions.append(Composition(parts=("bad",), region_share=0.0, made_share=0.0))
     return compositions
-
-
-def _title(composition: Composition) -> str:
-    """Return what a reason calls a mixture; the same for all that it does not name."""
-    if composition.parts == ("bad",):
-        return "bad"
-    is_whole = not composition.region_share and not composition.made_share
-    return "whole" if is_whole else "mixed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,30 +408,29 @@ def _expected_gaps(
     return np.column_stack(columns)
 
 
-def _preferred(taus: np.ndarray) -> int:
-    """Return the first mixture than which none is clearly better; ``(splits, mixtures)``."""
-    best = int(taus.mean(axis=0).argmax())
-    for column in range(taus.shape[1]):
-        lead = taus[:, best] - taus[:, column]
-        standard_error = lead.std(ddof=1) / np.sqrt(len(lead))
-        if lead.mean() <= CLEARLY * standard_error:
-            return column
-    return best
-
-
 def _mock_taus(
-    record: _TrainingRecord, n_test: int, rng: np.random.Generator
+    record: _TrainingRecord, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the tau of each mixture with the rows that a mock test fold leaves, per split."""
-    n = len(record.weights)
-    size = min(n_test, n // 2)
+    """Return the taus of each mixture with the rows that a mock test fold leaves.
+
+    Returns
+    -------
+    ndarray of shape (splits, M, 2)
+        With these rows weighted by P(bad | x), and with all alike.
+    """
     taus = []
     for _ in range(SPLITS):
-        order = rng.permutation(n)
+        order = rng.permutation(len(record.weights))
         mock, others = order[:size], order[size:]
-        truth = np.average(record.gaps[others], axis=0, weights=record.weights[others])
-        said = _mixture_means(record, mock)
-        taus.append([kendall_tau(mean, truth) for mean in said])
+        gaps = record.gaps[others]
+        in_region = np.average(gaps, axis=0, weights=record.weights[others])
+        everywhere = gaps.mean(axis=0)
+        taus.append(
+            [
+                (kendall_tau(said, in_region), kendall_tau(said, everywhere))
+                for said in _mixture_means(record, mock)
+            ]
+        )
     return np.array(taus)
 
 

@@ -264,30 +264,25 @@ def _ranking_measures(
 
 
 def _order_measures(evaluation: Evaluation, seed: int) -> list[Measure]:
-    """Compare the order of candidates on every made part with that on real units."""
+    """Compare the order of candidates on every made part with that of the whole test folds."""
     reference, unit = evaluation.reference, evaluation.unit
     out = []
     for part in (*MADE_PARTS, POPULATION):
         made = evaluation.parts.get(part)
         if made is None:
             continue
-        real, as_many = reference.failures, reference.tested_failures
-        why_not, weights = reference.why_no_failures(unit), None
-        if part == POPULATION:
-            # made for the region as a whole, not from failures
-            real, as_many = reference.region, reference.tested_rows
-            why_not, weights = "", reference.region_weights
+        why_not = evaluation.no_region
         if np.isnan(made.losses.baseline).any():
             why_not = f"F is a file of predictions: its loss on {part} rows is unknown"
         order = ranking_measures.measure_order(
             made.losses.with_candidates(reference.columns),
-            real,
+            reference.losses,
             part,
             random_stream(seed, evaluation.name, "order", part),
             unit,
-            as_many=as_many,
+            weights=reference.weights,
+            as_many=reference.tested,
             why_not=why_not,
-            weights=weights,
         )
         out.append(order)
     return out

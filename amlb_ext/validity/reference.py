@@ -1,14 +1,10 @@
-"""What the order of candidates on made rows is held to: every labelled row on which F fails.
+"""What the order of candidates on made rows is held to: every labelled row, weighted and alike.
 
-The bad rows of a test fold are few, and few rows order a dozen models only roughly. The training
-rows on which F fails out of fold are several times as many, and say the same if the candidates,
-too, are asked out of fold: each is fitted once without each part of the cross-fitting, which
-:mod:`amlb_ext.hardening.prepare` notes in the provenance of the training rows. This costs some
-five fits of the zoo, so it is done for one fold, and only where the test folds hold few of the
-labelled rows.
-
-Rows made for the region, not from failures, are held to all these rows instead, weighted by
-``P(bad | x)``.
+The test folds hold few of the labelled rows, and few rows order a dozen models only roughly. The
+training rows say the same if F and the candidates are asked about them out of fold: each is fitted
+once without each part of the cross-fitting, which :mod:`amlb_ext.hardening.prepare` notes in the
+provenance of the training rows. This costs some five fits of the zoo, so it is done for one fold,
+and only where the test folds hold few of the labelled rows.
 """
 
 from __future__ import annotations
@@ -21,17 +17,16 @@ import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.core.unit import Unit
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import MIN_CANDIDATES, fit_zoo
-from amlb_ext.validity.measures import MIN_ROWS, Losses, too_few_text
-from amlb_ext.validity.task_rows import MADE, POPULATION, TaskRows, baseline_spec
+from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.task_rows import MADE, TaskRows, baseline_spec
 
 #: Test folds that hold this share of the labelled rows need no training rows beside them.
 ENOUGH_TESTED = 2 / 3
 #: Columns of the training rows' provenance, see :mod:`amlb_ext.hardening.assemble`.
-PART, LOSS, BAD, WEIGHT = "oof_part", "oof_loss", "oof_bad", "oof_weight"
+PART, LOSS, WEIGHT = "oof_part", "oof_loss", "oof_weight"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,40 +38,21 @@ class Reference:
     columns : ndarray of int
         Candidates that could be fitted for all of the reference, by position; its losses are of
         these.
-    failures : Losses
-        Where F fails.
-    are_one_class : bool
-        Whether all failures are of one class.
-    region : Losses
-        All that is tested, and all training rows where some made rows are held to these.
-    region_weights : ndarray of shape (n,)
+    losses : Losses
+        Of all labelled units that the models have not seen: those tested, and training rows.
+    weights : ndarray of shape (n,)
         ``P(bad | x)`` there.
-    tested_failures, tested_rows : int
-        Real units of ``failures`` and of ``region`` that the test folds hold.
+    tested : int
+        Those of them that the test folds hold.
     note : str
         Why training rows that were wanted are not among them; empty otherwise.
     """
 
     columns: np.ndarray
-    failures: Losses
-    are_one_class: bool = False
-    region: Losses
-    region_weights: np.ndarray
-    tested_failures: int
-    tested_rows: int
+    losses: Losses
+    weights: np.ndarray
+    tested: int
     note: str = ""
-
-    def why_no_failures(self, unit: Unit) -> str:
-        """Return why nothing can be held to the failures; empty where it can."""
-        n_rows = self.failures.n_real_rows
-        if n_rows < MIN_ROWS:
-            return too_few_text(n_rows, f"{unit.many} on which F fails", unit)
-        if self.are_one_class:
-            return (
-                f"all {n_rows} failures are of one class, on which the model that always names "
-                "it is best"
-            )
-        return ""
 
 
 def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
@@ -86,23 +62,22 @@ def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     -------
     chosen : DataFrame or None
         Their provenance, by place in the training file of the first fold, part after part. Without
-        rows that any fold tests on; only those that are bad where no made row asks for others.
+        rows that any fold tests on.
     note : str
         Why rows that are wanted cannot be had; empty where they can, or are not wanted.
     """
-    parts_made = set()
-    for _, parts in rows.folds.values():
-        parts_made |= {part for part in MADE if part in parts}
-    if not parts_made or not _tests_few_rows(rows):
+    is_any_made = any(
+        part in parts for _, parts in rows.folds.values() for part in MADE
+    )
+    if not is_any_made or not _tests_few_rows(rows):
         return None, ""
     train, _ = rows.folds[min(rows.folds)]
     about = train.provenance
-    if not {PART, LOSS, BAD, WEIGHT} <= set(about.columns):
+    if not {PART, LOSS, WEIGHT} <= set(about.columns):
         return None, _why_unknown(rows)
-    bad = about[BAD].to_numpy(dtype=bool)
     is_free = ~np.isin(about["source_row"].to_numpy(), _tested_rows(rows))
-    position = np.flatnonzero(is_free & (bad | (POPULATION in parts_made)))
-    if not bad[position].any():
+    position = np.flatnonzero(is_free)
+    if not len(position):
         return None, ""
     chosen = about.iloc[position].set_axis(position)
     return chosen.sort_values(PART, kind="stable"), ""
@@ -129,15 +104,15 @@ def _tests_few_rows(rows: TaskRows) -> bool:
 
 def _why_unknown(rows: TaskRows) -> str:
     """Return why a suite does not say on which training rows F fails out of fold."""
-    alone = "so the order of made rows is held to the failures of the test folds alone"
+    alone = "so the order of made rows is held to the test folds alone"
     if baseline_spec(rows.settings, rows.kind) is None:
         return (
-            "F is a file that cannot be fitted again: on which training rows it fails unseen is "
+            "F is a file that cannot be fitted again: what it loses on training rows unseen is "
             f"not known, {alone}"
         )
     return (
-        "training rows are judged forward in time, which leaves the oldest out: on which of them F "
-        f"fails unseen is not known for all, {alone}"
+        "training rows are judged forward in time, which leaves the oldest out: what F loses on "
+        f"them unseen is not known for all, {alone}"
     )
 
 
@@ -149,7 +124,7 @@ def score_training_part(
     whole: Collection[str],
     most: int | None,
     seed: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Fit the candidates without a part of the training rows and ask them about its rows.
 
     Parameters
@@ -165,9 +140,8 @@ def score_training_part(
 
     Returns
     -------
-    losses : ndarray of shape (n, m)
-        On the chosen rows of the part; NaN for a candidate that could not be fitted.
-    y : ndarray of shape (n,)
+    ndarray of shape (n, m)
+        Losses on the chosen rows of the part; NaN for a candidate that could not be fitted.
     """
     fold = min(rows.folds)
     train, _ = rows.folds[fold]
@@ -194,7 +168,7 @@ def score_training_part(
         if name in models:
             predicted = models[name].predict(Z[asked])
             losses[:, column] = row_losses.row_loss(y[asked], predicted)
-    return losses, y[asked]
+    return losses
 
 
 def join_training_rows(
@@ -222,7 +196,7 @@ def join_training_rows(
     if n_known < MIN_CANDIDATES:
         note = (
             f"only {n_known} candidates could be fitted without each part of the training rows, "
-            "so the order of made rows is held to the failures of the test folds alone"
+            "so the order of made rows is held to the test folds alone"
         )
         return replace(reference, note=note)
     lost = [name for name, known in zip(names, is_known, strict=True) if not known]
@@ -238,19 +212,10 @@ def join_training_rows(
         chosen[LOSS].to_numpy(dtype=float),
         chosen["source_row"].to_numpy(),
     )
-    bad = chosen[BAD].to_numpy(dtype=bool)
-    failures = reference.failures.with_candidates(known)
-    region = reference.region.with_candidates(known)
-    weights = reference.region_weights
-    # rows that are not bad are there where some made rows are held to all
-    if not bad.all():
-        region = Losses.join([region, training])
-        weights = np.r_[weights, chosen[WEIGHT].to_numpy(dtype=float)]
     return replace(
         reference,
         columns=reference.columns[known],
-        failures=Losses.join([failures, training.take(bad)]),
-        region=region,
-        region_weights=weights,
+        losses=Losses.join([reference.losses.with_candidates(known), training]),
+        weights=np.r_[reference.weights, chosen[WEIGHT].to_numpy(dtype=float)],
         note=note,
     )

@@ -46,7 +46,6 @@ from amlb_ext.validity.candidates import (
 from amlb_ext.validity.evaluation import Evaluation, ScoredUnits
 from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
 from amlb_ext.validity.reference import (
-    BAD,
     PART,
     Reference,
     choose_training_rows,
@@ -153,7 +152,7 @@ def evaluate_task(
     columns = [list(specs).index(name) for name in names]
     stacked = _stack_parts(scores)
     pooled = _pool_parts(rows, stacked, columns)
-    reference = _reference_of_tests(rows, stacked, pooled, names)
+    reference = _reference_of_tests(pooled, names)
     if len(names) >= MIN_CANDIDATES:
         reference = replace(reference, note=chosen_note)
         if chosen is not None:
@@ -163,7 +162,6 @@ def evaluate_task(
                 results[len(rows.folds) :],
                 request=request,
                 names=names,
-                y_of_tests=stacked["bad"].y if "bad" in stacked else np.empty(0),
             )
     if reference.note:
         notes.append(reference.note)
@@ -251,53 +249,32 @@ def _asked_candidates(names: Iterable[str]) -> list[str]:
 
 
 def _reference_of_tests(
-    rows: TaskRows,
-    stacked: Mapping[str, _PartScores],
-    pooled: Mapping[str, ScoredUnits],
-    names: Sequence[str],
+    pooled: Mapping[str, ScoredUnits], names: Sequence[str]
 ) -> Reference:
     """Return what made rows are held to, of the test folds alone."""
     asked = np.array([names.index(name) for name in _asked_candidates(names)], int)
     full = pooled["full"]
-    region = full.losses.with_candidates(asked)
-    failures = region.take(np.zeros(0, dtype=int))
-    are_one_class = bool(rows.labels)
-    if "bad" in pooled:
-        failures = pooled["bad"].losses.with_candidates(asked)
-        are_one_class = are_one_class and len(np.unique(stacked["bad"].y)) < 2
+    losses = full.losses.with_candidates(asked)
     return Reference(
-        columns=asked,
-        failures=failures,
-        are_one_class=are_one_class,
-        region=region,
-        region_weights=full.weight,
-        tested_failures=failures.n_real_rows,
-        tested_rows=region.n_real_rows,
+        columns=asked, losses=losses, weights=full.weight, tested=losses.n_real_rows
     )
 
 
 def _add_training_rows(
     reference: Reference,
     chosen: pd.DataFrame,
-    scored: Sequence[tuple[np.ndarray, np.ndarray]],
+    scored: Sequence[np.ndarray],
     *,
     request: _FoldRequest,
     names: Sequence[str],
-    y_of_tests: np.ndarray,
 ) -> Reference:
     """Return a reference of test rows with the training rows that were scored, part by part."""
-    losses = np.concatenate([losses_of_part for losses_of_part, _ in scored])
-    y = np.concatenate([y_of_part for _, y_of_part in scored])
     # a candidate that failed on some fold was asked about training rows all the same
     all_asked = _asked_candidates(request.specs)
     asked = _asked_candidates(names)
     columns = [all_asked.index(name) for name in asked]
-    joined = join_training_rows(reference, chosen, losses[:, columns], asked)
-    if len(joined.failures) == len(reference.failures):
-        return joined
-    bad = chosen[BAD].to_numpy(dtype=bool)
-    n_seen = len(np.unique(np.r_[y_of_tests, y[bad]]))
-    return replace(joined, are_one_class=reference.are_one_class and n_seen < 2)
+    losses = np.concatenate(scored)[:, columns]
+    return join_training_rows(reference, chosen, losses, asked)
 
 
 def cap_errors(rows: TaskRows, evaluation: Evaluation) -> tuple[Evaluation, list[str]]:

@@ -30,16 +30,20 @@ def measure_files(rows: TaskRows) -> list[Measure]:
 
 
 def _main_task_measures(rows: TaskRows) -> list[Measure]:
-    """Return how well the main task orders candidates, as its choice found it.
+    """Return how well the main task orders candidates, as its choice found it; none without one.
 
     It was measured on training rows. The main task's own real rows are among those that any
     reference holds, so no measure on the test folds could tell.
     """
     agreements = []
     for summary in rows.summaries:
+        composition = summary.get("composition", {})
+        is_whole = composition.get("parts") == ["weighted"] and not composition.get(
+            "region_share"
+        )
         # absent where the user named the parts, or nothing could be compared
-        tau = summary.get("composition", {}).get("tau")
-        if tau:
+        tau = composition.get("tau")
+        if tau and not is_whole:
             agreements.append(tau)
     if not agreements:
         return []

@@ -25,7 +25,7 @@ from amlb_ext.models.forecasters import (
     LocalForecaster,
 )
 from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
-from amlb_ext.stats.scaled_losses import scaled_errors
+from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
 from amlb_ext.units.rolling import RolledForecasts, request_at
@@ -233,11 +233,9 @@ def evaluate_windows(
     tested_bad = tests.losses.take(failing.is_bad)
     reference = Reference(
         columns=np.arange(len(candidates)),
-        failures=parts["bad"].losses,
-        region=tests.losses,
-        region_weights=weights,
-        tested_failures=tested_bad.n_real_rows,
-        tested_rows=tests.losses.n_real_rows,
+        losses=tests.losses,
+        weights=weights,
+        tested=tests.losses.n_real_rows,
     )
     return Evaluation(
         name=KIND,

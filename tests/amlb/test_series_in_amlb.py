@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from amlb_ext.amlb.series_rules import check_series_task
-from amlb_ext.models.forecasters import LEVELS
+from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.runner import Checkout
-from amlb_ext.stats.scaled_losses import scaled_errors, scaled_quantile_losses
+from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows
 
 pytestmark = pytest.mark.amlb
 
@@ -57,6 +57,7 @@ for name, case in json.load(open(sys.argv[2])).items():
             "scale": loaded.repeated_abs_seasonal_error[::6].tolist(),
             "items": error.groupby(frame.repeated_item_id).mean().tolist(),
             "mase": float(result.mase()), "sql": float(result.sql()),
+            "wql": float(result.wql()), "crps": float(result.mql()),
             "columns": list(loaded.train.data.columns),
         }
     except Exception as error:
@@ -136,11 +137,20 @@ def test_scores_equal_ours_per_item(cases):
     scale = np.array(
         [np.abs(y[SEASON:-HORIZON] - y[: -HORIZON - SEASON]).mean() for y in groups]
     )
-    mase = scaled_errors(future, future + 1.0, scale)
-    assert answer["items"] == pytest.approx(mase, abs=1e-6)
     quantiles = future[:, :, None] + np.array(LEVELS) - 0.3
-    sql = scaled_quantile_losses(future, quantiles, np.array(LEVELS), scale)
-    assert answer["sql"] == pytest.approx(sql.mean(), abs=1e-6)
+    windows = ForecastWindows(
+        y=future,
+        forecast=Forecasts(mean=future + 1.0, quantiles=quantiles),
+        levels=np.array(LEVELS),
+        scale=scale,
+        # AMLB has no loss of this scale
+        rms_scale=scale,
+        mean_size=np.abs(future).mean(),
+    )
+    ours = {name: loss(windows) for name, loss in WINDOW_LOSSES.items()}
+    assert answer["items"] == pytest.approx(ours["mase"], abs=1e-6)
+    for name in ("mase", "sql", "wql", "crps"):
+        assert answer[name] == pytest.approx(ours[name].mean(), abs=1e-6)
 
 
 def test_what_amlb_mis_scores_is_predicted(cases):

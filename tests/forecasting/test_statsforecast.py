@@ -9,7 +9,7 @@ import pytest
 
 from amlb_ext.models.local_methods import seasonal_naive, theta
 from amlb_ext.sources.bundled_series import simulate_series
-from amlb_ext.stats.scaled_losses import scaled_errors, seasonal_scale
+from amlb_ext.stats.window_losses import scaled_errors, seasonal_scale
 
 models = pytest.importorskip(
     "statsforecast.models", reason="statsforecast is not installed"

@@ -10,7 +10,7 @@ from amlb_ext.making.window_moves import (
     move_window,
     one_step_noise,
 )
-from amlb_ext.stats.scaled_losses import scaled_errors, seasonal_scale
+from amlb_ext.stats.window_losses import scaled_errors, seasonal_scale
 from amlb_ext.units.past_features import autocorrelation
 
 SEASON = 12

@@ -146,6 +146,24 @@ def test_names_limits_and_metrics_are_the_originals(made) -> None:
     assert verify_suite(made) == []
 
 
+def test_without_main_tasks_the_twin_has_rows_drawn_by_region(user, tmp_path) -> None:
+    out = tmp_path / "hard"
+    # too few failures to compare mixtures, so no task has a main one
+    assert harden(user, out, "--composition", "auto", "-q", benchmark="mine#plain") == 0
+    entry = yaml.safe_load((out / "benchmarks" / "mine_hard.yaml").read_text())[0]
+    assert (entry["name"], entry["folds"]) == ("plain", 2)
+    assert entry["id"] == "mine_hard/plain"
+    assert entry["description"].startswith("rows drawn by how likely F fails on them")
+    assert (
+        entry["dataset"]["test"][1]
+        == "{user}/data/plain_region/plain_region_test_1.csv"
+    )
+    suite = SuiteFiles.load(out)
+    assert suite.definitions["mine_hard"] == {"plain_region"}
+    assert suite.definitions["hardsynth_mine"] == {"plain_full"}
+    assert verify_suite(out) == []
+
+
 def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
     first = twin(made)["three.folds"]
     assert first["folds"] == 2

@@ -378,7 +378,7 @@ def test_on_noise_nothing_foretells_where_f_fails():
         (model.predict(rows[200:]) != y[200:]).mean()
     )
     text = repr(hs.compare(model, {"g": model}, rows[200:], y[200:]))
-    assert "Nothing is claimed where F fails: nothing foretells" in text
+    assert "Where F fails: no figures, since nothing foretells where F fails" in text
 
 
 def test_a_class_without_a_labelled_row_is_a_class_all_the_same():

@@ -78,7 +78,7 @@ def test_a_suite_is_what_the_design_says(suite):
         "extensions/HardsynthSklearn/exec.py",
     } <= names
     main_tasks = yaml.safe_load((suite / "benchmarks/hardsynth.yaml").read_text())
-    assert [t["name"] for t in main_tasks] == ["toy", "toy_full", "wine", "wine_full"]
+    assert [t["name"] for t in main_tasks] == ["toy_full", "toy", "wine_full", "wine"]
     every = yaml.safe_load((suite / "benchmarks/hardsynth_all.yaml").read_text())
     suffixes = {
         t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]
@@ -86,6 +86,35 @@ def test_a_suite_is_what_the_design_says(suite):
     assert suffixes == {"", "full", "hard", "region", "bad", "ga", "synthetic"}
     assert all(t["dataset"]["type"] and t["dataset"]["target"] for t in every)
     assert verify_suite(suite) == []
+
+
+def test_rows_that_are_not_shown_to_be_better_make_no_main_task(tmp_path, capsys):
+    root, results = tmp_path / "hard", tmp_path / "results"
+    words = [table(tmp_path, n=200), *PLAIN, "--kappa", ".005", "--certificate", "none"]
+    assert main(["generate", *words, "-o", str(root)]) == 0
+    printed = capsys.readouterr()
+    # before the work what it costs, after it what few folds can show
+    assert "2 folds, the largest with 160 training rows: about " in printed.err
+    said = " ".join(printed.out.split())
+    assert "t: no main task: on the training rows no mixture is shown to order" in said
+    assert "--folds 2: " in said
+    assert "times as large to be shown as on all of them" in said
+
+    opened = SuiteFiles.load(root)
+    [only] = yaml.safe_load((root / "benchmarks/hardsynth.yaml").read_text())
+    assert only["name"] == "t_full"
+    assert "t" not in opened.amlb_tasks
+    assert {"t_hard", "t_bad"} <= set(opened.amlb_tasks)
+    # _hard trains on other rows than the rest
+    paths = [p for p in root.rglob("data/*/*_test_*.csv") if "t_hard" not in p.name]
+    assert len(paths) == len({path.read_bytes() for path in paths}) >= 8
+    assert verify_suite(root) == []
+
+    assert main(["score", str(root), "-r", str(results), "-j", "1", "-q"]) == 0
+    assert main(["report", str(root), "-r", str(results), "-j", "1", "--text"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Decide on full: no other part is shown to order models as well" in said
+    assert " evaluation" not in said
 
 
 def test_provenance_joins_the_test_file_row_by_row(suite):

@@ -252,9 +252,9 @@ def test_definitions_and_configuration(tmp_path):
     make_suite(tmp_path)
     main = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth.yaml").read_text())
     every = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth_all.yaml").read_text())
-    assert [entry["name"] for entry in main] == ["toy", "toy_full"]
-    assert [entry["name"] for entry in every] == ["toy", "toy_full", "toy_hard"]
-    entry = main[1]
+    assert [entry["name"] for entry in main] == ["toy_full", "toy"]
+    assert [entry["name"] for entry in every] == ["toy_full", "toy", "toy_hard"]
+    entry = main[0]
     assert set(entry) == {"name", "description", "folds", "dataset"}
     assert entry["folds"] == 2
     assert entry["dataset"] == {

@@ -23,7 +23,7 @@ from amlb_ext.validity.certify import (
     certify_task,
     read_null,
 )
-from amlb_ext.validity.task_measures import measure_copies
+from amlb_ext.validity.task_measures import measure_copies, measure_files
 from amlb_ext.validity.task_rows import REFITS
 
 # light trees still see the planted corner that a line does not
@@ -108,6 +108,11 @@ def test_the_main_task_says_how_well_it_orders(rows):
     certificate = certify_rows(
         replace(rows, summaries=summaries), candidates=("ridge",)
     )
+    whole = {"parts": ["weighted"], "region_share": 0.0, "tau": taus[0]}
+    of_none = replace(rows, summaries=({**rows.summaries[0], "composition": whole},))
+    assert "main task's order" not in [
+        measure.name for measure in measure_files(of_none)
+    ]
     measure = certificate["main task's order"]
     assert (measure.value, measure.passed) == (0.8, None)
     assert "the whole fold reaches 0.60, the bad rows 0.50" in measure.text
@@ -290,7 +295,8 @@ def test_few_bad_rows_pass_nothing(rows):
         assert "not enough rows" in found[name].text
     assert found["exact copies"].passed  # they are counted, which needs no bad rows
     assert found.verdict == "describe"
-    assert "not enough rows" in found.reason
+    # the order is held to all rows, few failures or many, and fails first
+    assert "not shown to order models as well" in found.reason
 
 
 def test_no_synthetic_rows(rows):

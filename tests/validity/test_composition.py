@@ -12,7 +12,7 @@ from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Origin
-from amlb_ext.hardening.fold import check_several_targets, harden_fold
+from amlb_ext.hardening.fold import check_several_targets, harden_fold, harden_group
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.hardening.weights import REPEATS, Composition, Region
 from amlb_ext.pipeline.folds import harden_calibrated
@@ -20,7 +20,7 @@ from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite.copy_counts import population_rows
 from amlb_ext.validity import composition as composition_module
-from amlb_ext.validity.composition import choose_composition
+from amlb_ext.validity.composition import MixtureTrial, choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
 # what is planted here is plain to a few trees, too
@@ -82,12 +82,54 @@ def test_the_test_fold_has_no_say(choice):
     assert choose(altered) == choice
 
 
-def test_the_choice_is_one_of_the_options_and_none_is_clearly_better(choice):
+def test_the_whole_fold_comes_first_and_is_what_is_left_where_none_is_shown_better(
+    choice,
+):
+    assert choice.options[0].composition.is_whole
+    assert choice.options[-1].composition.parts == ("bad",)
     chosen = choice.options[choice.chosen]
     assert chosen.composition.parts == choice.composition.parts
-    best = max(option.tau for option in choice.options)
-    assert best - chosen.tau < 0.1
     assert choice.to_json()["tau"]["chosen"] == chosen.tau
+    assert set(choice.to_json()["options"][0]) >= {"tau", "tau_all"}
+    assert choice.composition.is_whole == (choice.chosen == 0)
+
+
+def trial_of(leads, everywhere=None, splits=40, share=0.25, seed=0):
+    """A trial of the whole fold and mixtures whose taus lead it by so much on average."""
+    rng = np.random.default_rng(seed)
+
+    def taus(means):
+        noise = rng.normal(0, 0.1, (splits, 1 + len(means)))
+        return 0.5 + np.r_[0.0, means] + noise
+
+    compositions = [Composition(parts=("weighted",), region_share=0.0, made_share=0.0)]
+    compositions += [Composition(parts=("weighted",))] * len(leads)
+    return MixtureTrial(
+        compositions=tuple(compositions),
+        region=taus(leads),
+        everywhere=taus(np.zeros(len(leads)) if everywhere is None else everywhere),
+        share=share,
+    )
+
+
+def test_a_mixture_must_be_shown_to_be_better():
+    assert trial_of([0.0, 0.0]).better_than_whole() == 0
+    assert trial_of([0.3, 0.5], everywhere=[0.2, 0.2]).better_than_whole() == 2
+    # worse over all rows, or not shown to be no worse
+    assert trial_of([0.3, 0.5], everywhere=[0.2, -0.2]).better_than_whole() == 1
+    assert trial_of([0.5], everywhere=[-0.04]).better_than_whole() == 0
+    # a lead that 40 independent folds would show, and folds of the same rows do not
+    assert trial_of([0.07], everywhere=[0.3]).better_than_whole() == 0
+    assert trial_of([0.07], everywhere=[0.3], share=0.0).better_than_whole() == 1
+
+
+def test_of_mixtures_that_are_no_better_few_are_taken():
+    taken = [
+        trial_of(np.zeros(6), everywhere=np.full(6, 0.3), share=0.0, seed=seed)
+        for seed in range(300)
+    ]
+    # one-sided 5 %, all six together
+    assert np.mean([trial.better_than_whole() > 0 for trial in taken]) < 0.08
 
 
 def test_many_rows_share_one_region_that_has_not_seen_them(monkeypatch):
@@ -135,9 +177,9 @@ def test_parts_that_the_user_names_are_taken_as_they_stand():
     assert not choice.options
 
 
-def test_too_few_failures_leave_weighted_real_rows_and_say_why():
+def test_too_few_failures_leave_the_whole_fold_and_say_why():
     choice = choose(bent_task(), {"hardness": {"rule": "absolute", "alpha": 0.9}})
-    assert choice.composition.parts == ("weighted",)
+    assert choice.composition.is_whole
     assert "not enough rows" in choice.composition.reason
 
 
@@ -147,8 +189,27 @@ def test_a_file_of_predictions_says_that_nothing_was_compared(tmp_path):
     rows = pd.DataFrame({"row": task.row_ids, "prediction": task.target.to_numpy()})
     rows.to_csv(path, index=False)
     choice = choose(task, {"baseline": {"model": str(path)}})
-    assert choice.composition.parts == ("weighted",)
+    assert choice.composition.is_whole
     assert "file of predictions" in choice.composition.reason
+
+
+@pytest.mark.parametrize(
+    ("composition", "has_main"),
+    [
+        (Composition.of_parts(["auto"]), False),
+        (Composition.of_parts(["weighted"]), True),
+        (Composition.of_parts(["bad", "synthetic"]), True),
+    ],
+)
+def test_no_main_part_holds_the_rows_of_the_whole_fold(composition, has_main):
+    [hard] = harden_group(
+        [bent_task()], 0, build_config(LIGHT), composition=composition
+    )
+    assert ("" in hard.parts) == has_main
+    tests = [part.test.provenance for part in hard.parts.values()]
+    full = hard.parts["full"].test.provenance
+    assert sum(each.equals(full) for each in tests) == 1
+    assert {"bad", "synthetic", "region"} <= set(hard.parts)
 
 
 def test_population_rows_stand_beside_repeated_real_rows():

@@ -8,13 +8,14 @@ out. The mixture of the main task is chosen on the training rows.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from amlb_ext.core.config import PRESETS, build_config, merge_layers
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.core.row_losses import row_loss
 from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
@@ -23,8 +24,8 @@ from amlb_ext.hardening.weights import Composition
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.stats.ranking import half_and_half_score
 from amlb_ext.validity.calibration import calibrate
-from amlb_ext.validity.composition import choose_composition
-from amlb_ext.validity.held_out_parts import HeldOutCandidates
+from amlb_ext.validity.composition import MixtureTrial, try_mixtures
+from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
 from benchmarks.studies.fidelity.draw import Draw, Points, reducible_gap
 from benchmarks.studies.fidelity.sample import (
     Answer,
@@ -337,13 +338,13 @@ MADE["faithful_vae"] = Method(
 )
 
 
-def choose_for_sample(s: Sample) -> Composition:
-    """Return the mixture that the draw's training rows choose for a fold of S's size."""
+def try_for_sample(s: Sample) -> MixtureTrial:
+    """Return what the draw's training rows say of each mixture for a fold of S's size."""
     draw = s.draw
-    key = f"composition {len(s.y)}"
+    key = f"mixtures {len(s.y)}"
     # kept by the draw, not by the sample: it reads the training rows alone
     if key not in draw.shared:
-        choice = choose_composition(
+        draw.shared[key] = try_mixtures(
             [draw.task],
             0,
             draw.config,
@@ -351,9 +352,39 @@ def choose_for_sample(s: Sample) -> Composition:
             held_out_of(draw),
             n_test=len(s.y),
         )
-        draw.shared[key] = choice.composition
-    composition: Composition = draw.shared[key]
-    return composition
+    trial: MixtureTrial = draw.shared[key]
+    return trial
+
+
+def choose_for_sample(s: Sample) -> Composition:
+    """Return the mixture that ``generate`` takes: the whole fold, unless one is shown better."""
+    trial = try_for_sample(s)
+    return trial.compositions[trial.better_than_whole()]
+
+
+def choose_not_beaten(s: Sample) -> Composition:
+    """Return the mixture by the rule that ``generate`` followed up to commit de905088.
+
+    It took the first, in an order of preference that began with half weights, than which none was
+    better by two standard errors over mock folds, which were taken for independent.
+    """
+    trial = try_for_sample(s)
+
+    def preference(column: int) -> tuple[bool, float, int]:
+        composition = trial.compositions[column]
+        shares = (0.5, 1.0, 0.0)
+        is_bad = composition.parts == ("bad",)
+        rank = shares.index(composition.region_share)
+        return is_bad, composition.made_share, rank
+
+    order = sorted(range(len(trial.compositions)), key=preference)
+    taus = trial.region[:, order]
+    best = int(taus.mean(axis=0).argmax())
+    for column, mixture in enumerate(order):
+        lead = taus[:, best] - taus[:, column]
+        if lead.mean() <= 2.0 * lead.std(ddof=1) / np.sqrt(len(lead)):
+            return trial.compositions[mixture]
+    return trial.compositions[order[best]]
 
 
 def compose(s: Sample, composition: Composition) -> Answer | None:
@@ -409,7 +440,13 @@ def _fixed(composition: Composition) -> Function:
 COMPOSED: dict[str, Method] = {
     "composed": Method(
         lambda s: compose(s, choose_for_sample(s)),
-        "the main task of generate: the mixture is chosen on the training rows",
+        "the main task of generate: a mixture that is shown, on the training rows, to order "
+        "candidates better than the whole fold; else the whole fold",
+    ),
+    "not_beaten": Method(
+        lambda s: compose(s, choose_not_beaten(s)),
+        "the first mixture that is not clearly beaten on the training rows, half weights before "
+        "others: the main task of generate up to commit de905088",
     ),
     "repeated": Method(
         _fixed(
@@ -424,5 +461,73 @@ COMPOSED: dict[str, Method] = {
             ),
         ),
         "the same, and as many rows moved from S with the teacher's labels",
+    ),
+}
+
+
+# Rows that F was trained on, judged by models that were fitted without them.
+
+
+def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the candidates' gaps to F on all training rows, out of fold, and which are bad.
+
+    None where a candidate could not be fitted without some part. The twin of F, which is no
+    candidate, is not fitted again: its column is 0.
+    """
+    draw = s.draw
+    if "training gaps" not in draw.shared:
+        parts = held_out_of(draw).parts
+        names = draw.names[:-1]
+        if not set(names) <= set(parts[0].zoos[0]):
+            draw.shared["training gaps"] = None
+        else:
+            gaps = [_part_gaps(part, names) for part in parts]
+            is_bad = [part.rows.is_bad for part in parts]
+            draw.shared["training gaps"] = np.vstack(gaps), np.concatenate(is_bad)
+    found: tuple[np.ndarray, np.ndarray] | None = draw.shared["training gaps"]
+    return found
+
+
+def _part_gaps(part: HeldOutPart, names: Sequence[str]) -> np.ndarray:
+    y = part.rows.y[:, 0]
+    loss_of_f = row_loss(y, part.rows.f[:, 0])
+    predicted = part.predict_candidates(part.rows, 0)
+    gaps = [row_loss(y, predicted[name]) - loss_of_f for name in names]
+    return np.column_stack([*gaps, np.zeros(len(y))])
+
+
+def _trained(failures: bool, beside: Literal["nothing", "bad", "whole"]) -> Function:
+    """Return a method of training rows: failures or all, alone or beside rows of S."""
+
+    def run(s: Sample) -> Answer | None:
+        found = _training_gaps(s)
+        if found is None:
+            return None
+        gaps, is_bad = found
+        delta = gaps[is_bad] if failures else gaps
+        if beside == "bad":
+            delta = np.vstack([s.delta[s.bad], delta])
+        if beside == "whole":
+            delta = np.vstack([s.delta, delta])
+        return average_rows(delta)
+
+    return run
+
+
+TRAINED: dict[str, Method] = {
+    "trained_failures": Method(
+        _trained(failures=True, beside="nothing"),
+        "F's out-of-fold failures among the training rows, with their own labels, for candidates "
+        "fitted out of fold",
+    ),
+    "trained_failures_and_bad": Method(
+        _trained(failures=True, beside="bad"), "the same beside the few bad rows of S"
+    ),
+    "trained_failures_and_whole": Method(
+        _trained(failures=True, beside="whole"), "the same beside all of S"
+    ),
+    "trained": Method(
+        _trained(failures=False, beside="nothing"),
+        "all training rows, for F and candidates fitted out of fold",
     ),
 }

@@ -13,7 +13,7 @@ from amlb_ext.core.task import Task
 from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
 from benchmarks.studies.fidelity.designs import DESIGNS
 from benchmarks.studies.fidelity.draw import make_draw
-from benchmarks.studies.fidelity.methods import COMPOSED, MADE, REAL
+from benchmarks.studies.fidelity.methods import COMPOSED, MADE, REAL, TRAINED
 from benchmarks.studies.fidelity.protocol import (
     FOLDER,
     Protocol,
@@ -34,15 +34,17 @@ from benchmarks.studies.fidelity.summary import (
 from benchmarks.studies.page import Part, Picture, Table
 
 #: Every way of building a benchmark that a protocol may name.
-METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS, **COMPOSED}
+METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS, **COMPOSED, **TRAINED}
 #: Protocol → what it asks.
 TITLES = {
     "fidelity": "Which way of building a benchmark ranks models as a large pool does",
     "band": "The same, where bad rows are the least confident ones",
     "augmentation": "Augmented rows by how far the search may push them",
-    "composition": "The main task of generate against other tasks, bad rows by error",
+    "composition": "A main task of mixtures not clearly beaten against others, bad rows by error",
+    "main_task": "The main task of generate, before and after, against the whole fold",
     "composition_band": "The same, where bad rows are the least confident ones",
     "feasible": "Augmented rows that keep the relations between columns",
+    "trained_failures": "Failures among the training rows, out of fold, as a test part",
     "few_rows_swarm": "Few labelled rows: a swarm of generators searched for fidelity",
 }
 
