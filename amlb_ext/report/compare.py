@@ -32,7 +32,6 @@ from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK
 from amlb_ext.units.judged import Judged, answer
-from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import OF_PAIRS
 from amlb_ext.validity import Certificate
 
@@ -296,7 +295,7 @@ def _judge_task(
     no_claim: str,
 ) -> Judged:
     """Return the rows of the untouched test folds, as F was judged on them."""
-    place = _place(full)
+    place = region_weights(full)
     if losses.loss.is_of_pairs:
         place, no_claim = None, OF_PAIRS
     return Judged(
@@ -312,15 +311,6 @@ def _judge_task(
         is_bad=(full.rows["origin"] == "bad").to_numpy(),
         no_claim=no_claim,
     )
-
-
-def _place(full: TaskPredictions) -> np.ndarray | None:
-    """Return 1.0 for the rows where F is foreseen to fail most, a fifth of each fold."""
-    weights = region_weights(full)
-    if weights is None:
-        return None
-    folds = np.unique(full.rows["fold"], return_inverse=True)[1].reshape(-1)
-    return place_of_failure(weights, folds)
 
 
 def _with_shares(

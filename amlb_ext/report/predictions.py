@@ -34,6 +34,7 @@ from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.coding import Coding
+from amlb_ext.units.region import place_of_failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +153,16 @@ def row_clusters(rows: pd.DataFrame) -> np.ndarray:
 
 
 def region_weights(predictions: TaskPredictions) -> np.ndarray | None:
-    """Return P(F fails | x) of each row; None where it is not known."""
+    """Return 1.0 for the rows where F is foreseen to fail most, a fifth of each fold, else 0.0.
+
+    None where P(F fails | x) is not known.
+    """
     # Rows that were made have no weight (NaN); weights that are all 0 are no distribution.
     weights = predictions.rows["weight"].to_numpy(dtype=float)
     if not np.isfinite(weights).all() or weights.sum() <= 0:
         return None
-    return weights
+    folds = np.unique(predictions.rows["fold"], return_inverse=True)[1].reshape(-1)
+    return place_of_failure(weights, folds)
 
 
 def read_task_predictions(

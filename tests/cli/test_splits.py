@@ -90,7 +90,7 @@ def test_models_are_compared_in_time_without_the_column_of_times(
     )
     said = capsys.readouterr().out
     assert "where F fails is learnt forward in time by 'day'" in said
-    assert "on all but one block of time" in said
+    assert "on bootstrap samples of its training rows" in said
 
 
 @pytest.mark.parametrize(

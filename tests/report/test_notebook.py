@@ -141,10 +141,10 @@ def test_what_it_shows_is_what_its_text_says(ran):
     }
     # F is linear and toy is not: the candidate's gain is plain, and negative is better
     toy = ran["contrasts"].query("task == 'toy' and framework == 'HardsynthCandidate'")
-    assert toy["verdict"].tolist() == ["better", "no claim"]
+    assert toy["verdict"].tolist()[:2] == ["better", "no claim"]
     assert toy["high"].iloc[0] < 0
-    # the worst tenth of the rows is a small place
-    assert "not enough rows where F fails" in toy["reason"].iloc[1]
+    # a fifth of the rows of two folds is described
+    assert "described, not judged" in toy["reason"].iloc[1]
     # ridge has no seed: F fitted again is F, so its predictions were joined to the right rows
     twin = ran["contrasts"].query("framework == 'HardsynthBaseline'")
     assert twin["difference"].abs().max() < 1e-9
