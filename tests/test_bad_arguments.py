@@ -73,9 +73,9 @@ BAD_RULES = {
 TABLE = [
     (compare, {
         **BAD_ROWS, **BAD_RULES,
-        "refits": (*NO_COUNTS, 0, 1),
+        "refits": (*NO_COUNTS, 1),
         "level": NO_LEVELS,
-        "null": NO_WORDS,
+        "claim": NO_WORDS,
         "train": [5, (X,), (X[:80], None), "ab", [X, Y]],
         "candidates": [
             None, {}, [G], "g", {"F": G}, {"": G}, {" ": G}, {1: G}, {"weight": G},

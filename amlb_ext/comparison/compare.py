@@ -441,6 +441,18 @@ def _class_order_notes(
     ]
 
 
+def check_refits(refits: int) -> None:
+    """Raise where one re-fit is asked for, which shows no scatter.
+
+    Raises
+    ------
+    ConfigError
+        It is 1.
+    """
+    if refits == 1:
+        raise ConfigError(f"refits = {refits}", "give 2 or more, or 0 for none")
+
+
 def _check_settings(
     candidates: Mapping[str, Any],
     *,
@@ -452,8 +464,7 @@ def _check_settings(
     check_candidates(candidates, '{"boosting": model}')
     if train is not None and (not isinstance(train, tuple) or len(train) != 2):
         raise ConfigError("train is no pair", "give train=(X0, y0)")
-    if refits == 1:
-        raise ConfigError(f"{refits} re-fits", "give 2 or more, or 0 for none")
+    check_refits(refits)
     if claim == "recipes" and cv is None and (train is None or not refits):
         raise ConfigError(
             "a claim on recipes without fits",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from amlb_ext.comparison.compare import Claim, compare_labelled
+from amlb_ext.comparison.compare import Claim, check_refits, compare_labelled
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -122,6 +122,7 @@ def compare_files(
     HardsynthError
         As :func:`amlb_ext.comparison.compare.compare`, or a file that cannot be read.
     """
+    check_refits(refits)
     config = config or GenerateConfig()
     hardness = hardness_config(rule, alpha)
     options = config.source

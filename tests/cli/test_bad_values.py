@@ -38,7 +38,7 @@ CASES = [
     *[(f"{GENERATE} --baseline ridge:{value}", value) for value in ("alpha", "alpha=[")],
     *[(f"{GATE} --level {value}", "level") for value in (*NO_NUMBERS, "0", "1", "2", "-1")],
     *[(f"{GATE} --margin {value}", "margin") for value in (*NO_NUMBERS, "0", "1", "5", "-1")],
-    *[(f"{COMPARE} --refits {value}", "refits") for value in (*NO_COUNTS, "0", "1")],
+    *[(f"{COMPARE} --refits {value}", "refits") for value in (*NO_COUNTS, "1")],
     *[(f"{COMPARE} --seed {value}", "seed") for value in NO_COUNTS],
     *[(f"{COMPARE} --alpha {value}", "alpha") for value in NO_NUMBERS],
     (f"{COMPARE} --rule wron", "wron"),

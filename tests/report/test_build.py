@@ -200,7 +200,7 @@ def predictions(scored, task, framework):
     suite = Files.load(scored.suite)
     folds = range(len(suite.amlb_task(task).folds))
     rows = [read_predictions(scored.run_dir(framework), task, k) for k in folds]
-    about = [suite.provenance(task, k) for k in folds]
+    about = [suite.provenance(task, k).assign(fold=k) for k in folds]
     return pd.concat(rows, ignore_index=True), pd.concat(about, ignore_index=True)
 
 
