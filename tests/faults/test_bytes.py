@@ -85,10 +85,10 @@ def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
         if not relative.endswith(("manifest.json", "notes.txt")):
             flip(suite / relative, rng)
     (suite / "mine.txt").write_text("foreign")
-    (suite / "data/t/t_test_0.parquet").write_text("AMLB's, of the damaged file")
+    (suite / "data/t_full/t_full_test_0.parquet").write_text("AMLB's, of the damaged file")
     assert main(["verify", str(suite), "--repair", "-j", "1", *sources(desk)]) == 0
     said = capsys.readouterr().out
-    assert "data/t/t_test_0.csv was made again." in said
+    assert "data/t_full/t_full_test_0.csv was made again." in said
     assert "warning: mine.txt is not part of the suite." in said
     assert (suite / "mine.txt").read_text() == "foreign"
     (suite / "mine.txt").unlink()
@@ -113,7 +113,7 @@ def test_what_is_missing_is_made_again_and_the_rest_is_kept(
 def test_the_manifest_is_made_again(suite, whole, desk, seed):
     flip(suite / "hardsynth/manifest.json", np.random.default_rng([8, seed]))
     if seed == 0:
-        flip(suite / "data/t/t_test_0.csv", np.random.default_rng(9))
+        flip(suite / "data/t_full/t_full_test_0.csv", np.random.default_rng(9))
     assert (
         main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 0
     )
@@ -140,7 +140,7 @@ def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
     assert contents(suite) == before
 
 
-@pytest.mark.parametrize("lost", ["data/t/t_test_0.csv", "hardsynth/manifest.json"])
+@pytest.mark.parametrize("lost", ["data/t_full/t_full_test_0.csv", "hardsynth/manifest.json"])
 @pytest.mark.parametrize(
     "case", ["absent", "other content", "other name", "other version"]
 )
@@ -170,12 +170,12 @@ def test_a_repair_that_cannot_be_right_is_refused(
 
 
 def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkeypatch):
-    flip(suite / "data/t/t_test_0.csv", np.random.default_rng(1))
+    flip(suite / "data/t_full/t_full_test_0.csv", np.random.default_rng(1))
     import amlb_ext.pipeline.folds as job
 
     def shifted(*arguments):
         hard_folds = harden_group(*arguments)
-        hard_folds[0].parts[""].test.features.iloc[:, 0] += 1e-9
+        hard_folds[0].parts["full"].test.features.iloc[:, 0] += 1e-9
         return hard_folds
 
     harden_group = job.harden_group
@@ -204,7 +204,7 @@ def test_a_named_target_is_remembered(tmp_path, desk):
     assert cheap("generate", *words) == 0
     before = contents(out)
     more = ["--source", str(tmp_path / "first.csv")]
-    for victim in ("data/first/first_test_0.csv", "hardsynth/manifest.json"):
+    for victim in ("data/first_full/first_full_test_0.csv", "hardsynth/manifest.json"):
         (out / victim).write_bytes((out / victim).read_bytes()[:-30])
         assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
         assert contents(out) == before
@@ -226,7 +226,7 @@ def test_a_twin_is_mended(tmp_path, desk):
     before = contents(out)
     rng = np.random.default_rng(3)
     for victims in (
-        ["data/t/t_test_0.csv", "benchmarks/mine_hard.yaml"],
+        ["data/t_full/t_full_test_0.csv", "benchmarks/mine_hard.yaml"],
         ["hardsynth/manifest.json"],
     ):
         for victim in victims:
@@ -275,7 +275,7 @@ def test_a_file_as_baseline_is_asked_for(tmp_path, desk, capsys, monkeypatch):
     ]
     assert main([*words, "--baseline", str(tmp_path / "p.csv")]) == 0
     before = contents(out)
-    flip(out / "data/t/t_test_0.csv", np.random.default_rng(1))
+    flip(out / "data/t_full/t_full_test_0.csv", np.random.default_rng(1))
     repair = [
         "verify",
         str(out),

@@ -76,7 +76,7 @@ def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
 def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, capsys):
     folder = disk("size=32m")
     out = shutil.copytree(whole, folder / "hard")
-    flip(out / "data/t/t_test_0.csv", np.random.default_rng(0))
+    flip(out / "data/t_full/t_full_test_0.csv", np.random.default_rng(0))
     before = contents(out)
     (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - 3) * PAGE)
     words = [
@@ -102,7 +102,7 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
     words = [desk / "u.csv", desk / "t.csv", "-o"]
     out = shutil.copytree(whole, folder / "hard")
     before = contents(out)
-    (folder / "hard/data/t/t_test_0.csv.0a.hardsynth-part").write_text(
+    (folder / "hard/data/t_full/t_full_test_0.csv.0a.hardsynth-part").write_text(
         "of a killed run"
     )
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
@@ -123,7 +123,7 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
         assert "Read-only file system" in error_of(capsys)
     assert main(["verify", str(out), "-q"]) == 0
     found = contents(out)
-    found.pop("data/t/t_test_0.csv.0a.hardsynth-part")
+    found.pop("data/t_full/t_full_test_0.csv.0a.hardsynth-part")
     assert found == before
     assert not (folder / "new").exists()
 

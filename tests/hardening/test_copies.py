@@ -55,7 +55,7 @@ def test_the_table_is_complete_so_nothing_can_be_made(tmp_path):
     hard = harden(task)
     counts = check(task, hard, tmp_path)
     assert counts["made"] == 0 < counts["hard"]
-    assert set(hard.parts) == {"", "full", "bad", "region", "hard"}
+    assert set(hard.parts) == {"full", "bad", "region", "hard"}
     dropped = hard.summary["dropped"]["synthetic"]
     assert dropped["real_row"] > 0
     assert hard.summary["synthetic"] == 0 < hard.summary["synthetic_asked"]

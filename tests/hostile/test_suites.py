@@ -360,7 +360,7 @@ def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(
     pickled, monkeypatch, capsys
 ):
     monkeypatch.chdir(pickled.parent)
-    next(pickled.glob("data/t/*_test_*.csv")).unlink()
+    next(pickled.glob("data/t_full/*_test_*.csv")).unlink()
     words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
     assert main(words) == 2
     assert "f.pkl is a pickle" in capsys.readouterr().err
@@ -373,7 +373,7 @@ def test_repair_loads_the_pickle_where_this_command_permits_it(
 ):
     """The test above would see it."""
     monkeypatch.chdir(pickled.parent)
-    gone = next(pickled.glob("data/t/*_test_*.csv"))
+    gone = next(pickled.glob("data/t_full/*_test_*.csv"))
     gone.unlink()
     words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
     with pytest.MonkeyPatch.context() as patch:
