@@ -194,7 +194,7 @@ def test_the_integration_predicts_what_the_suite_says_of_f(
     assert "left out  replaced" in printed
     entry = yaml.safe_load(
         (tmp_path / "hard" / "benchmarks" / "hardsynth.yaml").read_text()
-    )[1]
+    )[0]
     assert "the test folds of planted" in entry["description"]
     assert "2 rows of classes without training rows left out" in entry["description"]
     assert (

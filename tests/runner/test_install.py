@@ -247,7 +247,7 @@ def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
     assert config["seed"] == 3
     path = find_definition("hardsynth", user, Path("amlb"), config)
     tasks = yaml.safe_load(path.read_text())
-    assert len(list_jobs(path, {}, fallback_folds=configured_folds(config))) == 4
+    assert len(list_jobs(path, {}, fallback_folds=configured_folds(config))) == 2
     for file in tasks[0]["dataset"]["test"]:
         assert Path(file.format(user="nowhere")).is_file()  # braces are doubled
     assert (
@@ -436,7 +436,7 @@ def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
     definition = user / "hardsynth_suites/hardsynth/benchmarks/hardsynth.yaml"
     definition.write_text("[]\n")
     assert install(suite, user).action == "updated"  # what was damaged stands again
-    assert "t_test_0" in definition.read_text()
+    assert "t_full_test_0" in definition.read_text()
     moved = suite.rename(tmp_path / "moved")
     change = install(moved, user)
     assert change.action == "updated"
@@ -567,7 +567,7 @@ def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
         assert outcome.ok, outcome.summary()
     jobs = read_jobs(SuiteFiles.load(suite), tmp_path / "out").table
     scored = jobs[jobs["status"] == "scored"]
-    assert set(scored["amlb_task"]) == {"t", "t_full"}
+    assert set(scored["amlb_task"]) == {"t_full"}
     assert set(scored["framework"]) == {runs[-1][0]}
     uninstall(suite, user)
     left = {path: digest for path, digest in tree(user).items() if path in before}

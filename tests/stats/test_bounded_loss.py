@@ -45,8 +45,9 @@ def test_a_target_is_scaled_by_its_range():
     assert absolute_loss(10, 20)(y, f).tolist() == [0.5, 0]
 
 
-def test_only_zero_one_is_binary():
-    assert [name for name, loss in LOSSES.items() if loss.binary] == ["zero_one"]
+def test_losses_of_decisions_are_binary():
+    binary = [name for name, loss in LOSSES.items() if loss.binary]
+    assert binary == ["zero_one", "balanced"]
     assert all(name == loss.name for name, loss in LOSSES.items())
 
 

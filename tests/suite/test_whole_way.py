@@ -51,5 +51,5 @@ def test_any_table_becomes_pairs_that_amlb_can_read(seed, tmp_path):
         pair = layout.at(part.train), layout.at(part.test)
         assert check_pair(*pair, coding.written_target, task.kind.value) == []
     if hard.summary["bad"]:
-        made = hard.parts[""].test
+        made = hard.parts["bad"].test
         assert made.features.dtypes.equals(task.features.dtypes)
