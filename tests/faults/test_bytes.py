@@ -85,7 +85,9 @@ def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
         if not relative.endswith(("manifest.json", "notes.txt")):
             flip(suite / relative, rng)
     (suite / "mine.txt").write_text("foreign")
-    (suite / "data/t_full/t_full_test_0.parquet").write_text("AMLB's, of the damaged file")
+    (suite / "data/t_full/t_full_test_0.parquet").write_text(
+        "AMLB's, of the damaged file"
+    )
     assert main(["verify", str(suite), "--repair", "-j", "1", *sources(desk)]) == 0
     said = capsys.readouterr().out
     assert "data/t_full/t_full_test_0.csv was made again." in said
@@ -140,7 +142,9 @@ def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
     assert contents(suite) == before
 
 
-@pytest.mark.parametrize("lost", ["data/t_full/t_full_test_0.csv", "hardsynth/manifest.json"])
+@pytest.mark.parametrize(
+    "lost", ["data/t_full/t_full_test_0.csv", "hardsynth/manifest.json"]
+)
 @pytest.mark.parametrize(
     "case", ["absent", "other content", "other name", "other version"]
 )
