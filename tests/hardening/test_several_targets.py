@@ -69,7 +69,7 @@ def three():
 @pytest.mark.parametrize("over", ["mean", "intersection", "union"])
 def test_every_part_has_the_same_rows_for_every_target(three, over):
     a, b = three[over]
-    assert set(a.parts) == set(b.parts) >= {"", "full", "bad", "region"}
+    assert set(a.parts) == set(b.parts) >= {"full", "bad", "region"}
     pd.testing.assert_frame_equal(a.train.features, b.train.features)
     common = ["origin", "source_row", "parent_row", "hardness", "weight"]
     for name, part in a.parts.items():
@@ -257,5 +257,5 @@ def test_no_failures_at_all_are_said_for_each_target():
         frame(), "a", "b", hardness={"alpha": 5.0, "over": "union"}
     )
     for hard in harden_group(tasks, 0, config):
-        assert sorted(hard.parts) == ["full", "region"]
+        assert sorted(hard.parts) == ["full"]
         assert hard.notes[0].kind == "no failures"
