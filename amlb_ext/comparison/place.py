@@ -51,7 +51,7 @@ class Place:
         ...     share_of_failures=0.61, words="age > 70", share_of_words=0.14)
         >>> place.sentence(ROW)
         'Where F fails, the fifth of rows where that is foreseen most (mostly where age > 70, \
-14 % of rows), it fails on 38 % of 200 rows, and elsewhere on 6 %; 61 % of its failures lie there.'
+14 % of rows), it fails on 38 % of 200 rows, and elsewhere on 6.0 %; 61 % of its failures lie there.'
         """
         words = ""
         if self.words:

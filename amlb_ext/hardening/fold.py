@@ -82,7 +82,7 @@ def harden_fold(
     >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
     >>> hard = harden_fold(split_task(task, config.split, config.seed), 0, config)
     >>> sorted(hard.parts)
-    ['', 'bad', 'full', 'ga', 'hard', 'region', 'synthetic']
+    ['bad', 'full', 'ga', 'hard', 'region', 'synthetic']
     """
     return harden_group([task], fold, config)[0]
 
