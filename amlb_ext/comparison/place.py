@@ -47,11 +47,11 @@ class Place:
         Examples
         --------
         >>> from amlb_ext.core.unit import ROW
-        >>> place = Place(n=200, share=0.2, fails_there=0.38, fails_elsewhere=0.06,
+        >>> place = Place(n=200, share=0.2, fails_there=0.38, fails_elsewhere=0.12,
         ...     share_of_failures=0.61, words="age > 70", share_of_words=0.14)
         >>> place.sentence(ROW)
         'Where F fails, the fifth of rows where that is foreseen most (mostly where age > 70, \
-14 % of rows), it fails on 38 % of 200 rows, and elsewhere on 6.0 %; 61 % of its failures lie there.'
+14 % of rows), it fails on 38 % of 200 rows, and elsewhere on 12 %; 61 % of its failures lie there.'
         """
         words = ""
         if self.words:
