@@ -547,7 +547,7 @@ def _judge_out_of_fold(
             share = models.config.hardness.share
             rule = rule.worst_of(share, cross.y, f, cross.t)
         is_bad = rule.select(rule.hardness(cross.y, f, cross.t))
-    return OutOfFold(part=part, f=f, is_bad=is_bad, weight=region.out_of_bag_)
+    return OutOfFold(part=part, f=f, is_bad=is_bad, weight=region.out_of_fold_)
 
 
 def _scale_targets(

@@ -44,10 +44,12 @@ FOLDS = 4
 PASSES = 3
 #: Rows that trees learn from at most.
 MOST_LEARNT = 12_000
+#: Trees of each fold of each division: three divisions average what few trees scatter.
+TREES = 5
 #: Rows that a leaf holds at least, ...
-LEAST_LEAF = 15
+LEAST_LEAF = 10
 #: ... and leaves that a tree has at most: a change of loss is mostly noise, which more would learn.
-MOST_LEAVES = 100
+MOST_LEAVES = 150
 #: Trees hold numbers in single precision.
 LARGEST = 1e30
 #: Classes of which each probability is a column of its own for the trees.
@@ -213,11 +215,16 @@ def _as_numbers(column: pd.Series) -> np.ndarray | None:
 
 
 def make_trees(seed: int, n: int) -> ExtraTreesRegressor:
-    """Return the learner of n rows: of those tried it foresaw d best."""
+    """Return the learner of n rows: of those tried it foresaw d best for its time.
+
+    On ten tables, five pairs of models and 400, 1,200 and 4,000 rows, the mean change in the
+    foreseen worst fifth of new rows was that of 20 trees on .6 of the columns or more, in half the
+    time; small boosting took as long and foresaw less.
+    """
     return ExtraTreesRegressor(
-        20,
+        TREES,
         min_samples_leaf=max(LEAST_LEAF, n // MOST_LEAVES),
-        max_features=0.6,
+        max_features=1.0,
         random_state=seed,
     )
 

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from scipy.stats import mannwhitneyu
 from sklearn.model_selection import StratifiedKFold
 
 from amlb_ext.core.config import HardnessConfig, build_config
-from amlb_ext.core.errors import DataError
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.rules import RULES, failing_text
-from amlb_ext.hardening.split import CvSplits, cross_folds
-from amlb_ext.hardening.weights import Region
+from amlb_ext.hardening.split import cross_folds
 from amlb_ext.models.answers import Answers
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import no_region_text
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LabelledRows
-from amlb_ext.units.region import (
-    GROUPS,
-    Learn,
-    Part,
-    RegionWeights,
-    cross_fit,
-    forest_learner,
-)
+from amlb_ext.units.region import GROUPS, Part, RegionWeights, cross_fit
 
-#: Chance that a region is found where failures are noise.
-CHANCE = 0.05
-#: Parts of the rows with groups or times that a region is calibrated on.
-CALIBRATING_PARTS = 3
 #: Why nothing is said where F fails under a loss of pairs of rows.
 OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
 _NO_REGION = RegionWeights(reason=no_region_text(ROW))
@@ -170,80 +154,22 @@ def weigh_rows(
     if n_parts < 2:
         return _NO_REGION
     order = rows.task.order
-    in_order = order is not None and order.splits
-    if in_order:
-        splits = _splits_in_order(rows, is_bad, seed, np.arange(len(rows)), GROUPS)
-        learn = _learner_in_order(rows, is_bad, seed)
+    part_seed = derive_int_seed(seed, "compare", "parts")
+    if order is not None and order.splits:
+        splits = cross_folds(is_bad.astype(int), 2, GROUPS, part_seed, order)
     else:
-        splitter = StratifiedKFold(
-            n_parts,
-            shuffle=True,
-            random_state=derive_int_seed(seed, "compare", "parts"),
-        )
+        splitter = StratifiedKFold(n_parts, shuffle=True, random_state=part_seed)
         splits = list(splitter.split(rows.Z, is_bad))
-        learn = forest_learner(
-            rows.Z,
-            is_bad,
-            lambda own: derive_int_seed(seed, "compare", "region", own),
-        )
     parts = [
         Part(group=number, learnt=learnt, held=held)
         for number, (learnt, held) in enumerate(splits)
     ]
     is_forward = order is not None and order.time is not None
-    weights, parts = cross_fit(rows.Z, parts, learn, is_forward=is_forward)
+    chance, parts = cross_fit(rows.Z, is_bad, parts, seed, is_forward=is_forward)
     if not parts:
         return _NO_REGION
-    # without a region the first parts join the oldest rows
-    parts = [replace(part, group=number) for number, part in enumerate(parts)]
-    weighed = np.concatenate([part.held for part in parts])
-    if not _foretells(weights[weighed], is_bad[weighed]):
-        return _NO_REGION
     part_of = np.full(len(rows), -1)
-    for part in parts:
-        part_of[part.held] = part.group
-    return RegionWeights(weights=weights, part=part_of)
-
-
-def _foretells(weights: np.ndarray, is_bad: np.ndarray) -> bool:
-    """Whether bad rows weigh more than others, by forests that have seen neither.
-
-    A one-sided test of Mann and Whitney: on noise one table in twenty passes.
-    """
-    if not is_bad.any() or is_bad.all():
-        return False
-    test = mannwhitneyu(weights[is_bad], weights[~is_bad], alternative="greater")
-    return bool(test.pvalue < CHANCE)
-
-
-def _learner_in_order(rows: LabelledRows, is_bad: np.ndarray, seed: int) -> Learn:
-    """Return what learns a region that is calibrated in the order of the rows, too."""
-
-    def learn(learnt: np.ndarray, own: int) -> Region | None:
-        if not is_bad[learnt].any() or is_bad[learnt].all():
-            return None
-        own_seed = seed + own
-        try:
-            inner = _splits_in_order(rows, is_bad, own_seed, learnt, CALIBRATING_PARTS)
-        except DataError:
-            # too few times or groups are left to calibrate on
-            return None
-        region = Region(derive_int_seed(own_seed, "compare", "region"))
-        region.fit(rows.Z[learnt], is_bad[learnt], inner)
-        return region if region.is_found else None
-
-    return learn
-
-
-def _splits_in_order(
-    rows: LabelledRows,
-    is_bad: np.ndarray,
-    seed: int,
-    among: np.ndarray,
-    n_parts: int,
-) -> CvSplits:
-    """Return parts of some of the rows, as positions among these."""
-    assert rows.task.order is not None
-    part_seed = derive_int_seed(seed, "compare", "parts")
-    codes = is_bad[among].astype(int)
-    return cross_folds(codes, 2, n_parts, part_seed, rows.task.order.take(among))
+    # without a model the first parts join the oldest rows
+    for number, part in enumerate(parts):
+        part_of[part.held] = number
+    return RegionWeights(weights=chance, part=part_of)

@@ -1,6 +1,6 @@
 """Where F fails on windows, by the past alone: learnt forward in time and across series.
 
-The weight of a window comes from a forest that has seen neither its series nor any future that ends
+The weight of a window comes from a model that has seen neither its series nor any future that ends
 behind its cutoff. So it never comes from F's error on that window, nor from a shock that other
 series had at the same time.
 """
@@ -9,16 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from amlb_ext.core.rng import derive_int_seed, random_stream
+from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.units.judged import FEWEST_CLUSTERS
-from amlb_ext.units.region import (
-    GROUPS,
-    Part,
-    RegionWeights,
-    cross_fit,
-    forest_learner,
-)
+from amlb_ext.units.region import GROUPS, Part, RegionWeights, cross_fit
 
 #: Fewer bad windows teach no region.
 FEWEST_BAD = 10
@@ -79,17 +73,16 @@ def weigh_windows(
                     group=own,
                     learnt=np.flatnonzero(known & (group != own)),
                     held=np.flatnonzero((cutoffs == cutoff) & (group == own)),
+                    # what later origins know says nothing of the first
+                    known=np.flatnonzero(
+                        known & (group == own) & (cutoff == test_cutoffs[0])
+                    ),
                 )
             )
-
-    def seed_of(own: int) -> int:
-        return derive_int_seed(seed, "forecasting", "region", own)
-
-    learn = forest_learner(features, is_bad, seed_of)
-    weights, found = cross_fit(features, parts, learn)
+    weights, found = cross_fit(features, is_bad, parts, seed, is_forward=True)
     if not found:
         return RegionWeights(reason=f"{WINDOW.features} do not foresee where F fails")
-    # each origin and each group of series has a forest of its own
+    # each origin and each group of series has a model of its own
     part_of = np.searchsorted(test_cutoffs, cutoffs) * GROUPS + group
     return RegionWeights(weights=weights[is_test], part=part_of[is_test])
 

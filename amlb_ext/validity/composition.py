@@ -350,9 +350,9 @@ class _TrainingRecord:
 
 
 def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
-    """Return P(bad | x) of the rows of all parts, none by a tree that learnt from the row."""
+    """Return P(bad | x) of the rows of all parts, none by what learnt from the row."""
     if len(cross.judged) > ONE_REGION_BEYOND:
-        return _out_of_bag_weights(cross, parts)
+        return _out_of_fold_weights(cross, parts)
     weights = []
     for number, part in enumerate(parts):
         others = [other for other in parts if other is not part]
@@ -370,13 +370,13 @@ def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray
     return np.concatenate(weights)
 
 
-def _out_of_bag_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
+def _out_of_fold_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
     """Return the weights of the region that the test rows are weighed by, see :class:`Region`."""
     is_bad = np.zeros(len(cross.Z), dtype=bool)
     for (_, held), part in zip(cross.parts, parts, strict=True):
         is_bad[held] = part.rows.is_bad
     weight = np.empty(len(cross.Z))
-    weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_bag_
+    weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_fold_
     weights = [weight[held] for _, held in cross.parts]
     if _looks_forward(cross):
         weights[0] = _share_of_bad(parts[0])

@@ -3,7 +3,7 @@
 Notation
 --------
 n : labelled rows that no model has seen; the pool holds up to 8,000 others
-place : the fifth of rows where F is foreseen to fail most; in the pool, the fifth by each forest
+place : the fifth of rows where F is foreseen to fail most; in the pool, the fifth by each model
     that placed the labelled rows
 d : change of loss, candidate minus F, squared errors capped as `compare` caps them
 proven : an effect on the pool of more than three of its standard errors
@@ -17,7 +17,7 @@ of risk with simultaneous intervals, and the place with unlabelled rows as a con
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -37,7 +37,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
-from amlb_ext.hardening.weights import Region
+from amlb_ext.hardening.weights import learn_failures
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, CONCENTRATIONS, OVERALL, REGION
@@ -127,17 +127,6 @@ def make_models(X: pd.DataFrame, is_class: bool) -> dict[str, Any]:
     return models
 
 
-class KeptRegion(Region):
-    """Keeps every forest that places rows, in turn."""
-
-    fitted: ClassVar[list[Region]] = []
-
-    def fit(self, *args: Any, **more: Any) -> Region:
-        """Fit, and keep the forest."""
-        KeptRegion.fitted.append(self)
-        return super().fit(*args, **more)
-
-
 def judge_table(
     table: str, f: str, n: int, draw: int, settings: TruthSettings, folder: str
 ) -> Rows:
@@ -212,21 +201,26 @@ def _places_of_pool(
     loss_f: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """Return each forest's P(F fails | x) of the pool, ``(forests, rows)``; empty without any."""
+    """Return each model's P(F fails | x) of the pool, ``(models, rows)``; empty without any."""
     model = ModelAdapter(F, "F")
     rows = read_labelled_rows(X, y, models=[model])
     answers = predict_rows(model, rows)
     loss = choose_loss(rows, {"F": answers})
-    KeptRegion.fitted.clear()
-    with patch.object(region_module, "Region", KeptRegion):
+    learnt = []
+
+    def keep(*args: Any) -> Any:
+        learnt.append(learn_failures(*args))
+        return learnt[-1]
+
+    with patch.object(region_module, "learn_failures", keep):
         judge_rows(rows, answers, loss_f, HardnessConfig(), loss=loss, seed=seed)
     # text that the labelled rows lack is missing for their encoder
     Z = rows.encoder.transform(X_pool.astype(rows.task.features.dtypes.to_dict()))
-    return np.array([forest.weights(Z) for forest in KeptRegion.fitted])
+    return np.array([model.predict_proba(Z)[:, 1] for model in learnt])
 
 
 def _mean_in_places(values: np.ndarray, places: np.ndarray) -> tuple[float, float]:
-    """Return the mean over the place of each forest, and its standard error."""
+    """Return the mean over the place of each model, and its standard error."""
     means, errors = [], []
     for risk in places:
         inside = place_of_failure(risk) > 0

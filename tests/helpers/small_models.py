@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from amlb_ext.hardening import oracle, weights
+from amlb_ext.hardening import oracle
 from amlb_ext.validity import candidates, realism_measures
 
 #: Trees, rounds and epochs of a light candidate. With these a zoo still ranks trees above a line
@@ -17,7 +17,6 @@ def shrink(patch):
         (oracle, "HistGradientBoostingRegressor", {"max_iter": 5}),
         (oracle, "RandomForestClassifier", {"n_estimators": 5}),
         (oracle, "RandomForestRegressor", {"n_estimators": 5}),
-        (weights, "RandomForestClassifier", {"n_estimators": 30}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
     _lighten_candidates(patch)
@@ -35,7 +34,6 @@ def lighten(patch, *, boosting=True):
         (oracle, "HistGradientBoostingRegressor", {"max_iter": 20}),
         (oracle, "RandomForestClassifier", {"n_estimators": 15}),
         (oracle, "RandomForestRegressor", {"n_estimators": 15}),
-        (weights, "RandomForestClassifier", {"n_estimators": 30}),
         (realism_measures, "ExtraTreesClassifier", {"n_estimators": 20}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
