@@ -156,6 +156,18 @@ SWARM = (
     Figure("time over one predict per particle", ("ours", "one predict each"), "seconds",
            _over("one predict each", "seconds"), "lower", "{:.2f}"),
 )  # fmt: skip
+COMPARE = (
+    Figure("seconds beyond the models' own fits and predictions", ("ours",), "beyond_models",
+           lambda r: r["ours"]["beyond_models"], "lower", "{:.1f} s", is_guarded=False),
+    Figure("time over the models' own fits and predictions", ("ours",), "fitted",
+           lambda r: 1 + r["ours"]["beyond_models"] / r["ours"]["fitted"], "lower", "{:.2f}"),
+)  # fmt: skip
+IMPORT = (
+    Figure("time over that of pandas and scikit-learn", ("ours", "pandas, sklearn"), "least",
+           _over("pandas, sklearn", "least"), "lower", "{:.2f}"),
+    Figure("MB over that of pandas and scikit-learn", ("ours", "pandas, sklearn"), "mb",
+           _over("pandas, sklearn", "mb"), "lower", "{:.2f}"),
+)  # fmt: skip
 #: Counts, not ratios: they are the same wherever they are taken.
 CALLS = (
     Figure("calls of F in a fold", ("ours",), "calls",
@@ -172,6 +184,8 @@ FIGURES = (
     *FOREST,
     *ESTIMATE,
     *SWARM,
+    *COMPARE,
+    *IMPORT,
     *CALLS,
 )
 #: What was promised, by group and figure.
@@ -197,6 +211,10 @@ TARGETS: dict[tuple[str, str], float] = {
     ("generate, 50,000 rows", WHOLE[3].name): 5,
     ("generate", WHOLE[4].name): 1.8,
     ("generate", WHOLE[5].name): 1.8,
+    ("compare, 1,500 rows", COMPARE[0].name): 3,
+    ("compare, 5,000 rows", COMPARE[0].name): 3,
+    ("compare, 100,000 rows", COMPARE[0].name): 20,
+    ("import of compare", IMPORT[0].name): 1.2,
     ("calls of F, 100,000 rows at most", CALLS[0].name): 30,
     ("calls of F, 100,000 rows at most", CALLS[1].name): 100_000,
 }
