@@ -23,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from amlb_ext.core.config import CompositionPart
+from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.split import CvSplits
 
 #: Keeps every row of the test fold in play.
@@ -53,6 +54,8 @@ def learn_failures(
         Some, not all.
     seed : int
     """
+    # scikit-learn cannot bin a column of which a part of the rows has no value
+    Z = fill_missing(Z)
     most = max(PARTS * 100, min(MOST_ROWS, MOST_CELLS // max(1, Z.shape[1])))
     if len(Z) > most:
         rows = np.random.default_rng(seed).permutation(len(Z))[:most]
@@ -69,6 +72,11 @@ def learn_failures(
         random_state=seed,
     )
     return model.fit(Z, bad)
+
+
+def votes_of(model: HistGradientBoostingClassifier, Z: np.ndarray) -> np.ndarray:
+    """Return how much a model holds rows ``(m, d)`` for bad ones, ``(m,)`` from 0 to 1."""
+    return np.asarray(model.predict_proba(fill_missing(Z))[:, 1])
 
 
 class Region:
@@ -126,7 +134,7 @@ class Region:
             if own_bad.all() or not own_bad.any():
                 continue
             model = learn_failures(Z[learnt], own_bad, self.seed)
-            votes[held] = model.predict_proba(Z[held])[:, 1]
+            votes[held] = votes_of(model, Z[held])
         voted = np.flatnonzero(np.isfinite(votes))
         voted_bad = bad[voted]
         if voted_bad.all() or not voted_bad.any():
@@ -148,7 +156,7 @@ class Region:
         """
         if self.model_ is None:
             return np.ones(len(Z))
-        return calibrate(self.sigmoid_, self.model_.predict_proba(Z)[:, 1])
+        return calibrate(self.sigmoid_, votes_of(self.model_, Z))
 
 
 def calibrate(sigmoid: LogisticRegression, votes: np.ndarray) -> np.ndarray:

@@ -15,7 +15,12 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.hardening.weights import calibrate, fit_platt_sigmoid, learn_failures
+from amlb_ext.hardening.weights import (
+    calibrate,
+    fit_platt_sigmoid,
+    learn_failures,
+    votes_of,
+)
 
 #: Groups of units; the weights of each come from the others.
 GROUPS = 5
@@ -156,9 +161,9 @@ def cross_fit(
         own_seed = derive_int_seed(seed, "region", part.group)
         model = learn_failures(Z[part.learnt], learnt_bad, own_seed)
         if len(part.held):
-            chance[part.held] = model.predict_proba(Z[part.held])[:, 1]
+            chance[part.held] = votes_of(model, Z[part.held])
         if len(known):
-            votes.append(model.predict_proba(Z[known])[:, 1])
+            votes.append(votes_of(model, Z[known]))
             failed.append(is_bad[known])
     if not votes or not _foretells(np.concatenate(votes), np.concatenate(failed)):
         return np.zeros(len(Z)), []

@@ -37,7 +37,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
-from amlb_ext.hardening.weights import learn_failures
+from amlb_ext.hardening.weights import learn_failures, votes_of
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, CONCENTRATIONS, OVERALL, REGION
@@ -216,7 +216,7 @@ def _places_of_pool(
         judge_rows(rows, answers, loss_f, HardnessConfig(), loss=loss, seed=seed)
     # text that the labelled rows lack is missing for their encoder
     Z = rows.encoder.transform(X_pool.astype(rows.task.features.dtypes.to_dict()))
-    return np.array([model.predict_proba(Z)[:, 1] for model in learnt])
+    return np.array([votes_of(model, Z) for model in learnt])
 
 
 def _mean_in_places(values: np.ndarray, places: np.ndarray) -> tuple[float, float]:
