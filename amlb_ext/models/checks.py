@@ -121,8 +121,10 @@ def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
 # Rows on which a model was fitted, found among the rows on which it is judged.
 
 
-#: Where more rows than this share are training rows of F, beyond what chance repeats.
+#: Where more rows than this share are training rows of F, beyond what chance repeats, ...
 MOST_SEEN = 0.02
+#: ... and by so many standard errors: halves of a small table may repeat few rows of each other.
+ERRORS = 2.5
 #: Significant digits that survive single precision and a text file.
 _DIGITS = 5
 
@@ -194,14 +196,18 @@ def refuse_seen_rows(
         for name in common
         if others[name].is_unique and not (name in numeric and (others[name] % 1).any())
     }
-    half = len(others) // 2
     for names in (common, [name for name in common if name not in numbered]):
         if not names:
             continue
-        # halves of the training rows repeat each other as often as other rows repeat them
-        halves = others[names].iloc[:half], others[names].iloc[half:]
         share = _share_repeated(given[names], others[names])
-        if share > 2 * _share_repeated(*halves) + MOST_SEEN:
+        # training rows repeat each other as often as other rows repeat them
+        by_chance = float(others[names].duplicated(keep=False).mean())
+        pooled = (share * len(given) + by_chance * len(others)) / (
+            len(given) + len(others)
+        )
+        # repeats among training rows come in pairs, which is half as many of them
+        error = np.sqrt(pooled * (1 - pooled) * (1 / len(given) + 2 / len(others)))
+        if share - by_chance > max(MOST_SEEN, ERRORS * error):
             raise DataError(
                 f"{round(share * len(given))} of {len(given)} rows of {what} are {what_seen}",
                 remedy,
