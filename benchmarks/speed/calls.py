@@ -42,7 +42,7 @@ class _Counts:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         LOG.append((_stage[0], "fit", len(X)))
-        return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        return super().fit(X, y, sample_weight)
 
     def _asked(self, X: Any) -> None:
         LOG.append((_stage[0], "ask", len(X)))

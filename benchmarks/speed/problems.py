@@ -13,7 +13,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from amlb_ext.core.config import SearchConfig
+from amlb_ext.core.config import Operators, SearchConfig
 from amlb_ext.core.rng import random_stream
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
@@ -96,10 +96,7 @@ def search_problem(
         population=population,
         generations=generations,
         kappa=0.02,
-        start="near",
-        mutation=0.2,
-        strength=0.1,
-        categoricals="free",
+        operators=Operators(strength=0.1, categoricals="free"),
     )
     domain = learn_domain(Z, Z, y, n_classes=n_classes, n_categorical=CATEGORIES)
     return Search(model, bad, targets, domain, config)
