@@ -48,6 +48,7 @@ KEY = "HARDSYNTH_GATE_KEY"
         "config",
         "segments",
         "max_flips",
+        "unit",
     ),
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
@@ -232,7 +233,6 @@ def _gate_of_suite(
     need: dict[str, Any],
     segments: Sequence[str],
     predictions: Sequence[str],
-    loss: str | None,
     **how: Any,
 ) -> tuple[GateResult, tuple[str, ...]]:
     """Hold results on a suite against the need; return also the commands that complete them."""
@@ -249,12 +249,9 @@ def _gate_of_suite(
             "suite keeps saw fewer rows than F, so what a new fit does by itself is not known",
             "give the table and --train, or look at 'hardsynth report SUITE --segment ...'",
         )
-    from amlb_ext.comparison.files import read_costs
     from amlb_ext.gate.suites import check_suite
 
     need = {name: need[name] for name in ("need", "where", "margin")}
-    if loss is not None:
-        how["loss"] = read_costs(loss)
     return check_suite(suite, predictions=files, **need, **how)
 
 

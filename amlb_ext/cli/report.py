@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +79,9 @@ def report(
     loss : LOSS
         what is compared: brier, log_loss, zero_one, balanced or auc; squared, absolute, squared_log
         or pinball:.9; a scorer of scikit-learn; or a file of costs (.csv), a row for each true
-        label and a column for each decision (default: brier, or squared of the scaled target); a
-        task that it does not fit keeps the default and says so
+        label and a column for each decision; of series mase, rmsse, mae, sql, wql or crps (default:
+        brier, squared of the scaled target, or mase); a task that it does not fit keeps the default
+        and says so
     text : bool
         print the report as text instead of writing files
     out : FOLDER
@@ -102,6 +102,7 @@ def report(
         report_text,
         write_report,
     )
+    from amlb_ext.report.suites import build_suite_report
     from amlb_ext.runner.run_folder import output_folder
 
     # they take most of the time, and only the page shows them
@@ -125,14 +126,16 @@ def report(
     else:
         assert suite is not None
         named = named_files(predictions, "--predictions")
-        build = _report_builder(suite, workers=jobs, quiet=quiet or json, loss=loss)
-        built = build(
+        built = build_suite_report(
             suite,
             results,
             predictions={name: Path(file) for name, file in named.items()},
             segments=segment,
+            loss=loss,
+            workers=jobs,
             level=level,
             charts=charts,
+            quiet=quiet or json,
         )
         home = suite
     if json:
@@ -189,39 +192,3 @@ def _report_on_benchmark(
     if userdir is not None:
         source = source.model_copy(update={"userdir": str(userdir)})
     return build_results_report(results, baseline, options=source, **options)
-
-
-def _report_builder(
-    suite: Path, *, workers: int, quiet: bool, loss: str | None
-) -> Callable[..., BuiltReport]:
-    """Return what builds the report of a suite, by the form of its tasks.
-
-    Raises
-    ------
-    ConfigError
-        A loss is named for what is no suite of tables.
-    """
-    from amlb_ext.suite import open_suite
-    from amlb_ext.suite.series_manifest import SeriesManifest
-    from amlb_ext.suite.task_folder import TaskFolder
-
-    manifest = open_suite(suite).manifest
-    if loss is not None and isinstance(manifest, SeriesManifest | TaskFolder):
-        raise ConfigError(
-            "--loss is for suites of tables",
-            "leave it out: series are compared by MASE, folders of tasks by AMLB's scores",
-        )
-    if isinstance(manifest, SeriesManifest):
-        from amlb_ext.report.series import build_series_report
-
-        return build_series_report
-    if isinstance(manifest, TaskFolder):
-        from amlb_ext.report.runs import build_run_report
-
-        return build_run_report
-    from amlb_ext.comparison.files import read_costs
-    from amlb_ext.report import build_report
-
-    if loss is not None:
-        loss = read_costs(loss)
-    return partial(build_report, workers=workers, quiet=quiet, loss=loss)
