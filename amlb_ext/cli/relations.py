@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from amlb_ext.cli.command import command
+from amlb_ext.cli.command import command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.core.config import build_config
 from amlb_ext.core.paths import OWN_FOLDER, check_sources
@@ -29,6 +30,7 @@ def relations(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Find the relations between a table's columns, or audit a suite.
 
@@ -51,6 +53,9 @@ def relations(
     """
     check_sources((source,))
     if (Path(source) / OWN_FOLDER).is_dir():
+        refuse_unused(
+            typed, (), "on a suite", "leave it out: its made rows are counted"
+        )
         return _audit_suite(source, quiet=quiet, json=json)
     options = build_config(settings).source
     from amlb_ext.core.files import write_text
@@ -59,20 +64,24 @@ def relations(
     from amlb_ext.relations.wording import relations_as_yaml
     from amlb_ext.sources import open_specs
 
-    texts = []
+    texts = {}
     for reference in open_specs([source], options):
         task = reference.load()
         # the target takes part: a feature may bound it, or follow from it
         rows = with_columns(task.features, {task.target_name: task.target})
         mined = mine_relations(rows, evidence)
-        texts.append(relations_as_yaml(mined, task.name, [task.target_name]))
+        texts[task.name] = relations_as_yaml(mined, task.name, [task.target_name])
     # several tasks are several YAML documents
-    text = "---\n".join(texts)
-    if not out:
+    text = "---\n".join(texts.values())
+    if out:
+        write_text(out, text)
+    if json:
+        import yaml
+
+        print_json({name: yaml.safe_load(text) for name, text in texts.items()})
+    elif out is None and not quiet:
         print(text, end="")
-        return 0
-    write_text(out, text)
-    if not quiet:
+    elif not quiet:
         print(f"relations: {out}")
         print(f"  edit it, then: hardsynth generate {source} --relations {out} -o DIR")
     return 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Jobs, Suite, command
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
@@ -45,6 +45,7 @@ def report(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Compare frameworks where the baseline F fails.
 
@@ -94,8 +95,12 @@ def report(
     $ hardsynth report hard --results results --segment "age < 25"
     $ hardsynth report --results results --baseline RandomForest
     """
+    if text or json:
+        others = typed.keys() - ({"out", "text"} if json else {"out"})
+        form = "--json" if json else "--text"
+        refuse_unused(typed, others, f"with {form}", f"leave it or {form} out")
     if baseline is None:
-        _check_suite_alone(suite, benchmark, settings)
+        _check_suite_alone(suite, typed)
     from amlb_ext.report import (
         report_as_json,
         report_summary,
@@ -149,9 +154,7 @@ def report(
     return 0 if built.report.is_complete else 1
 
 
-def _check_suite_alone(
-    suite: Path | None, benchmark: str | None, settings: dict[str, Any]
-) -> None:
+def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
     """Raise where there is no suite, or what only the report on ordinary results can use."""
     if suite is None:
         raise ConfigError(
@@ -160,11 +163,13 @@ def _check_suite_alone(
             "for ordinary results of AMLB",
         )
     check_suite_folder(suite)
-    if benchmark is not None or settings:
-        flags = "--benchmark, --openml-cache, --amlb and --cache-dir"
-        raise ConfigError(
-            f"{flags} go with --baseline", "leave them out: a suite has its own rows"
-        )
+    others = {name for name in typed if not name.startswith(("benchmark", "source."))}
+    refuse_unused(
+        typed,
+        others,
+        "on a suite, which has its own rows",
+        "leave it out; it goes with --baseline",
+    )
 
 
 def _report_on_benchmark(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_sett
 from amlb_ext.report.suites import build_suite_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.suite import open_suite
+from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.suite.series_manifest import SeriesManifest
-from amlb_ext.suite.task_folder import TaskFolder
 
 
 def check_suite(
@@ -101,12 +102,12 @@ def check_suite(
 def _baselines(suite: Path) -> list[str]:
     """Return what the F of each table of a suite is called."""
     manifest = open_suite(suite).manifest
-    if isinstance(manifest, TaskFolder):
-        raise ConfigError(
-            f"{suite} is a folder of tasks, which has no F to hold a candidate against",
-            "hardsynth report compares frameworks on it",
-        )
+    if isinstance(manifest, TableManifest):
+        return [manifest.config["baseline"]["model"]]
     if isinstance(manifest, SeriesManifest):
         named = [str(table.about.get("baseline", "")) for table in manifest.tables]
         return list(dict.fromkeys(named))
-    return [manifest.config["baseline"]["model"]]
+    raise ConfigError(
+        f"{suite} is a folder of tasks, which has no F to hold a candidate against",
+        f"hardsynth report {shlex.quote(str(suite))} compares frameworks on it",
+    )

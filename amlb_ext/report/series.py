@@ -556,9 +556,9 @@ def _sections(
     panel = failing.panel
     windows["cutoff"] = [panel.time_text(cutoff) for cutoff in failing.cutoffs]
     for framework, said in {F: failing.forecasts, **judged.rolled}.items():
-        for shown in dict.fromkeys(["mase", "sql", judged.loss.name]):
-            if shown in said.losses:
-                windows[f"{shown}_{framework}"] = said.losses[shown]
+        for loss in dict.fromkeys(["mase", "sql", judged.loss.name]):
+            if loss in said.losses:
+                windows[f"{loss}_{framework}"] = said.losses[loss]
     hardest = np.argsort(-failing.hardness, kind="stable")
     windows.insert(0, "task", name)
     best_first = contrasts[contrasts["where"] == "all rows"]
