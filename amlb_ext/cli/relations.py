@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,7 @@ def relations(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    words: Sequence[str],
     typed: Mapping[str, str],
 ) -> int:
     """Find the relations between a table's columns, or audit a suite.
@@ -83,8 +85,29 @@ def relations(
         print(text, end="")
     elif not quiet:
         print(f"relations: {out}")
-        print(f"  edit it, then: hardsynth generate {source} --relations {out} -o DIR")
+        same, file = shlex.join(_table_words(words)), shlex.quote(str(out))
+        print(f"  edit it, then: hardsynth generate {same} --relations {file} -o DIR")
     return 0
+
+
+def _table_words(words: Sequence[str]) -> list[str]:
+    """Return the table of a command line, and the flags that say how it is read.
+
+    Examples
+    --------
+    >>> _table_words(["relations", "a.csv", "-o", "r.yaml", "--target", "y", "-q"])
+    ['a.csv', '--target', 'y']
+    """
+    kept = []
+    rest = iter(words[1:])
+    for word in rest:
+        flag, has_value, _ = word.partition("=")
+        if flag in ("-o", "--out", "--evidence"):
+            if not has_value:
+                next(rest)
+        elif word not in ("-q", "--quiet", "--json"):
+            kept.append(word)
+    return kept
 
 
 def _audit_suite(folder: str, *, quiet: bool, json: bool) -> int:

@@ -405,7 +405,7 @@ def hub_summary(export: HubExport) -> str:
             f"{out}: a data set for Hugging Face, {format_count(len(export.tasks), 'AMLB task')}, "
             f"{format_count(export.files, 'file')}, README.md and croissant.json",
             f"  check:    hardsynth verify {out}",
-            f"  upload:   huggingface-cli upload OWNER/NAME {out} --repo-type dataset",
+            f"  upload:   hf upload OWNER/NAME {out} --repo-type dataset",
             f"  read:     datasets.load_dataset({str(export.out)!r}, '{export.tasks[0]}.0')",
             f"  run:      hardsynth run FRAMEWORK -u {out}",
         ]

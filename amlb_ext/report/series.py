@@ -244,7 +244,7 @@ def _find_entrants(
             )
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
-            f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
+            f"hardsynth run HardsynthForecast -u {shlex.quote(str(suite.layout.root))} -r OUT",
         )
     entrants = {name: _Entrant(runs=folders) for name, folders in runs.items()}
     for name, path in predictions.items():
