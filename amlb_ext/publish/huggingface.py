@@ -345,6 +345,8 @@ def _croissant(
         "name": suite.name,
         "description": f"A benchmark for the AutoML Benchmark, made by hardsynth "
         f"{suite.manifest.version}: {suite.manifest.command}",
+        # of the program, and of the bytes: a suite has no number and no date of its own
+        "version": f"{suite.manifest.version}+{sha256_file(suite.layout.manifest)[:12]}",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "license": list(texts),
         "citeAs": "; ".join(dict.fromkeys(filter(None, citations))),
