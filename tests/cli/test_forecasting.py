@@ -141,7 +141,7 @@ def test_gaps_and_known_columns_reach_the_suite(table, tmp_path, capsys):
     never = tmp_path / "never.csv"
     frame.assign(promo=np.nan).to_csv(never, index=False)
     assert main(["generate", str(never), *words[2:], "--known", "promo"]) == 2
-    assert "'promo', known beforehand, is missing in row 1" in capsys.readouterr().err
+    assert "'promo', known beforehand, is missing in row" in capsys.readouterr().err
     assert main([*words, "--gaps", "last", "--known", "promo"]) == 0
     text = capsys.readouterr().out
     assert "2 missing steps of 2 series have the value before it" in text
