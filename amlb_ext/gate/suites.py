@@ -105,8 +105,12 @@ def _baselines(suite: Path) -> list[str]:
     if isinstance(manifest, TableManifest):
         return [manifest.config["baseline"]["model"]]
     if isinstance(manifest, SeriesManifest):
-        named = [str(table.about.get("baseline", "")) for table in manifest.tables]
-        return list(dict.fromkeys(named))
+        # as it was typed, or what a suite made in Python says of it
+        named = [
+            table.about.get("settings", {}).get("baseline", table.about.get("baseline"))
+            for table in manifest.tables
+        ]
+        return list(dict.fromkeys(map(str, named)))
     raise ConfigError(
         f"{suite} is a folder of tasks, which has no F to hold a candidate against",
         f"hardsynth report {shlex.quote(str(suite))} compares frameworks on it",
