@@ -32,6 +32,7 @@ from amlb_ext.cli.settings import (
     takes_several_words,
 )
 from amlb_ext.core.checked_call import CountOrNone
+from amlb_ext.core.errors import ConfigError
 
 # What a function declares, read from its file: names, types, defaults, docstring. The function that
 # a command calls needs pandas and scikit-learn, which take seconds to import. Its flags and their
@@ -571,8 +572,44 @@ def command(**options: Any) -> Callable[[Callable[..., int]], Callable[..., int]
     return register
 
 
-#: Parameters of commands that no flag gives.
-INJECTED = ("settings", "words", "extra")
+#: Parameters of commands that no flag gives; ``typed`` has the flags of the command line, as one
+#: types them, by their names.
+INJECTED = ("settings", "words", "extra", "typed")
+#: Flags that mean the same whatever a command is given.
+_EVERYWHERE = ("jobs", "quiet", "json")
+
+
+def refuse_unused(
+    typed: Mapping[str, str], used: Collection[str], where: str, instead: str
+) -> None:
+    """Refuse flags that a command does not use for what it was given.
+
+    Parameters
+    ----------
+    typed : mapping of str to str
+        The flags of the command line by name; that of a setting is its path, with dots.
+    used : collection of str
+        Names of flags, and stages of settings, that are used.
+    where : str
+        What the command was given: ``on a suite``.
+    instead : str
+        What to type.
+
+    Raises
+    ------
+    ConfigError
+
+    Examples
+    --------
+    >>> refuse_unused({"source.sep": "--sep"}, ["source"], "on a suite", "leave it out")
+    >>> refuse_unused({"rule": "--rule"}, ["loss"], "on a suite", "leave it out")
+    Traceback (most recent call last):
+        ...
+    amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
+    """
+    for name, flag in typed.items():
+        if not {name, name.partition(".")[0]} & {*used, *_EVERYWHERE}:
+            raise ConfigError(f"{flag} has no effect {where}", instead)
 
 
 def _more(declared: Declared, text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ def compare(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
     **options: Any,
 ) -> int:
     """Compare your models: which is better than F, overall and where F fails.
@@ -91,10 +92,10 @@ def compare(
 boosting=boosting.skops --train old.csv --html answer.html
     """
     files = read_candidates(candidate)
-    if takes_series([table], options, settings):
+    if takes_series([table], typed, settings):
         flags = {**options, "target": target, "baseline": baseline}
         flags["segments"] = list(segment)
-        result = compare_series(table, files, flags, settings)
+        result = compare_series(table, files, flags, settings, typed)
     else:
         if target is None:
             raise ConfigError("no target is named", "add --target NAME")

@@ -58,6 +58,8 @@ def demo(
     $ hardsynth demo
     $ hardsynth demo --no-amlb -o my_demo
     """
+    if no_amlb and amlb:
+        raise ConfigError("--amlb has no effect with --no-amlb", "leave one out")
     _prepare_folder(out)
     print(
         f"hardsynth demo: about a minute of work on two cores, in {out}\n"

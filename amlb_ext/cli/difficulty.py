@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from amlb_ext.cli.command import Suite, command
@@ -40,8 +41,9 @@ def difficulty(
     elif not quiet:
         print(gain_table(written.table))
         if (written.table["verdict"] == "").any():
+            root = shlex.quote(str(suite))
             print(
-                f"what is left to gain is in the certificate: hardsynth certify {suite}"
+                f"what is left to gain is in the certificate: hardsynth certify {root}"
             )
         print(f"\n{written.n_rows} rows: {written.rows}")
         print(f"tasks: {written.tasks}")

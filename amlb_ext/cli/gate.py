@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Jobs, Suite, command
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
 from amlb_ext.cli.compare import (
     COMPARISON,
     compare_rows,
@@ -32,6 +32,12 @@ from amlb_ext.core.paths import (
 if TYPE_CHECKING:
     from amlb_ext.gate.checks import GateResult
 
+#: What a suite's gate and a repeated one use.
+_OF_A_SUITE = (
+    *("results", "predictions", "candidate", "baseline", "task", "loss", "level"),
+    *("need", "where", "margin", "junit", "annotate"),
+)
+_OF_A_RECORD = ("check", "junit", "annotate")
 #: Variable of the environment with the key that records are signed with.
 KEY = "HARDSYNTH_GATE_KEY"
 
@@ -48,6 +54,7 @@ KEY = "HARDSYNTH_GATE_KEY"
         "config",
         "segments",
         "max_flips",
+        "unit",
     ),
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
@@ -85,6 +92,7 @@ def gate(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
     **options: Any,
 ) -> int:
     """Decide in CI, by an exit status, whether a candidate may replace F.
@@ -147,16 +155,15 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     commands: tuple[str, ...] = ()
     differing: list[str] = []
     if check:
+        refuse_unused(
+            typed, _OF_A_RECORD, "with --check", "leave it out: the record has it"
+        )
         checked, differing = _repeat(suite)
     elif suite.is_dir():
-        if record is not None:
-            raise ConfigError(
-                "--record is of a table, and this is a suite", "leave --record out"
-            )
         checked, commands = _gate_of_suite(
             suite,
+            typed,
             need=need,
-            segments=segment,
             baseline=baseline,
             candidates=candidate,
             tasks=task,
@@ -168,16 +175,13 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             quiet=quiet or json,
         )
     else:
-        for flag, given in {
-            "results": results,
-            "predictions": predictions,
-            "task": task,
-        }.items():
-            if given:
-                raise ConfigError(
-                    f"--{flag} is for a suite, and {suite} is a table",
-                    "name models or predictions with --baseline and --candidate",
-                )
+        others = typed.keys() - {"results", "predictions", "task"}
+        refuse_unused(
+            typed,
+            others,
+            "on a table",
+            "name models or predictions with --baseline and --candidate",
+        )
         for flag, value in {
             "target": target,
             "baseline": baseline,
@@ -228,11 +232,10 @@ boosting=boosting.skops --need not-worse --junit gate.xml
 
 def _gate_of_suite(
     suite: Path,
+    typed: Mapping[str, str],
     *,
     need: dict[str, Any],
-    segments: Sequence[str],
     predictions: Sequence[str],
-    loss: str | None,
     **how: Any,
 ) -> tuple[GateResult, tuple[str, ...]]:
     """Hold results on a suite against the need; return also the commands that complete them."""
@@ -243,18 +246,22 @@ def _gate_of_suite(
     }
     for path in files.values():
         check_predictions_file(path)
-    if need["no_harm"] or need["max_flips"] is not None or segments:
+    if {"no_harm", "max_flips", "segment"} & set(typed):
         raise ConfigError(
             "--no-harm, --max-flips and --segment are judged on a table: the re-fits of F that a "
             "suite keeps saw fewer rows than F, so what a new fit does by itself is not known",
             "give the table and --train, or look at 'hardsynth report SUITE --segment ...'",
         )
-    from amlb_ext.comparison.files import read_costs
+    refuse_unused(
+        typed,
+        _OF_A_SUITE,
+        "on a suite",
+        "leave it out: how rows are read and which are bad was settled by hardsynth generate; "
+        "hardsynth gate TABLE takes it",
+    )
     from amlb_ext.gate.suites import check_suite
 
     need = {name: need[name] for name in ("need", "where", "margin")}
-    if loss is not None:
-        how["loss"] = read_costs(loss)
     return check_suite(suite, predictions=files, **need, **how)
 
 

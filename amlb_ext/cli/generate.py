@@ -55,6 +55,7 @@ def generate(
     as_rows: Count | None = None,
     settings: dict[str, Any],
     words: Sequence[str],
+    typed: Mapping[str, str],
     **options: Any,
 ) -> int:
     """Write a hard benchmark.
@@ -77,11 +78,11 @@ def generate(
     $ hardsynth generate data.csv --target price -o hard
     $ hardsynth generate openml/t/31 openml/s/271 -o hard
     """
-    if takes_series(sources, {**options, "as_rows": as_rows}, settings):
+    if takes_series(sources, typed, settings):
         if as_rows is not None:
             flags = {**options, "as_rows": as_rows, "words": words}
-            return generate_rows(sources, flags, settings)
-        return generate_series(sources, options, settings)
+            return generate_rows(sources, flags, settings, typed)
+        return generate_series(sources, options, settings, typed)
     return make_suite(
         tuple(sources), settings=settings, words=words, **without_series_flags(options)
     )
@@ -95,7 +96,12 @@ def generate(
     everyday={"what to make hard": ("benchmark",), **_EVERYDAY},
 )
 def harden(
-    benchmark: str, *, settings: dict[str, Any], words: Sequence[str], **options: Any
+    benchmark: str,
+    *,
+    settings: dict[str, Any],
+    words: Sequence[str],
+    typed: Mapping[str, str],
+    **options: Any,
 ) -> int:
     """Write the hard twin of an AMLB benchmark.
 
@@ -119,8 +125,8 @@ def harden(
     from amlb_ext.pipeline.twin import default_twin_name
 
     name = default_twin_name(benchmark)
-    if hardens_series(benchmark, options, settings):
-        return harden_series(benchmark, name, options, settings)
+    if hardens_series(benchmark, typed, settings):
+        return harden_series(benchmark, name, options, settings, typed)
     return make_suite(
         (benchmark,),
         twin=True,

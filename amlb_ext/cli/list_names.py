@@ -24,7 +24,7 @@ def list_names(*, quiet: bool = False, json: bool = False) -> int:
     if json:
         print_json(names)
         return 0
-    for title, descriptions in names.items():
+    for title, descriptions in () if quiet else names.items():
         print(f"{title}:")
         width = max(len(name) for name in descriptions)
         for name, description in descriptions.items():

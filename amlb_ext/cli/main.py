@@ -167,7 +167,13 @@ def parse(
                 f"see hardsynth {name} --help",
             )
     arguments = command.arguments(given)
-    injected = {"words": tuple(words), "extra": tuple(extra)}
+    typed = {
+        flag.name: flag.title
+        for flag in command.flags
+        if not flag.is_positional
+        and given.get(flag.name.replace(".", "__")) not in (None, ())
+    }
+    injected = {"words": tuple(words), "extra": tuple(extra), "typed": typed}
     return command, arguments | injected
 
 

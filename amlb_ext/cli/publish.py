@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Suite, command
+from amlb_ext.cli.command import Suite, command, refuse_unused
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.display import escape_controls, shorten_text, text_table
 from amlb_ext.core.errors import ConfigError
@@ -35,6 +35,7 @@ def publish(
     yes: bool = False,
     quiet: bool = False,
     json: bool = False,
+    typed: Mapping[str, str],
 ) -> int:
     """Publish a suite to OpenML.
 
@@ -93,6 +94,18 @@ def publish(
     # a suite whose tasks OpenML has no type for is told before a key is asked for
     SuiteFiles.load(suite)
     address = server_url(server)
+    tasks_alone = {"fold", "fit", "url", "wait"} if difficulty else set()
+    refuse_unused(
+        typed,
+        typed.keys() - tasks_alone,
+        "with --difficulty",
+        "leave it out: it is of tasks, and these data have none",
+    )
+    if dry_run:
+        others = typed.keys() - {"wait"}
+        refuse_unused(
+            typed, others, "with --dry-run", "leave it out: nothing is waited for"
+        )
     if out and not dry_run:
         raise ConfigError(
             "--out was given without --dry-run", "add --dry-run, or leave --out out"

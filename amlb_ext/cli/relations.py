@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from amlb_ext.cli.command import command
+from amlb_ext.cli.command import command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.core.config import build_config
 from amlb_ext.core.paths import OWN_FOLDER, check_sources
@@ -29,6 +31,8 @@ def relations(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    words: Sequence[str],
+    typed: Mapping[str, str],
 ) -> int:
     """Find the relations between a table's columns, or audit a suite.
 
@@ -51,6 +55,9 @@ def relations(
     """
     check_sources((source,))
     if (Path(source) / OWN_FOLDER).is_dir():
+        refuse_unused(
+            typed, (), "on a suite", "leave it out: its made rows are counted"
+        )
         return _audit_suite(source, quiet=quiet, json=json)
     options = build_config(settings).source
     from amlb_ext.core.files import write_text
@@ -59,23 +66,48 @@ def relations(
     from amlb_ext.relations.wording import relations_as_yaml
     from amlb_ext.sources import open_specs
 
-    texts = []
+    texts = {}
     for reference in open_specs([source], options):
         task = reference.load()
         # the target takes part: a feature may bound it, or follow from it
         rows = with_columns(task.features, {task.target_name: task.target})
         mined = mine_relations(rows, evidence)
-        texts.append(relations_as_yaml(mined, task.name, [task.target_name]))
+        texts[task.name] = relations_as_yaml(mined, task.name, [task.target_name])
     # several tasks are several YAML documents
-    text = "---\n".join(texts)
-    if not out:
+    text = "---\n".join(texts.values())
+    if out:
+        write_text(out, text)
+    if json:
+        import yaml
+
+        print_json({name: yaml.safe_load(text) for name, text in texts.items()})
+    elif out is None and not quiet:
         print(text, end="")
-        return 0
-    write_text(out, text)
-    if not quiet:
+    elif not quiet:
         print(f"relations: {out}")
-        print(f"  edit it, then: hardsynth generate {source} --relations {out} -o DIR")
+        same, file = shlex.join(_table_words(words)), shlex.quote(str(out))
+        print(f"  edit it, then: hardsynth generate {same} --relations {file} -o DIR")
     return 0
+
+
+def _table_words(words: Sequence[str]) -> list[str]:
+    """Return the table of a command line, and the flags that say how it is read.
+
+    Examples
+    --------
+    >>> _table_words(["relations", "a.csv", "-o", "r.yaml", "--target", "y", "-q"])
+    ['a.csv', '--target', 'y']
+    """
+    kept = []
+    rest = iter(words[1:])
+    for word in rest:
+        flag, has_value, _ = word.partition("=")
+        if flag in ("-o", "--out", "--evidence"):
+            if not has_value:
+                next(rest)
+        elif word not in ("-q", "--quiet", "--json"):
+            kept.append(word)
+    return kept
 
 
 def _audit_suite(folder: str, *, quiet: bool, json: bool) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Jobs, Suite, command
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import Level
@@ -46,6 +45,7 @@ def report(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Compare frameworks where the baseline F fails.
 
@@ -80,8 +80,9 @@ def report(
     loss : LOSS
         what is compared: brier, log_loss, zero_one, balanced or auc; squared, absolute, squared_log
         or pinball:.9; a scorer of scikit-learn; or a file of costs (.csv), a row for each true
-        label and a column for each decision (default: brier, or squared of the scaled target); a
-        task that it does not fit keeps the default and says so
+        label and a column for each decision; of series mase, rmsse, mae, sql, wql or crps (default:
+        brier, squared of the scaled target, or mase); a task that it does not fit keeps the default
+        and says so
     text : bool
         print the report as text instead of writing files
     out : FOLDER
@@ -94,14 +95,19 @@ def report(
     $ hardsynth report hard --results results --segment "age < 25"
     $ hardsynth report --results results --baseline RandomForest
     """
+    if text or json:
+        others = typed.keys() - ({"out", "text"} if json else {"out"})
+        form = "--json" if json else "--text"
+        refuse_unused(typed, others, f"with {form}", f"leave it or {form} out")
     if baseline is None:
-        _check_suite_alone(suite, benchmark, settings)
+        _check_suite_alone(suite, typed)
     from amlb_ext.report import (
         report_as_json,
         report_summary,
         report_text,
         write_report,
     )
+    from amlb_ext.report.suites import build_suite_report
     from amlb_ext.runner.run_folder import output_folder
 
     # they take most of the time, and only the page shows them
@@ -125,14 +131,16 @@ def report(
     else:
         assert suite is not None
         named = named_files(predictions, "--predictions")
-        build = _report_builder(suite, workers=jobs, quiet=quiet or json, loss=loss)
-        built = build(
+        built = build_suite_report(
             suite,
             results,
             predictions={name: Path(file) for name, file in named.items()},
             segments=segment,
+            loss=loss,
+            workers=jobs,
             level=level,
             charts=charts,
+            quiet=quiet or json,
         )
         home = suite
     if json:
@@ -146,9 +154,7 @@ def report(
     return 0 if built.report.is_complete else 1
 
 
-def _check_suite_alone(
-    suite: Path | None, benchmark: str | None, settings: dict[str, Any]
-) -> None:
+def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
     """Raise where there is no suite, or what only the report on ordinary results can use."""
     if suite is None:
         raise ConfigError(
@@ -157,11 +163,13 @@ def _check_suite_alone(
             "for ordinary results of AMLB",
         )
     check_suite_folder(suite)
-    if benchmark is not None or settings:
-        flags = "--benchmark, --openml-cache, --amlb and --cache-dir"
-        raise ConfigError(
-            f"{flags} go with --baseline", "leave them out: a suite has its own rows"
-        )
+    others = {name for name in typed if not name.startswith(("benchmark", "source."))}
+    refuse_unused(
+        typed,
+        others,
+        "on a suite, which has its own rows",
+        "leave it out; it goes with --baseline",
+    )
 
 
 def _report_on_benchmark(
@@ -189,39 +197,3 @@ def _report_on_benchmark(
     if userdir is not None:
         source = source.model_copy(update={"userdir": str(userdir)})
     return build_results_report(results, baseline, options=source, **options)
-
-
-def _report_builder(
-    suite: Path, *, workers: int, quiet: bool, loss: str | None
-) -> Callable[..., BuiltReport]:
-    """Return what builds the report of a suite, by the form of its tasks.
-
-    Raises
-    ------
-    ConfigError
-        A loss is named for what is no suite of tables.
-    """
-    from amlb_ext.suite import open_suite
-    from amlb_ext.suite.series_manifest import SeriesManifest
-    from amlb_ext.suite.task_folder import TaskFolder
-
-    manifest = open_suite(suite).manifest
-    if loss is not None and isinstance(manifest, SeriesManifest | TaskFolder):
-        raise ConfigError(
-            "--loss is for suites of tables",
-            "leave it out: series are compared by MASE, folders of tasks by AMLB's scores",
-        )
-    if isinstance(manifest, SeriesManifest):
-        from amlb_ext.report.series import build_series_report
-
-        return build_series_report
-    if isinstance(manifest, TaskFolder):
-        from amlb_ext.report.runs import build_run_report
-
-        return build_run_report
-    from amlb_ext.comparison.files import read_costs
-    from amlb_ext.report import build_report
-
-    if loss is not None:
-        loss = read_costs(loss)
-    return partial(build_report, workers=workers, quiet=quiet, loss=loss)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from amlb_ext.cli.command import refuse_unused
 from amlb_ext.cli.display import print_json
-from amlb_ext.cli.settings import SettingPath, flag_name
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
@@ -35,25 +35,31 @@ SERIES = {
     "origins of series": "amlb_ext.models.given_series.Origins",
 }
 #: Settings of tables that series have, too.
-_SETTINGS: set[SettingPath] = {
-    ("name",),
-    ("seed",),
-    *[("source", name) for name in ("target", "sep", "decimal", "amlb", "userdir")],
-    *[("source", name) for name in ("cache_dir", "max_download", "max_unpacked")],
-    *[("source", name) for name in ("download_time", "retries")],
-    ("split", "time"),
-    ("baseline", "model"),
-    ("hardness", "rule"),
-    ("hardness", "alpha"),
-    ("search", "copies"),
+_SETTINGS = {
+    *("name", "seed", "split.time", "baseline.model", "search.copies"),
+    *("hardness.rule", "hardness.alpha", "source.target", "source.sep"),
+    *("source.decimal", "source.amlb", "source.userdir", "source.cache_dir"),
+    *("source.max_download", "source.max_unpacked"),
+    *("source.download_time", "source.retries"),
 }
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
+#: Columns of a long table and what they say of time, as the command line names them.
+_ROLES = (
+    *("series", "split.time", "source.target", "target"),
+    *("horizon", "season", "frequency"),
+)
 #: Flags of series.
 _SERIES_FLAGS = (
     *("series", "horizon", "season", "frequency", "as_rows"),
     *("origins", "learning_origins", "step", "cutoff", "known", "gaps"),
 )
+#: Flags of ``compare`` that series have, too, and those of commands that make a suite.
+_COMPARING = (
+    *("target", "baseline", "candidate", "html", "rows", "segment"),
+    *("rule", "alpha", "loss", "refits", "seed"),
+)
+_MAKING = ("out", "force", "certificate")
 #: Real rows alone: a search that moves lags one by one makes windows of no series.
 _ROW_DEFAULTS: dict[str, Any] = {
     "composition": ["weighted"],
@@ -65,29 +71,36 @@ _ROW_DEFAULTS: dict[str, Any] = {
 
 
 def takes_series(
-    sources: Sequence[str], flags: Mapping[str, Any], settings: Mapping[str, Any]
+    sources: Sequence[str], typed: Mapping[str, str], settings: Mapping[str, Any]
 ) -> bool:
     """Return whether a command was given series.
+
+    Parameters
+    ----------
+    sources : sequence of str
+    typed : mapping of str to str
+        See :func:`amlb_ext.cli.command.refuse_unused`.
+    settings : mapping
 
     Raises
     ------
     ConfigError
-        Some of the flags of series, but not all that are needed; or series beside tables.
+        Some of the flags of series, but not all that are needed; some that the sources say
+        themselves; or series beside tables.
     """
     # --time alone orders the rows of a plain table
-    given = [flag for flag in ("series", "horizon") if flags[flag] is not None]
+    needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     defined = [source for source in sources if _says_its_roles(source, settings)]
     if len(defined) == len(sources):
+        _refuse_roles(sources, typed)
         return True
-    if not given:
-        others = ("season", "frequency", "origins", "step", "cutoff", "as_rows")
-        lonely = [flag for flag in others if flags.get(flag) is not None]
-        lonely += _reading_flags(flags)
-        if lonely:
-            raise ConfigError(
-                f"--{lonely[0].replace('_', '-')} is for series",
-                "add --series NAME --time NAME --horizon N, or leave it out",
-            )
+    if not {"series", "horizon"} & set(typed):
+        for name in _SERIES_FLAGS:
+            if name in typed:
+                raise ConfigError(
+                    f"{typed[name]} is for series",
+                    "add --series NAME --time NAME --horizon N, or leave it out",
+                )
         if defined:
             other = next(source for source in sources if source not in defined)
             raise ConfigError(
@@ -96,17 +109,14 @@ def takes_series(
                 "--horizon N",
             )
         return False
-    split = settings.get("split", {})
-    if "time" in split:
-        given.append("time")
-    for name in ("group", "gap", "cluster_by"):
-        if name in split:
-            flag = flag_name(("split", name))
+    for name in ("split.group", "split.gap", "split.cluster_by"):
+        if name in typed:
+            flag = typed[name]
             raise ConfigError(
-                f"--{flag} is for the rows of a plain table, and these are series",
-                f"leave --{flag} out: origins lie in time, and a series is a group",
+                f"{flag} is for the rows of a plain table, and these are series",
+                f"leave {flag} out: origins lie in time, and a series is a group",
             )
-    missing = [flag for flag in ("series", "time", "horizon") if flag not in given]
+    missing = [flag for name, flag in needed.items() if name not in typed]
     if missing:
         raise ConfigError(
             f"series need --{' and --'.join(missing)}, too",
@@ -115,10 +125,30 @@ def takes_series(
     return True
 
 
-def _reading_flags(flags: Mapping[str, Any]) -> list[str]:
-    """Return which flags of gaps and further columns have a value that is not the default."""
-    named = ["known"] if flags["known"] else []
-    return [*named, "gaps"] if flags["gaps"] != "refuse" else named
+def _refuse_roles(sources: Sequence[str], typed: Mapping[str, str]) -> None:
+    """Refuse columns and horizons that all of the sources say themselves."""
+    own = set(_ROLES)
+    if set(sources) <= set(BUNDLED_SERIES_SPECS):
+        own |= {"source.sep", "source.decimal"}
+    if set(sources) & set(BUNDLED_SERIES_SPECS):
+        own -= {"horizon", "season", "frequency"}
+    others = [name for name in typed if name not in own]
+    refuse_unused(
+        typed,
+        others,
+        f"on {sources[0]}",
+        "leave it out: the source says which columns its series have",
+    )
+
+
+def _refuse_on_series(typed: Mapping[str, str], used: Collection[str]) -> None:
+    """Refuse flags that series do not have, rather than to look away."""
+    refuse_unused(
+        typed,
+        {*used, *_SERIES_FLAGS, *_SETTINGS},
+        "on series",
+        "leave it out; docs/how-to/forecasting.md has what they take",
+    )
 
 
 def _says_its_roles(source: str, settings: Mapping[str, Any]) -> bool:
@@ -166,15 +196,13 @@ def compare_series(
     candidates: Mapping[str, str],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
+    typed: Mapping[str, str],
 ) -> ModelComparison:
     """Compare forecasters; see :func:`amlb_ext.comparison.forecasts.compare_forecasts`."""
     from amlb_ext.comparison.forecasts import compare_forecasts
     from amlb_ext.models.given_series import one_task, read_forecaster
 
-    for flag in ("train", "kind", "cv"):
-        if flags[flag] is not None:
-            raise ConfigError(f"--{flag} has no effect on series", "leave it out")
-    _check_settings(settings)
+    _refuse_on_series(typed, _COMPARING)
     options = _reading_options(settings)
     task = one_task(_find_tasks(table, flags["target"], flags, settings), table).open()
     roles = task.roles
@@ -202,10 +230,13 @@ def compare_series(
 
 
 def generate_series(
-    sources: Sequence[str], flags: Mapping[str, Any], settings: Mapping[str, Any]
+    sources: Sequence[str],
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`."""
-    _check_settings(settings, flags)
+    _refuse_on_series(typed, _MAKING)
     target = settings.get("source", {}).get("target")
     series = []
     for source in sources:
@@ -216,7 +247,7 @@ def generate_series(
 
 
 def hardens_series(
-    benchmark: str, flags: Mapping[str, Any], settings: Mapping[str, Any]
+    benchmark: str, typed: Mapping[str, str], settings: Mapping[str, Any]
 ) -> bool:
     """Return whether a benchmark to harden is one of series.
 
@@ -233,15 +264,20 @@ def hardens_series(
                 f"{benchmark} is a definition of fev's, and a hard twin is one of AMLB's",
                 f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
             )
+        _refuse_roles([benchmark], typed)
         return True
-    given = [flag for flag in ("origins", "step", "cutoff") if flags[flag] is not None]
-    for flag in given + _reading_flags(flags):
-        raise ConfigError(f"--{flag} is for series", "leave it out")
+    for name in _SERIES_FLAGS:
+        if name in typed:
+            raise ConfigError(f"{typed[name]} is for series", "leave it out")
     return False
 
 
 def harden_series(
-    benchmark: str, name: str, flags: Mapping[str, Any], settings: Mapping[str, Any]
+    benchmark: str,
+    name: str,
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Write a suite with the hard twin of an AMLB benchmark of series.
 
@@ -250,12 +286,12 @@ def harden_series(
     benchmark : str
     name : str
         Of the main definition, where the user names none.
-    flags, settings : mapping
+    flags, settings, typed : mapping
     """
     from amlb_ext.pipeline.twin import benchmark_name
     from amlb_ext.suite.finish import check_twin
 
-    _check_settings(settings, flags)
+    _refuse_on_series(typed, _MAKING)
     name = settings.get("name", name)
     original = benchmark_name(benchmark)
     check_twin(original, name)
@@ -313,29 +349,11 @@ def _write_series(
     return 1 if generated.left_out else 0
 
 
-def _check_settings(
-    settings: Mapping[str, Any], flags: Mapping[str, Any] | None = None
-) -> None:
-    """Refuse settings that series do not have, rather than to look away."""
-    for stage, value in settings.items():
-        paths: list[SettingPath] = [(stage,)]
-        if isinstance(value, dict):
-            paths = [(stage, name) for name in value]
-        for path in paths:
-            if path not in _SETTINGS:
-                raise ConfigError(
-                    f"--{flag_name(path)} has no effect on series",
-                    "leave it out; docs/how-to/forecasting.md has what they take",
-                )
-    for flag in ("config", "relations", "dry_run", "cluster", "logs"):
-        if (flags or {}).get(flag):
-            raise ConfigError(
-                f"--{flag.replace('_', '-')} has no effect on series", "leave it out"
-            )
-
-
 def generate_rows(
-    sources: Sequence[str], flags: Mapping[str, Any], settings: dict[str, Any]
+    sources: Sequence[str],
+    flags: Mapping[str, Any],
+    settings: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Write windows of series as rows of a plain table beside the suite, and the suite.
 
@@ -348,10 +366,10 @@ def generate_rows(
     from amlb_ext.sources.series_as_rows import CUTOFF, SERIES, series_to_rows
 
     # flags of series that rows have no use for
-    for flag in ("origins", "cutoff"):
-        if flags[flag] is not None:
+    for name in ("origins", "learning_origins", "cutoff"):
+        if name in typed:
             raise ConfigError(
-                f"--{flag} is for suites of forecasting, and --as-rows makes plain tables",
+                f"{typed[name]} is for suites of forecasting, and --as-rows makes plain tables",
                 "leave it out; --folds says how many blocks of time are tested on",
             )
     if len(sources) > 1:

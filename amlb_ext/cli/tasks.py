@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Seed, command
+from amlb_ext.cli.command import Seed, command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.errors import ConfigError
@@ -31,6 +31,7 @@ def tasks(
     coder_params: Mapping[str, str] | None = None,
     quiet: bool = False,
     json: bool = False,
+    typed: Mapping[str, str],
 ) -> int:
     """Write the weird tasks as an AMLB user directory.
 
@@ -82,6 +83,12 @@ def tasks(
 
     params = _read_coder_params(coder_params or (), model)
     if collection == "coders":
+        refuse_unused(
+            typed,
+            ("out", "model", "coder_params"),
+            "with coders",
+            "leave it out: the tasks of the suite stay as they are",
+        )
         coders = add_coders(out, tuple(model), params)
         if json:
             print_json({"out": out, "frameworks": coders})
@@ -91,6 +98,8 @@ def tasks(
                     f"run: hardsynth run {shlex.quote(name)} -u {shlex.quote(str(out))}"
                 )
         return 0
+    if licence and not data:
+        raise ConfigError("--licence is that of --data", "leave it out")
     pairs = split_pairs(data or (), "--data", "TASK=FILE", "chess_winners=games.pgn")
     files = {name: Path(file).expanduser() for name, file in pairs.items()}
     request = WeirdRequest(

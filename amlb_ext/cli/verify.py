@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.core.config import build_config
 from amlb_ext.core.display import escape_controls
@@ -37,6 +37,7 @@ def verify(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
+    typed: Mapping[str, str],
 ) -> int:
     """Check a suite, or repair it; or check an AMLB definition of your own.
 
@@ -66,11 +67,14 @@ def verify(
     $ hardsynth verify --definition benchmarks/mine.yaml
     """
     if definition is not None:
-        if suite is not None or repair or source:
+        if suite is not None:
             raise ConfigError(
-                "a definition is checked by itself",
-                "leave the suite, --repair and --source out",
+                "a definition is checked by itself", "leave the suite out"
             )
+        others = typed.keys() - {"repair", "source", "trust_pickle", "trust_suite"}
+        refuse_unused(
+            typed, others, "with --definition", "leave it out: nothing is mended"
+        )
         return _verify_definition(definition, settings, quiet=quiet, json=json)
     if suite is None:
         raise ConfigError("no suite is named", "give its folder, or --definition FILE")
@@ -85,12 +89,13 @@ def verify(
         mended, findings = _repair(
             suite, source, options=options, workers=jobs, quiet=quiet or json, **trusted
         )
-    elif source or settings:
-        raise ConfigError(
-            "a source was named, but verify reads sources only with --repair",
+    else:
+        refuse_unused(
+            typed,
+            (),
+            "without --repair",
             f"hardsynth verify {shlex.quote(str(suite))} --repair --source SPEC",
         )
-    else:
         findings = verify_folder(suite)
     warnings = [finding for finding in findings if finding.startswith(WARNING)]
     problems = [finding for finding in findings if not finding.startswith(WARNING)]

@@ -266,11 +266,11 @@ def judge_windows(
     _check_size(failing)
     refits = None
     if twins:
-        columns = [_known_loss(twin, "a twin of F", loss) for twin in twins]
+        columns = [known_loss(twin, "a twin of F", loss) for twin in twins]
         refits = pd.DataFrame(dict(enumerate(columns)))
     return Judged(
         compared=ComparedUnits(
-            loss_f=_known_loss(failing.forecasts, "F", loss),
+            loss_f=known_loss(failing.forecasts, "F", loss),
             weights=failing.weighting.inside,
             clusters=failing.items,
             refits=refits,
@@ -313,7 +313,7 @@ def answer_comparison(
         compared.
     """
     losses = pd.DataFrame(
-        {name: _known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
+        {name: known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
     )
     judged = judge_windows(failing, twins, loss=loss, level=level)
     known = failing.known_beforehand()
@@ -324,7 +324,7 @@ def answer_comparison(
             table=known,
             f=Side(losses=judged.compared.loss_f),
             refits=tuple(
-                Side(losses=_known_loss(twin, "a twin of F", loss)) for twin in twins
+                Side(losses=known_loss(twin, "a twin of F", loss)) for twin in twins
             ),
         ),
         {name: Side(losses=losses[name].to_numpy()) for name in losses},
@@ -357,7 +357,14 @@ def _check_settings(candidates: Any, twins: int) -> None:
         raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
 
 
-def _known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:
+def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:
+    """Return a forecaster's losses, ``(n,)``.
+
+    Raises
+    ------
+    DataError
+        It has no quantiles where the loss needs them, or the loss is no number.
+    """
     known = forecasts.losses.get(loss.name)
     without = [
         other.name for other in WINDOW_LOSSES.values() if not other.needs_quantiles

@@ -119,6 +119,20 @@ def no_suite_error(root: Path) -> SuiteError:
     )
 
 
+def amlb_places(userdir: str | Path, results: str | Path = "results") -> str:
+    """Return AMLB's options of a user directory and of a folder for results.
+
+    ``python runbenchmark.py`` is typed in AMLB's own folder, so the places are whole.
+
+    Examples
+    --------
+    >>> amlb_places("/data/my suite", "/data/results")
+    "-u '/data/my suite' -o /data/results"
+    """
+    places = [shlex.quote(str(Path(each).absolute())) for each in (userdir, results)]
+    return f"-u {places[0]} -o {places[1]}"
+
+
 def check_suite_folder(root: Path) -> None:
     """Raise where there is no suite.
 

@@ -193,6 +193,7 @@ def check_gate(
     max_flips: Annotated[float, Field(gt=0, lt=1)] | None = None,
     level: Level | None = None,
     data: str = "",
+    unit: Unit | None = None,
 ) -> GateResult:
     """Hold a comparison against a need.
 
@@ -221,6 +222,8 @@ def check_gate(
         For the words; that of the comparison.
     data : str
         What the table is called.
+    unit : Unit, optional
+        What a suite is judged on, rows when omitted; that of the comparison.
 
     Returns
     -------
@@ -243,7 +246,7 @@ def check_gate(
     """
     check_settings(need, where, margin)
     contrasts = _common_table(answer, data)
-    verb, unit = "fails", ROW
+    verb, unit = "fails", unit or ROW
     if isinstance(answer, ModelComparison):
         level, verb, unit = answer.level, answer.verb, answer.unit
     names = [name for name in contrasts["candidate"].unique() if name]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_settings
-from amlb_ext.report import build_report
+from amlb_ext.report.suites import build_suite_report
 from amlb_ext.report.tables import report_tables
-from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite import open_suite
+from amlb_ext.suite.manifest import TableManifest
+from amlb_ext.suite.series_manifest import SeriesManifest
 
 
 def check_suite(
@@ -43,7 +46,7 @@ def check_suite(
     predictions : mapping of str to path, optional
         Of the suite's test rows, by candidate.
     loss : optional
-        What is compared, see :func:`amlb_ext.report.build.build_report`.
+        What is compared, see :func:`amlb_ext.report.suites.build_suite_report`.
     workers : int
         Processes; 0 for every core.
     quiet : bool
@@ -58,7 +61,7 @@ def check_suite(
     Raises
     ------
     ConfigError
-        No results, or another F than the suite's.
+        No results, another F than the suite's, or a folder of tasks, which has none.
     """
     if not (results or predictions):
         raise ConfigError(
@@ -66,13 +69,13 @@ def check_suite(
             "add --results OUT or --predictions NAME=FILE",
         )
     check_settings(need, where, margin)
-    suites_own = SuiteFiles.load(suite).manifest.config["baseline"]["model"]
-    if baseline not in (None, suites_own):
+    suites_own = _baselines(suite)
+    if baseline is not None and baseline not in suites_own:
         raise ConfigError(
-            f"--baseline {baseline}: the suite has its own F, {suites_own}",
+            f"--baseline {baseline}: the suite has its own F, {', '.join(suites_own)}",
             "leave --baseline out",
         )
-    built = build_report(
+    built = build_suite_report(
         suite,
         results,
         predictions=predictions or {},
@@ -91,5 +94,24 @@ def check_suite(
         candidates=candidates,
         tasks=tasks,
         level=level,
+        unit=built.report.unit,
     )
     return result, (*built.report.commands, *built.report.needed)
+
+
+def _baselines(suite: Path) -> list[str]:
+    """Return what the F of each table of a suite is called."""
+    manifest = open_suite(suite).manifest
+    if isinstance(manifest, TableManifest):
+        return [manifest.config["baseline"]["model"]]
+    if isinstance(manifest, SeriesManifest):
+        # as it was typed, or what a suite made in Python says of it
+        named = [
+            table.about.get("settings", {}).get("baseline", table.about.get("baseline"))
+            for table in manifest.tables
+        ]
+        return list(dict.fromkeys(map(str, named)))
+    raise ConfigError(
+        f"{suite} is a folder of tasks, which has no F to hold a candidate against",
+        f"hardsynth report {shlex.quote(str(suite))} compares frameworks on it",
+    )

@@ -345,6 +345,8 @@ def _croissant(
         "name": suite.name,
         "description": f"A benchmark for the AutoML Benchmark, made by hardsynth "
         f"{suite.manifest.version}: {suite.manifest.command}",
+        # of the program, and of the bytes: a suite has no number and no date of its own
+        "version": f"{suite.manifest.version}+{sha256_file(suite.layout.manifest)[:12]}",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "license": list(texts),
         "citeAs": "; ".join(dict.fromkeys(filter(None, citations))),
@@ -405,7 +407,7 @@ def hub_summary(export: HubExport) -> str:
             f"{out}: a data set for Hugging Face, {format_count(len(export.tasks), 'AMLB task')}, "
             f"{format_count(export.files, 'file')}, README.md and croissant.json",
             f"  check:    hardsynth verify {out}",
-            f"  upload:   huggingface-cli upload OWNER/NAME {out} --repo-type dataset",
+            f"  upload:   hf upload OWNER/NAME {out} --repo-type dataset",
             f"  read:     datasets.load_dataset({str(export.out)!r}, '{export.tasks[0]}.0')",
             f"  run:      hardsynth run FRAMEWORK -u {out}",
         ]

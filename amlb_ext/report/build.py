@@ -562,7 +562,7 @@ def job_warnings(jobs: pd.DataFrame) -> list[str]:
     """Return one sentence per reason for which jobs have no usable score."""
     warnings = []
     happened = {
-        "refused": "{} refused, since their predictions do not fit the suite",
+        "refused": "{} refused, whose predictions do not fit the test rows",
         "failed": "{} failed",
         "missing": "{} left no result",
     }

@@ -25,7 +25,7 @@ from sklearn import config_context
 from sklearn import metrics as sk
 
 from amlb_ext.core.row_losses import brier_loss, symmetric_percentage_error
-from amlb_ext.stats.window_losses import WINDOW_LOSSES
+from amlb_ext.stats.window_losses import OWN_LOSS, WINDOW_LOSSES
 
 #: Which way each metric is better.
 DIRECTION: dict[str, Literal["lower", "higher"]] = {
@@ -70,9 +70,11 @@ UNITS = {
     "brier": "brier, the mean squared distance from the true class, 0 to 2",
     "logloss": "logloss in nats",
     **{
-        name: f"{WINDOW_LOSSES[name].title}, the {WINDOW_LOSSES[name].meaning}"
-        for name in ("mase", "sql", "wql")
+        loss.name: f"{loss.title}, the {loss.meaning}"
+        for loss in WINDOW_LOSSES.values()
+        if loss.name != "mae"
     },
+    OWN_LOSS: "own, the loss that you gave",
     "acc": "accuracy",
 }
 

@@ -188,7 +188,7 @@ def build_results_report(
         report=replace(
             report,
             question=question,
-            notes=(*found.notes, *jobs.notes),
+            notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
             noun="benchmark",
         )
     )
@@ -398,6 +398,23 @@ def _overview(name: str, baseline: str, tasks: Sequence[TaskReport]) -> dict[str
         "Test rows": f"{format_number(n_rows)}, of which {format_number(n_bad)} are bad for F",
         "hardsynth": __version__,
     }
+
+
+def _version_notes(rows: pd.DataFrame) -> list[str]:
+    """Return which framework was run by which version of AMLB, where there are several.
+
+    Examples
+    --------
+    >>> table = {"app_version": ["2.1.7", "1.5"], "framework": ["flaml", "TPOT"]}
+    >>> _version_notes(pd.DataFrame(table))[0]
+    'The results are of several versions of AMLB: 1.5 (TPOT), 2.1.7 (flaml).'
+    """
+    named = rows[rows.get("app_version", pd.Series("", rows.index)) != ""]
+    versions = named.groupby("app_version")["framework"].unique() if len(named) else {}
+    if len(versions) < 2:
+        return []
+    told = [f"{version} ({_list_few(list(of))})" for version, of in versions.items()]
+    return [f"The results are of several versions of AMLB: {', '.join(told)}."]
 
 
 def _list_few(names: Sequence[str] | Mapping[str, object], most: int = 5) -> str:

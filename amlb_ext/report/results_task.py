@@ -292,7 +292,7 @@ def _read_rows(task: Task, job: Mapping[str, object]) -> tuple[pd.DataFrame, boo
     try:
         return match_rows(written, truth, task.labels, task.labels)
     except RowsDifferError as error:
-        why = "they are of another definition or of other folds"
+        why = "they were cut off, or are of another definition or of other folds"
         if len(written) == len(truth) and _have_same_values(written["truth"], truth):
             why = "the same truths stand in another order"
         raise RunError(f"{error.message}; {why}") from None

@@ -124,7 +124,7 @@ def build_run_report(
         )
     suite = WeirdSuite.load(root)
     folder = suite.manifest
-    jobs = _read_jobs(folder, results)
+    jobs = _read_jobs(folder, results, root)
     runs = read_coder_runs(suite, jobs)
     jobs = _with_outcomes(jobs, runs)
     scores = _score_table(folder, jobs, runs, level)
@@ -134,7 +134,8 @@ def build_run_report(
         own = scores[scores["task"] == task.name]
         own_runs = [run for run in runs if run.task == task.name]
         tasks.append(_task_report(task, own, own_runs, jobs, kinds, charts))
-    jobs = pd.concat([jobs, _absent_jobs(folder, jobs)], ignore_index=True)
+    absent = _absent_jobs(folder, jobs, shlex.quote(str(root)))
+    jobs = pd.concat([jobs, absent], ignore_index=True)
     unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
     question = "How far do AutoML systems get where columns alone say little?"
     if runs:
@@ -168,7 +169,9 @@ def build_run_report(
     return BuiltReport(report=report)
 
 
-def _read_jobs(folder: TaskFolder, results: Sequence[str | Path]) -> pd.DataFrame:
+def _read_jobs(
+    folder: TaskFolder, results: Sequence[str | Path], root: Path
+) -> pd.DataFrame:
     """Return AMLB's rows of the tasks as jobs, the last where one was run twice."""
     if not results:
         return job_table([]).assign(score=[])
@@ -178,7 +181,7 @@ def _read_jobs(folder: TaskFolder, results: Sequence[str | Path]) -> pd.DataFram
     if rows.empty:
         raise RunError(
             "the results hold no job of these tasks",
-            f"hardsynth run FRAMEWORK weirdml -u {shlex.quote(folder.name)}",
+            f"hardsynth run FRAMEWORK weirdml -u {shlex.quote(str(root))}",
         )
     rows = rows.rename(columns={"task": "amlb_task", "info": "reason"})
     rows["name"] = rows["framework"]
@@ -207,7 +210,7 @@ def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame
     return jobs.assign(**{name: table[name] for name in table})
 
 
-def _absent_jobs(folder: TaskFolder, jobs: pd.DataFrame) -> pd.DataFrame:
+def _absent_jobs(folder: TaskFolder, jobs: pd.DataFrame, root: str) -> pd.DataFrame:
     """Return the folds that a framework was not run on, though on others of the task."""
     records = []
     for (framework, task), own in jobs.groupby(["framework", "amlb_task"]):
@@ -215,7 +218,7 @@ def _absent_jobs(folder: TaskFolder, jobs: pd.DataFrame) -> pd.DataFrame:
             record = own.iloc[0].to_dict()
             record |= {"fold": fold, "status": "not run", "score": np.nan}
             record["reason"] = (
-                f"hardsynth run {framework} weirdml -u DIR -t {task} -f {fold}"
+                f"hardsynth run {framework} weirdml -u {root} -t {task} -f {fold}"
             )
             records.append(record | {"duration": np.nan})
     return pd.DataFrame(records, columns=jobs.columns)
@@ -486,7 +489,7 @@ def _notes(
             note += " and have no interval, so small differences may be chance"
         notes.append(
             f"{note}. WeirdML asks for {ENOUGH_RUNS} runs: "
-            f"hardsynth tasks weird --folds {ENOUGH_RUNS}."
+            f"hardsynth tasks weird --folds {ENOUGH_RUNS} -o DIR."
         )
     if folder.literal:
         notes.append("All runs have the same data: intervals say nothing of others.")

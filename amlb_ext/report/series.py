@@ -16,9 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.forecasts import SHOWN_LOSSES, judge_windows, window_notes
+from amlb_ext.comparison.forecasts import (
+    SHOWN_LOSSES,
+    judge_windows,
+    known_loss,
+    window_notes,
+)
 from amlb_ext.core.display import format_decimals
-from amlb_ext.core.errors import ConfigError, RunError
+from amlb_ext.core.errors import ConfigError, DataError, RunError
 from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
@@ -49,7 +54,12 @@ from amlb_ext.runner.results import (
 )
 from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
-from amlb_ext.stats.window_losses import scaled_errors
+from amlb_ext.stats.window_losses import (
+    MASE,
+    WindowLoss,
+    read_window_loss,
+    scaled_errors,
+)
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
 from amlb_ext.swap.answer import Side, SwapRows
@@ -77,6 +87,7 @@ def build_series_report(
     *,
     predictions: Mapping[str, Path] = MappingProxyType({}),
     segments: Sequence[str] = (),
+    loss: Any = None,
     level: float = 0.95,
     charts: bool = True,
 ) -> BuiltReport:
@@ -95,6 +106,10 @@ def build_series_report(
     segments : sequence of str
         Windows whose change of loss is told for itself, by ``series``, ``cutoff`` or a feature of
         the past; see :func:`amlb_ext.swap.segments.read_segments`.
+    loss : str or callable, optional
+        What is compared, see :func:`amlb_ext.stats.window_losses.read_window_loss`; the MASE by
+        default. A table that it does not fit keeps that, and says so. Bad windows stay those that
+        the suite chose.
     level : float
         Nominal coverage of intervals, between 0 and 1.
     charts : bool
@@ -111,12 +126,15 @@ def build_series_report(
         A folder holds no predictions of the suite, or those of other data; or a file of predictions
         does not fit its task.
     ConfigError
-        Predictions have the name of a framework, the level does not lie between 0 and 1, or no
-        table has a segment.
+        Predictions have the name of a framework, the level does not lie between 0 and 1, no table
+        has a segment, or the loss fits no table.
+    DataError
+        A function of the user's raises, or returns something else than a number for each window.
     SuiteError
         The suite cannot be read.
     """
     check_level(level)
+    compared = MASE if loss is None else read_window_loss(loss)
     suite = ForecastSuite.load(directory)
     entrants = _find_entrants(suite, results, predictions)
     colours = framework_colours(sorted(entrants, key=str.lower))
@@ -125,12 +143,15 @@ def build_series_report(
     worst = min(_WORST, max(1, _ALL_WORST // len(suite.tables))) if charts else 0
     built_tasks = []
     jobs = []
+    unfit = []
     for table in suite.tables:
         # of the made windows or, where there are none, of all
         named = [amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)]
         own = [certificates[name] for name in named if name in certificates]
-        judged = _judge_table(table, entrants, level, own[0] if own else None)
+        certificate = own[0] if own else None
+        judged = _judge_table(table, entrants, level, certificate, compared)
         jobs += judged.jobs
+        unfit += [judged.unfit] if judged.unfit else []
         made = score_made_windows(suite, table, entrants, level)
         built_tasks.append(
             _build_task(
@@ -143,6 +164,8 @@ def build_series_report(
                 seed=suite.manifest.seed,
             )
         )
+    if len(unfit) == len(suite.tables):
+        raise ConfigError(unfit[0].message, unfit[0].remedy)
     root = shlex.quote(str(suite.layout.root))
     all_jobs = job_table(jobs)
     broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
@@ -221,7 +244,7 @@ def _find_entrants(
             )
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
-            f"hardsynth run HardsynthForecast -u {suite.layout.root} -r OUT",
+            f"hardsynth run HardsynthForecast -u {shlex.quote(str(suite.layout.root))} -r OUT",
         )
     entrants = {name: _Entrant(runs=folders) for name, folders in runs.items()}
     for name, path in predictions.items():
@@ -245,6 +268,10 @@ class _JudgedTable:
         The windows, with F's forecasts.
     rolled : dict of str to RolledForecasts
         Of the candidates.
+    loss : WindowLoss
+        What is compared.
+    unfit : DataError or None
+        Why another loss, which was asked for, does not fit the table.
     comparison : TaskComparison
     certificate : Certificate or None
     incomplete : dict of str to str
@@ -257,6 +284,8 @@ class _JudgedTable:
     table: ForecastTable
     failing: FailingWindows
     rolled: dict[str, RolledForecasts]
+    loss: WindowLoss
+    unfit: DataError | None
     comparison: TaskComparison
     certificate: Certificate | None
     incomplete: dict[str, str]
@@ -269,6 +298,7 @@ def _judge_table(
     entrants: Mapping[str, _Entrant],
     level: float,
     certificate: Certificate | None,
+    loss: WindowLoss,
 ) -> _JudgedTable:
     """Read what was forecast of a table, and set the candidates against F."""
     failing = table.read_failing_windows()
@@ -276,6 +306,7 @@ def _judge_table(
         # what the certificate does not find is claimed nowhere
         reason = failing.weighting.reason or certificate.no_region
         failing = replace(failing, weighting=RegionWeights(reason=reason))
+    failing, loss, unfit = _with_loss(failing, loss)
     rolled, own, incomplete = {}, [], {}
     jobs = []
     for name, entrant in entrants.items():
@@ -284,26 +315,41 @@ def _judge_table(
         if isinstance(answers, str):
             incomplete[name] = answers
             continue
-        rolled[name] = score_forecasts(answers, failing.tests)
+        said = score_forecasts(answers, failing.tests)
+        rolled[name] = said.with_loss(loss, failing.tests)
         same = np.allclose(
             rolled[name].mean, failing.forecasts.mean, rtol=_TRUTH_TOLERANCE
         )
         if same:
             own.append(name)
-    notes: tuple[str, ...] = ()
+    notes = []
     # F is no candidate: it would count among the comparisons that verdicts are adjusted for
     if own:
         names = ", ".join(own)
-        notes = (f"{names} forecasts what F does: it is F itself, and no candidate",)
+        notes.append(f"{names} forecasts what F does: it is F itself, and no candidate")
+    if unfit is not None:
+        notes.append(f"{unfit.message}, so the table is judged by {loss.title}")
     others = {name: said for name, said in rolled.items() if name not in own} or rolled
-    twins = table.read_twins()
+    twins = table.read_twins(failing)
+    if twins and loss.name not in twins[0].losses:
+        notes.append(
+            f"of F's twins the suite keeps no forecasts, and so no {loss.title}; with mase, mae, "
+            "and sql, wql and crps where F has quantiles, it has their losses"
+        )
+        twins = []
+    losses = {}
+    for name, said in others.items():
+        try:
+            # what was written and read again differs from F by rounding
+            losses[name] = known_loss(
+                failing.forecasts if name in own else said, name, loss
+            )
+        except DataError as error:
+            incomplete[name] = error.message
     comparison = compare_units(
         table.name,
-        judge_windows(failing, twins, level=level),
-        pd.DataFrame(
-            {name: said.mase for name, said in others.items()},
-            index=range(len(failing.items)),
-        ),
+        judge_windows(failing, twins, loss=loss, level=level),
+        pd.DataFrame(losses, index=range(len(failing.items))),
         fold_of=failing.cutoffs,
         folds=len(failing.tests),
         incomplete=incomplete,
@@ -312,12 +358,26 @@ def _judge_table(
         table=table,
         failing=failing,
         rolled=others,
+        loss=loss,
+        unfit=unfit,
         comparison=comparison,
         certificate=certificate,
         incomplete=incomplete,
         jobs=jobs,
-        notes=(*notes, *window_notes(failing, others, len(twins))),
+        notes=(*notes, *window_notes(failing, others, len(twins), loss)),
     )
+
+
+def _with_loss(
+    failing: FailingWindows, loss: WindowLoss
+) -> tuple[FailingWindows, WindowLoss, DataError | None]:
+    """Return F's windows with the loss that can be compared, and why it is another one."""
+    forecasts = failing.forecasts.with_loss(loss, failing.tests)
+    try:
+        known_loss(forecasts, F, loss)
+    except DataError as error:
+        return failing, MASE, error
+    return replace(failing, forecasts=forecasts), loss, None
 
 
 def _jobs_of(
@@ -374,7 +434,6 @@ def _build_task(
     charts = []
     if worst:
         charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
-    losses = pd.DataFrame({n: said.mase for n, said in judged.rolled.items()})
     known = failing.known_beforehand()
     found, lacking = segments_of_task(
         segments, pd.concat([failing.table(), known], axis=1)
@@ -399,7 +458,8 @@ def _build_task(
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
         certificate=judged.certificate,
-        loss="MASE",
+        loss=judged.loss.with_unit,
+        metric=judged.loss.name,
         weighting=comparison.weighting,
         weighted=comparison.is_weighted,
         no_claim=comparison.no_claim,
@@ -417,8 +477,8 @@ def _build_task(
         report=report,
         refused={},
         added=[],
-        losses=losses,
-        loss_f=failing.forecasts.mase,
+        losses=comparison.losses,
+        loss_f=comparison.judged.compared.loss_f,
         lacking=lacking,
         duels=comparison.duels,
         gains=comparison.gains,
@@ -455,7 +515,7 @@ def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
         parts["region"] = (parts["full"][0], weights)
     rows = []
     for name, said in {F: failing.forecasts, **judged.rolled}.items():
-        for metric in SHOWN_LOSSES:
+        for metric in dict.fromkeys([judged.loss.name, *SHOWN_LOSSES]):
             values = said.losses.get(metric)
             # of zeros alone the WQL is no number
             if values is None or np.isnan(values).any():
@@ -499,9 +559,9 @@ def _sections(
     panel = failing.panel
     windows["cutoff"] = [panel.time_text(cutoff) for cutoff in failing.cutoffs]
     for framework, said in {F: failing.forecasts, **judged.rolled}.items():
-        windows[f"mase_{framework}"] = said.mase
-        if said.sql is not None:
-            windows[f"sql_{framework}"] = said.sql
+        for loss in dict.fromkeys(["mase", "sql", judged.loss.name]):
+            if loss in said.losses:
+                windows[f"{loss}_{framework}"] = said.losses[loss]
     hardest = np.argsort(-failing.hardness, kind="stable")
     windows.insert(0, "task", name)
     best_first = contrasts[contrasts["where"] == "all rows"]

@@ -219,14 +219,24 @@ def _saving_sentences(candidates: pd.DataFrame, unit: Unit) -> list[str]:
 
 
 def _rank_sentences(ranks: FrameworkRanks) -> list[str]:
+    """Return who has the smallest mean rank, and whether that is significant.
+
+    Examples
+    --------
+    >>> from amlb_ext.report.ranks import rank_tasks
+    >>> _rank_sentences(rank_tasks(pd.DataFrame({"F": [0.3], "a": [0.3]})))[0][:46]
+    'Over 1 task, F, a share the smallest mean rank'
+    """
     if not len(ranks.mean):
         return []
     first = ranks.mean.index[0]
     best_mean = ranks.mean.iloc[0]
+    leaders = list(ranks.mean.index[ranks.mean == best_mean])
+    verb = "has" if len(leaders) == 1 else "share"
     n_tasks = format_count(len(ranks.tasks), "task")
     n_entrants = len(ranks.mean)
     text = (
-        f"Over {n_tasks}, {first} has the smallest mean rank "
+        f"Over {n_tasks}, {', '.join(leaders)} {verb} the smallest mean rank "
         f"({best_mean:.2g} among {n_entrants} entrants)"
     )
     # Mean ranks of few tasks are told, but not tested.

@@ -20,6 +20,7 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.report.parts import UNSELECTED
+from amlb_ext.stats.window_losses import WINDOW_LOSSES
 
 #: A row of a table, by column.
 Record = dict[str, Any]
@@ -54,7 +55,7 @@ PARTS = (
     "hard",
 )
 #: Words of columns that are initials.
-_INITIALS = ("mase", "sql", "wql", "sd")
+_INITIALS = (*WINDOW_LOSSES, "sd")
 _CHART_COLUMNS = (
     "task",
     "chart",

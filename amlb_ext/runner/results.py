@@ -155,9 +155,17 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
             raise RunError(
                 f"{path} is no results file of AMLB, it has no column {name!r}"
             )
+    is_fold = frame["fold"].fillna("").str.fullmatch(r"\d{1,9}")
+    if not is_fold.all():
+        # the first line is the head
+        line = int((~is_fold).to_numpy().argmax()) + 2
+        raise RunError(
+            f"{path} was cut off or damaged: line {line} has no number of a fold",
+            "run it again, or move the run elsewhere",
+        )
     for name in frame.columns:
         if name == "fold":
-            frame[name] = pd.to_numeric(frame[name]).astype("int64")
+            frame[name] = frame[name].astype("int64")
         elif name not in TEXT:
             frame[name] = _read_numbers(frame[name])
     frame["run"] = run

@@ -210,6 +210,12 @@ class WindowLoss:
         """What is compared, in words."""
         return f"{self.title}: {self.meaning}" if self.meaning else self.title
 
+    @property
+    def with_unit(self) -> str:
+        """Its title, with the unit where it has one."""
+        is_plain = self.unit != "target"
+        return self.title if is_plain else f"{self.title} in the target's own unit"
+
     def __call__(self, windows: ForecastWindows) -> np.ndarray:
         """Return the loss of each window, ``(n,)``."""
         return np.asarray(self.of_windows(windows))

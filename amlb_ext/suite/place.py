@@ -6,6 +6,7 @@ is stale. A definition is then made anew from the manifest, in the suite or besi
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from amlb_ext.amlb.definition import read_definition
@@ -39,13 +40,12 @@ def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
     """
     former = None if where_it_stands else _former_root(suite)
     former_texts = placed_texts(suite, former)
+    mend = f"hardsynth verify {shlex.quote(str(suite.layout.root))} --repair"
     sentences = []
     for path, text in placed_texts(suite).items():
         relative = suite.layout.relative(path)
         if not path.is_file():
-            sentences.append(
-                f"{relative} is missing; hardsynth verify --repair writes it"
-            )
+            sentences.append(f"{relative} is missing; {mend} writes it")
             continue
         if has_text(path, text) or has_text(path, former_texts[path]):
             continue
@@ -55,7 +55,7 @@ def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
             runs = ""
         sentences.append(
             f"{relative} names files where the suite no longer stands, or has changed; {runs}"
-            "hardsynth verify --repair writes it anew"
+            f"{mend} writes it anew"
         )
     return sentences
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from amlb_ext.core.display import text_table
+from amlb_ext.core.paths import amlb_places
 from amlb_ext.core.task import Kind
 from amlb_ext.suite.manifest import AmlbTask, BenchmarkTask, Manifest, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
@@ -196,7 +197,8 @@ def folder_summary(folder: TaskFolder, out: str) -> str:
             f"{n_folds} folds, {sets}",
             f"  check:   hardsynth verify {where}",
             f"  run:     hardsynth run FRAMEWORK weirdml -u {where}",
-            f"           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml -u {where}",
+            "           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml "
+            f"{amlb_places(out)}",
             f"  report:  hardsynth report {where} --results results",
         ]
     )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +12,8 @@ import numpy as np
 from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
 from amlb_ext.core.rng import random_stream
 from amlb_ext.tasks import chess, digits, drop4, patches, shapes
-from amlb_ext.tasks.record import TARGET, Draw, WeirdTask
+from amlb_ext.tasks.own import import_task
+from amlb_ext.tasks.record import Draw, WeirdTask
 
 _MADE = "Apache-2.0, made by hardsynth; no data of others"
 _WEIRDML = (
@@ -232,47 +230,6 @@ def select_tasks(tasks: Sequence[WeirdTask], names: Sequence[str]) -> list[Weird
                 f"there is no task {name!r}", suggest_nearest(name, known)
             )
     return [task for task in tasks if not names or task.name in names] + own
-
-
-def import_task(word: str) -> WeirdTask:
-    """Return the task that a function of the user's draws, ``MODULE:FUNCTION``.
-
-    The function takes a random generator and returns a :class:`Draw`; its docstring is the
-    statement of the task, and its labels are those of a first draw.
-
-    Raises
-    ------
-    ConfigError
-    """
-    module, _, name = word.partition(":")
-    # as python -m does: the module may stand where the command is given
-    sys.path.insert(0, "")
-    try:
-        draw = getattr(importlib.import_module(module), name)
-        first = draw(random_stream(0, "weird", name, "labels"))
-    except Exception as error:
-        raise ConfigError(
-            f"--task {word} cannot be drawn: {type(error).__name__}: {error}",
-            "write MODULE:FUNCTION, a function of a random generator that returns "
-            "amlb_ext.tasks.Draw",
-        ) from error
-    finally:
-        sys.path.remove("")
-    if not isinstance(first, Draw) or not name.isidentifier():
-        raise ConfigError(
-            f"--task {word} draws {type(first).__name__}",
-            "return amlb_ext.tasks.Draw(train=Rows(...), test=Rows(...))",
-        )
-    labels = {str(label) for label in [*first.train.labels, *first.test.labels]}
-    return WeirdTask(
-        name=name,
-        title=name.replace("_", " "),
-        labels=tuple(sorted(labels)),
-        statement=inspect.getdoc(draw) or f"A table: predict {TARGET}.",
-        origin="made",
-        licence="not stated: the user's own",
-        draw=draw,
-    )
 
 
 def with_data_files(files: Mapping[str, Path], *, licence: str = "") -> list[WeirdTask]:

@@ -190,7 +190,9 @@ def find_failing_windows(
     for windows in tests:
         if not len(windows):
             counts = Counter(entry.reason for entry in windows.left_out)
-            reasons = [f"{count} {reason}" for reason, count in counts.most_common(3)]
+            reasons = [
+                f"of {count}, {reason}" for reason, count in counts.most_common(3)
+            ]
             raise DataError(
                 f"no series has a window at {panel.time_text(windows.cutoff)}: "
                 f"{'; '.join(reasons)}",

@@ -157,9 +157,10 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
     """Return the latest cutoff that keeps nearly the most series at the last origin."""
     horizon, season = panel.horizon, panel.season
     if len(panel) == 0:
+        first_out = panel.left_out[0]
         raise DataError(
-            "no series is left: every one holds missing values",
-            "--gaps zero or --gaps last fills them, --gaps trim keeps what stands behind",
+            f"no series is left; {first_out.series!r} is left out: {first_out.reason}",
+            "give whole columns; --gaps zero, last or trim mends those of the target",
         )
     first = panel.starts + season  # m + 1 values are seen
     last = panel.ends - horizon

@@ -134,17 +134,33 @@ class ForecastTable:
             left_out=tuple(LeftOut(**vars(left)) for left in entry.left_out),
         )
 
-    def read_twins(self) -> list[RolledForecasts]:
-        """Return the losses of F's twins; their forecasts are not kept."""
+    def read_twins(self, failing: FailingWindows) -> list[RolledForecasts]:
+        """Return the losses of F's twins by MASE and SQL, and those that differ by scale alone.
+
+        Forecasts of twins are not kept, so other losses of theirs are not known.
+
+        Parameters
+        ----------
+        failing : FailingWindows
+            The windows of the table.
+        """
         windows = read_frame(self.folder / WINDOWS)
         mase = np.stack(windows["twin_mase"].to_list())
         sql = np.stack(windows["twin_sql"].to_list())
         empty = np.empty((len(windows), 0))
+        mean_size = np.abs(failing.future).mean()
         twins = []
         for number in range(mase.shape[1]):
-            losses = {"mase": mase[:, number]}
+            losses = {
+                "mase": mase[:, number],
+                "mae": mase[:, number] * failing.scale,
+            }
             if sql.shape[1]:
-                losses["sql"] = sql[:, number]
+                pinball = sql[:, number] * failing.scale
+                losses |= {"sql": sql[:, number], "crps": pinball}
+                # of zeros alone it is no number, for F neither
+                if mean_size:
+                    losses["wql"] = pinball / mean_size
             twins.append(RolledForecasts(mean=empty, quantiles=None, losses=losses))
         return twins
 

@@ -36,15 +36,12 @@ from amlb_ext.validity.measures import NOTHING_LEFT
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 HEADERS = [
     "task",
-    "source",
-    "kind",
-    "folds",
-    "test rows",
-    "F fails on",
-    "left to gain, all rows",
-    "best",
-    "where F fails",
     "finding",
+    "left to gain, all rows",
+    "where F fails",
+    "best",
+    "test rows",
+    "source",
 ]
 #: Tasks of larger numbers stand in a cache alone.
 LAST_OPENML_TASK = 9_000_000
@@ -142,7 +139,9 @@ def gain_text(row):
     if row is None:
         return "-"
     low, high = format_percent(row["low"], ""), format_percent(row["high"], "")
-    return f"{format_percent(row['saved'])} ({low} to {high})"
+    # on one line, however narrow the column is
+    text = f"{format_percent(row['saved'])} ({low} to {high})"
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def page_text(data):
@@ -161,15 +160,12 @@ def page_text(data):
         rows.append(
             [
                 task["task"],
-                source_text(task["source"]),
-                task["kind"],
-                str(task["folds"]),
-                str(task["rows"]),
-                format_percent(task["bad_rows"] / task["rows"]),
-                gain_text(task),
-                task["best"],
-                gain_text(region.get(task["source"])),
                 findings[-1],
+                gain_text(task),
+                gain_text(region.get(task["source"])),
+                task["best"],
+                str(task["rows"]),
+                source_text(task["source"]),
             ]
         )
     counts = pd.Series(findings).value_counts()

@@ -1,5 +1,6 @@
 """The commands that take series: what they need, and what they refuse."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -137,6 +138,10 @@ def test_gaps_and_known_columns_reach_the_suite(table, tmp_path, capsys):
     words += ["-o", str(out)]
     assert main(words) == 2
     assert "--gaps zero or --gaps last" in capsys.readouterr().err
+    never = tmp_path / "never.csv"
+    frame.assign(promo=np.nan).to_csv(never, index=False)
+    assert main(["generate", str(never), *words[2:], "--known", "promo"]) == 2
+    assert "'promo', known beforehand, is missing in row" in capsys.readouterr().err
     assert main([*words, "--gaps", "last", "--known", "promo"]) == 0
     text = capsys.readouterr().out
     assert "2 missing steps of 2 series have the value before it" in text

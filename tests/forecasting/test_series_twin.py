@@ -62,7 +62,7 @@ def test_each_table_keeps_its_own_horizon_and_series(twin):
     failing = stores.read_failing_windows()
     table = pd.read_csv(twin.folder / "b.csv")
     assert list(failing.panel.names) == sorted(table["shop"].unique())
-    assert len(stores.read_twins()) == 4
+    assert len(stores.read_twins(stores.read_failing_windows())) == 4
 
 
 def test_a_moved_twin_runs_from_where_it_stands(twin, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,14 @@ from amlb_ext.cli import main
 from amlb_ext.comparison.forecasts import answer_comparison
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.unit import WINDOW
+from amlb_ext.gate.suites import check_suite
 from amlb_ext.models.forecasters import LEVELS, make_forecaster
 from amlb_ext.pipeline.series_suite import SuitePart, write_suite
 from amlb_ext.report import report_tables, report_text
 from amlb_ext.report.series import build_series_report
 from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
+from amlb_ext.stats.window_losses import WINDOW_LOSSES, read_window_loss
 from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
 from amlb_ext.units.failing_windows import find_failing_windows
@@ -255,6 +258,65 @@ def test_who_loses_where_f_is_replaced_is_told_as_compare_does(tmp_path):
     assert len(told) == 3
     assert [each.key for each in report.tasks[0].sections][:2] == ["harm", "segments"]
     assert "Drift in place of F: worst fifth" in report_text(report)
+
+
+def by_size(y, forecast):
+    return np.abs(y - forecast.mean).max(axis=1)
+
+
+@pytest.mark.parametrize("loss", [*WINDOW_LOSSES, by_size])
+def test_another_loss_is_judged_as_compare_does(made, failing, tmp_path, loss):
+    """And the gate on the suite by the same."""
+    drift = answers_of(failing, "drift")
+    amlb_run(made, tmp_path, "Drift", drift)
+    report = build_series_report(made, [tmp_path], loss=loss, charts=False).report
+    compared = read_window_loss(loss)
+    own = failing.forecasts.with_loss(compared, failing.tests)
+    said = score_forecasts(drift, failing.tests).with_loss(compared, failing.tests)
+    twins = [
+        roll_forecaster(twin, failing.panel, failing.tests)
+        for twin in make_forecaster("seasonal_naive").twins(2, 12)
+    ]
+    # other losses do not follow from what the suite keeps of twins
+    is_kept = loss not in ("rmsse", by_size)
+    answer = answer_comparison(
+        replace(failing, forecasts=own),
+        {"Drift": said},
+        twins if is_kept else [],
+        loss=compared,
+    )
+    (task,) = report.tasks
+    columns = ["loss", "loss_f", "difference", "low", "high", "relative"]
+    told = task.contrasts.rename(columns={"framework": "model"})
+    np.testing.assert_allclose(told[columns], answer.contrasts[columns], rtol=1e-9)
+    assert told["verdict"].tolist() == answer.contrasts["verdict"].tolist()
+    assert any("F has no twin" in note for note in task.notes) is not is_kept
+    # AMLB's own stand beside it
+    assert {"mase", "sql", "wql", compared.name} == set(task.scores["metric"])
+    need = {"need": "not-worse", "where": "overall", "margin": 0.05}
+    gate, _ = check_suite(made, **need, results=[str(tmp_path)], loss=loss)
+    (check,) = gate.checks
+    (overall,) = told.loc[told["where"] == "all rows", "relative"]
+    assert check.change == pytest.approx(overall)
+    assert "windows" in gate.text()
+
+
+def test_a_loss_that_does_not_fit_is_told(made, failing, tmp_path, capsys):
+    (drift, other) = answers_of(failing, "drift")
+    bare = [replace(answer, quantiles=None) for answer in (drift, other)]
+    run = amlb_run(made, tmp_path, "Bare", bare)
+    for file in run.glob("predictions/*/0/predictions.csv"):
+        table = pd.read_csv(file).drop(columns=[str(level) for level in LEVELS])
+        table.to_csv(file, index=False)
+    report = build_series_report(made, [tmp_path], loss="crps", charts=False).report
+    assert "Bare forecasts no quantiles, so it has no CRPS" in report_text(report)
+    words = [str(made), "-r", str(tmp_path), "-q", "--loss"]
+    for command in ("report", "gate"):
+        more = ["--need", "better"] if command == "gate" else []
+        assert main([command, *words, "brier", *more]) == 2
+        error = capsys.readouterr().err
+        assert "no loss of series is called 'brier'" in error
+        assert error.count("\n") == 1
 
 
 def test_without_results_the_suite_is_told(made):

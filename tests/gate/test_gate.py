@@ -158,7 +158,7 @@ def test_annotations_are_for_github(files, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--candidate", "g", "--task", "t"], "--task is for a suite"),
+        (["--candidate", "g", "--task", "t"], "--task has no effect on a table"),
         ([], "a table needs --candidate"),
     ],
 )

@@ -637,3 +637,58 @@ def test_a_command_that_a_shell_would_run_is_not_shown(originals, tmp_path):
     status, [line] = spoken(["verify", str(suite)])
     assert status == 2
     assert "touch" not in line
+
+
+TABLE = "gate t.csv --target y --baseline f.csv --candidate f.csv --need better"
+SERIES = "--series s --time t --target y --horizon 2"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            f"gate {{{kind}}} -r x --need better {flag}"
+            for kind in ("tables", "series")
+            for flag in (
+                *("--rule squared", "--alpha 1", "--kind regression", "--refits 3"),
+                *("--train t.csv", "--cv 3", "--claim recipes", "--seed 1", "--sep ;"),
+                *("--target y", "--record r.json", "--trust-pickle", "--group g"),
+            )
+        ),
+        "gate r.json --check --need better",
+        "gate r.json --check --level .9",
+        *(f"{TABLE} {flag} x" for flag in ("--task", "--results", "--predictions")),
+        "report {tables} --benchmark b",
+        "report {series} --cache-dir c",
+        "report {tables} --text -o x",
+        "report {tables} --json --text",
+        "report {folder} --json -o x",
+        "verify {tables} --trust-pickle",
+        "verify {series} --source x",
+        "verify --definition d.yaml --trust-suite",
+        "relations {tables} --evidence 12",
+        "relations {tables} -o r.yaml",
+        "tasks coders -o {folder} --model m --folds 3",
+        "publish {tables} --server test --dry-run --wait 5",
+        "publish {tables} --server test --difficulty --fold 0",
+        "export {tables} --for tabarena --licence x",
+        f"compare t.csv {SERIES} --baseline theta --candidate ets --claim recipes",
+        f"generate t.csv {SERIES} --fold-timeout 5 -o x",
+        f"generate t.csv {SERIES} --config c.yaml -o x",
+        "generate bundled/series --target y -o x",
+        "compare bundled/series --sep ; --baseline theta --candidate ets",
+        "compare t.csv --target y --baseline f --candidate g --learning-origins 2",
+        "harden validation --learning-origins 2 -o x",
+    ],
+)
+def test_a_flag_that_would_do_nothing_is_refused(
+    words, originals, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("r.json", "t.csv", "f.csv"):
+        (tmp_path / name).write_text("{}")
+    places = {kind: originals / kind for kind in KINDS}
+    status, lines = spoken(words.format(**places).split())
+    assert (status, len(lines)) == (2, 1), lines
+    assert any(why in lines[0] for why in ("has no effect", "for series", "has no --"))
+    assert not list(tmp_path.glob("x*"))

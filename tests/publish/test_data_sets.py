@@ -94,6 +94,8 @@ def test_metadata_name_every_file_and_column(suite, tmp_path):
         if name not in ("README.md", "croissant.json")
     }
     assert metadata["url"] == "https://h.org/d/x"
+    digest = sha256_file(out / "hardsynth" / "manifest.json")
+    assert metadata["version"].endswith(f"+{digest[:12]}")
     sets = {entry["@id"]: entry["field"] for entry in metadata["recordSet"]}
     frame = pd.read_csv(out / "data" / "homes" / "homes_train_0.csv")
     assert [field["name"] for field in sets["homes_train_0"]] == list(frame)

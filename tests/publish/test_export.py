@@ -349,7 +349,7 @@ def test_the_command_tells_what_to_do_next(suite, tmp_path, capsys, monkeypatch)
     assert main(["export", "hard", "--base-url", "s3://bucket/hard"]) == 0
     said = capsys.readouterr().out
     assert "aws s3 cp --recursive hard_export/upload s3://bucket/hard/" in said
-    assert "runbenchmark.py FRAMEWORK hardsynth -u hard_export" in said
+    assert f"FRAMEWORK hardsynth -u {tmp_path}/hard_export -o {tmp_path}/res" in said
     assert "hardsynth report hard --results results" in said
     assert main(["export", "hard", "--base-url", "s3://bucket/hard", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")

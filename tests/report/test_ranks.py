@@ -93,7 +93,7 @@ def test_two_tasks_are_ranked_but_not_tested():
     assert (ranks.mean == 2.5).all()
     assert np.isnan(ranks.friedman_p)
     assert not len(ranks.p)
-    assert "2 tasks: too few tasks to test" in ranks.about
+    assert "2 tasks: the ranks only describe. There is no diagram" in ranks.about
     assert "1 task:" in rank_tasks(1 - DEMSAR.iloc[:1]).about
 
 

@@ -370,6 +370,40 @@ def test_results_of_two_definitions(one):
     assert one.report().notes == ("Results of other benchmarks were left out: small.",)
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "No columns to parse"),
+        ("no,yes,predictions,truth\n", "cannot be joined: 0 predictions"),
+        ("no,yes,predictions,truth\n0.5,0.5,no,no\n0.5", "they were cut off"),
+        ("\0\1\n", "has no column 'predictions'"),
+    ],
+)
+def test_predictions_that_were_cut_off_are_refused(one, content, told):
+    one.predictions("linear", "two", 1).write_text(content)
+    report = one.report()
+    (warning,) = [text for text in report.warnings if "refused" in text]
+    assert told in warning
+    overall = report.tasks[0].asked("all rows").set_index("framework")
+    assert overall.loc["linear", "verdict"] == "incomplete"
+
+
+@pytest.mark.parametrize("end", ["two,", "two,linear", "two,linear,x"])
+def test_scores_that_were_cut_off_are_one_line(one, end):
+    scores = one.run("linear") / "scores" / "results.csv"
+    scores.write_text(f"task,framework,fold,result\ntwo,linear,0,1\n{end}")
+    with pytest.raises(RunError, match="line 3 has no number of a fold"):
+        one.report()
+
+
+def test_versions_of_amlb_are_told_where_they_differ(one):
+    assert not any("versions of AMLB" in note for note in one.report().notes)
+    scores = one.run("linear") / "scores" / "results.csv"
+    pd.read_csv(scores).assign(app_version="1.5").to_csv(scores, index=False)
+    (note,) = [note for note in one.report().notes if "versions of AMLB" in note]
+    assert "1.5 (linear)" in note
+
+
 def test_a_task_without_results_is_named(one):
     entries = json.loads(one.definition.read_text())
     entries.append({**entries[0], "name": "absent"})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.files import write_text
+from amlb_ext.core.paths import amlb_places
 from amlb_ext.core.progress import Bar
 from amlb_ext.publish.export.archives import Member, Upload, write_upload
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
@@ -152,7 +153,7 @@ def export_summary(export: Export, suite: str) -> str:
         f"  upload:   {put}",
         f"  run:      hardsynth run FRAMEWORK -u {out} -b {main_definition} -r results",
         f"            or AMLB itself: python runbenchmark.py FRAMEWORK {main_definition} "
-        f"-u {out} -o results",
+        f"{amlb_places(export.out)}",
         f"  report:   hardsynth report {shlex.quote(suite)} --results results",
     ]
     if export.form == "archives":

@@ -81,7 +81,7 @@ class Change(Installed):
             lines.append(f"  constraints: {', '.join(self.constraints)}")
         if self.action != "uninstalled":
             # AMLB needs no -u for its own default directory
-            folder = shlex.quote(userdir) if userdir else ""
+            folder = shlex.quote(str(Path(userdir).absolute())) if userdir else ""
             run = f"python runbenchmark.py FRAMEWORK {self.benchmarks[0]}"
             undo = f"hardsynth uninstall {shlex.quote(self.suite)}"
             lines.append(f"  run:         {run}{folder and f' -u {folder}'}")
@@ -161,8 +161,8 @@ def install(
         diff=home.diff(text, wanted),
         notes=[
             f"the suite's seed {suite.manifest.seed} is not set in your configuration: add "
-            f"-Xseed={suite.manifest.seed} to runbenchmark.py for the runs that -u {directory} "
-            "gives"
+            f"-Xseed={suite.manifest.seed} to runbenchmark.py for the runs that -u "
+            f"{shlex.quote(str(directory))} gives"
         ],
         dry_run=dry_run,
     )

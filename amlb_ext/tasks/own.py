@@ -1,0 +1,130 @@
+"""A task that a function of the user's draws; every draw of it is checked before it is written."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.rng import random_stream
+from amlb_ext.tasks.record import TARGET, Draw, Rows, WeirdTask
+
+_REMEDY = (
+    "write MODULE:FUNCTION, a function of a random generator that returns "
+    "amlb_ext.tasks.Draw(train=Rows(...), test=Rows(...))"
+)
+
+
+def import_task(word: str) -> WeirdTask:
+    """Return the task that a function of the user's draws, ``MODULE:FUNCTION``.
+
+    The function takes a random generator and returns a :class:`Draw`; its docstring is the
+    statement of the task, and its labels are those of a first draw.
+
+    Raises
+    ------
+    ConfigError
+        There is no such function, or a draw of it is no table of numbers with labels; the latter
+        also when the task is drawn.
+    """
+    module, _, name = word.partition(":")
+    if not name.isidentifier():
+        raise ConfigError(f"--task {word} names no function", _REMEDY)
+    # as python -m does: the module may stand where the command is given
+    sys.path.insert(0, "")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise _no_draw(word, error) from error
+    finally:
+        sys.path.remove("")
+    first = _checked_draw(random_stream(0, "weird", name, "labels"), word, function)
+    labels = _texts(np.concatenate([first.train.labels, first.test.labels]))
+    return WeirdTask(
+        name=name,
+        title=name.replace("_", " "),
+        labels=tuple(sorted(labels)),
+        statement=inspect.getdoc(function) or f"A table: predict {TARGET}.",
+        origin="made",
+        licence="not stated: the user's own",
+        draw=partial(_checked_draw, word=word, function=function, labels=labels),
+    )
+
+
+def _no_draw(word: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"--task {word} cannot be drawn: {type(error).__name__}: {error}", _REMEDY
+    )
+
+
+def _checked_draw(
+    rng: np.random.Generator,
+    word: str,
+    function: Callable[[np.random.Generator], Any],
+    labels: set[str] | None = None,
+) -> Draw:
+    """Return a draw of the user's function, which has these labels where they are given."""
+    try:
+        draw = function(rng)
+    except Exception as error:
+        raise _no_draw(word, error) from error
+    if not isinstance(draw, Draw):
+        raise ConfigError(f"--task {word} draws {type(draw).__name__}", _REMEDY)
+    fault = _rows_fault(draw.train, "train") or _rows_fault(draw.test, "test")
+    if not fault:
+        fault = _pair_fault(draw, labels)
+    if fault:
+        raise ConfigError(
+            f"--task {word}: {fault}", "mend the function; nothing is filled in"
+        )
+    return draw
+
+
+def _rows_fault(rows: Any, part: str) -> str:
+    """Return what is wrong with training or test rows by themselves; empty where nothing is."""
+    if not isinstance(rows, Rows) or not isinstance(rows.features, pd.DataFrame):
+        return f"{part} is no Rows(features=DataFrame, labels=array)"
+    features, names = rows.features, list(rows.features.columns)
+    if not features.size:
+        return f"{part} has no rows or no columns"
+    if len(set(names)) < len(names) or TARGET in names:
+        return f"two columns of {part} have one name, or one is called {TARGET!r}"
+    for name in names:
+        values = features[name]
+        is_number = pd.api.types.is_numeric_dtype(values)
+        known = np.isfinite(values.to_numpy(dtype=float)) if is_number else [False]
+        if not np.all(known):
+            return f"column {name!r} of {part} holds something that is no finite number"
+    if np.shape(rows.labels) != (len(features),):
+        shape = np.shape(rows.labels)
+        return f"{part} has {len(features)} rows, and labels of shape {shape}"
+    return f"a label of {part} is missing" if pd.isna(rows.labels).any() else ""
+
+
+def _pair_fault(draw: Draw, labels: set[str] | None) -> str:
+    """Return what is wrong with training and test rows together; empty where nothing is."""
+    others = {"test": draw.test.features, "unlabelled": draw.unlabelled}
+    for part, features in others.items():
+        if features is not None and not draw.train.features.columns.equals(
+            features.columns
+        ):
+            return f"the columns of {part} are not those of train, in their order"
+    trained, tested = _texts(draw.train.labels), _texts(draw.test.labels)
+    if len(trained) < 2:
+        return f"all labels of train are {min(trained)!r}"
+    if tested - trained:
+        return f"no row of train has the label {min(tested - trained)!r} of test"
+    if labels is not None and trained - labels:
+        return f"the label {min(trained - labels)!r} was not in the first draw"
+    return ""
+
+
+def _texts(labels: np.ndarray) -> set[str]:
+    return {str(label) for label in labels}

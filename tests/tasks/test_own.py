@@ -1,0 +1,106 @@
+"""Tasks of the user's own: whatever a function draws is one line of error, or a task."""
+
+import pytest
+
+from amlb_ext.cli import main
+from amlb_ext.suite import open_suite
+from amlb_ext.suite.task_folder import TaskFolder
+
+HEAD = """
+import numpy as np, pandas as pd
+from amlb_ext.tasks import Draw, Rows
+calls = []
+
+def rows(rng, n=30, labels=("a", "b"), **columns):
+    x = rng.normal(size=n)
+    frame = pd.DataFrame({"x": x, "z": x ** 2, **columns})
+    return Rows(features=frame, labels=np.array(labels)[(x > 0).astype(int)])
+
+def draw(rng):
+    calls.append(1)
+"""
+GOOD = "return Draw(train=rows(rng), test=rows(rng))"
+
+
+def write(tmp_path, monkeypatch, body, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{name}.py").write_text(f"{HEAD}    {body}\n")
+    return main(["tasks", "weird", "-o", "out", "--task", f"{name}:draw", "-q"])
+
+
+def test_a_draw_is_a_task(tmp_path, monkeypatch):
+    assert write(tmp_path, monkeypatch, GOOD, "good_draw") == 0
+    manifest = open_suite(tmp_path / "out").manifest
+    assert isinstance(manifest, TaskFolder)
+    assert manifest.tasks[0].labels == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return 5", "draws int"),
+        ("raise ValueError('no luck')", "ValueError: no luck"),
+        (f"if len(calls) > 1: raise KeyError(7)\n    {GOOD}", "KeyError: 7"),
+        ("return Draw(train=5, test=5)", "train is no Rows"),
+        (
+            "return Draw(train=Rows(features=np.ones((3, 2)), labels='aba'), test=0)",
+            "train is no Rows",
+        ),
+        ("return Draw(train=rows(rng), test=rows(rng, 0))", "test has no rows"),
+        (
+            "return Draw(train=rows(rng, u=np.nan), test=rows(rng, u=1.0))",
+            "column 'u' of train holds something that is no finite number",
+        ),
+        (
+            "return Draw(train=rows(rng, u=1.0), test=rows(rng, u=np.inf))",
+            "column 'u' of test holds",
+        ),
+        (
+            "return Draw(train=rows(rng, u='t'), test=rows(rng, u='t'))",
+            "column 'u' of train holds",
+        ),
+        (
+            "return Draw(train=rows(rng, target=1.0), test=rows(rng, target=1.0))",
+            "one is called 'target'",
+        ),
+        (
+            "return Draw(train=rows(rng), test=rows(rng, u=1.0))",
+            "the columns of test are not those of train",
+        ),
+        (
+            "r = rows(rng); return Draw(train=Rows(features=r.features, "
+            "labels=r.labels[1:]), test=r)",
+            "train has 30 rows, and labels of shape (29,)",
+        ),
+        (
+            "r = rows(rng); return Draw(train=Rows(features=r.features, labels=None), "
+            "test=r)",
+            "labels of shape ()",
+        ),
+        (
+            "return Draw(train=rows(rng, labels=('a', None)), test=rows(rng))",
+            "a label of train is missing",
+        ),
+        (
+            "return Draw(train=rows(rng, labels=('a', 'a')), test=rows(rng))",
+            "all labels of train are 'a'",
+        ),
+        (
+            "return Draw(train=rows(rng), test=rows(rng, labels=('a', 'c')))",
+            "no row of train has the label 'c'",
+        ),
+        (
+            "k = ('a', str(len(calls))); "
+            "return Draw(train=rows(rng, labels=k), test=rows(rng, labels=k))",
+            "the label '2' was not in the first draw",
+        ),
+    ],
+)
+def test_a_draw_that_is_no_table_is_one_line(body, told, tmp_path, monkeypatch, capsys):
+    name = tmp_path.name
+    assert write(tmp_path, monkeypatch, body, name) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    # what was begun is no obstacle
+    assert write(tmp_path, monkeypatch, GOOD, f"{name}_mended") == 0
