@@ -3,8 +3,9 @@
 The test folds hold few of the labelled rows, and few rows order a dozen models only roughly. The
 training rows say the same if F and the candidates are asked about them out of fold: each is fitted
 once without each part of the cross-fitting, which :mod:`amlb_ext.hardening.prepare` notes in the
-provenance of the training rows. This costs some five fits of the zoo, so it is done for one fold,
-and only where the test folds hold few of the labelled rows.
+provenance of the training rows. Of few rows the candidates' losses stand there, too: those fits
+also chose the mixture of the main test file. Else this costs some five fits of the zoo, so it is
+done for one fold, and only where the test folds hold few of the labelled rows.
 """
 
 from __future__ import annotations
@@ -114,6 +115,20 @@ def _why_unknown(rows: TaskRows) -> str:
         "training rows are judged forward in time, which leaves the oldest out: what F loses on "
         f"them unseen is not known for all, {alone}"
     )
+
+
+def stored_losses(
+    chosen: pd.DataFrame, names: Collection[str]
+) -> np.ndarray | None:
+    """Return the candidates' losses on training rows, ``(n, m)``, where the suite holds them.
+
+    They are of the quick zoo, noted when the suite was made; None where they are not. NaN for a
+    candidate that could not be fitted without some part.
+    """
+    columns = [f"{LOSS}_{name}" for name in names]
+    if not any(column in chosen for column in columns):
+        return None
+    return chosen.reindex(columns=columns).to_numpy(dtype=float)
 
 
 def score_training_part(
