@@ -295,6 +295,14 @@ def hold_out_parts(
             # a key of its own, or all parts would draw the same numbers
             key=(*cross.key, "calibrate", number),
         )
+        bad = rule.select(rule.hardness(cross.y[held], f[held], cross.t[held]))
+        failures = held[bad]
+        # as many failures among those drawn as the rungs search from
+        few_bad = MOST_ROWS // len(cross.parts)
+        most = max(MOST_HELD, few_bad * len(held) // max(1, len(failures)))
+        if len(held) > most:
+            rng = random_stream(config.seed, *models.key, "held")
+            held = np.sort(rng.choice(held, most, replace=False))
         rows = judge_real_rows(
             models,
             features=cross.features.iloc[held],
@@ -304,14 +312,6 @@ def hold_out_parts(
             t=cross.t[held],
             row=cross.row[held],
         )
-        failures = held[rows.is_bad]
-        # as many failures among those drawn as the rungs search from
-        few_bad = MOST_ROWS // len(cross.parts)
-        most = max(MOST_HELD, few_bad * len(held) // max(1, len(failures)))
-        if len(held) > most:
-            rng = random_stream(config.seed, *models.key, "held")
-            drawn = np.sort(rng.choice(len(held), most, replace=False))
-            rows, held = rows.take(drawn), held[drawn]
         part = HeldOutPart(
             fitted=models, learnt=fit, held=held, rows=rows, failures=failures
         )
