@@ -27,8 +27,9 @@ from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
 from amlb_ext.hardening.split import CvSplits, judged_rows
 
-#: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees. With
-#: half of them T errs 2 % more, and of more rows half of the trees err alike (docs/evidence/speed.md).
+#: Rows that a tree of a forest is fitted on at most; all rows have their turn in other trees.
+#: With half of them T errs 2 % more; of more rows half of the trees err alike
+#: (docs/evidence/speed.md).
 MOST_PER_TREE = 20_000
 #: Trees of the forest, and those of a forest whose trees do not see all rows.
 TREES, FEWER_TREES = 50, 25

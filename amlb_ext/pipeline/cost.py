@@ -7,8 +7,11 @@ candidates are. So columns, classes and whatever model the user named are in the
 
 from __future__ import annotations
 
+import pickle
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,19 +22,42 @@ from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import ask_limit
 from amlb_ext.hardening.baseline.fitted import make_baseline
+from amlb_ext.hardening.baseline.forests import MOST_CLASSES
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.oracle import MOST_PER_TREE, Oracle
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.models.files import comes_fitted
 
-#: Rows of the two samples.
-SAMPLES = (250, 1000)
+#: Rows of the larger sample, at least and at most, and its cells times half of the classes. Fewer
+#: rows do not fill the leaves of boosting, and would seem to grow without end.
+FEWEST_ROWS, MOST_ROWS, MOST_CELLS = 500, 4000, 400_000
+#: The smaller sample, of the larger one.
+SMALLER = 4
 #: Seconds of candidates for one of the oracle, of everything else for one of all fits, and of a
 #: fold beside these: docs/evidence/speed.md.
-CANDIDATES, BESIDE, AT_LEAST = 1.5, 0.3, 3.0
-#: Share of F's fits from which on a quicker F is worth a word, and minutes of a fold.
-LARGE_SHARE, LONG = 0.3, 0.5
+CANDIDATES, BESIDE, AT_LEAST = 1.0, 0.3, 3.0
+#: Share of F's fits from which on a quicker F is worth a word, and seconds of a fold; GB of F's
+#: fits that are worth one.
+LARGE_SHARE, LONG, LARGE_GB = 0.3, 30.0, 1.0
 QUICKER = "hist_gradient_boosting"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the fits of a fold cost.
+
+    Attributes
+    ----------
+    baseline, oracle : float
+        Processor seconds of all fits of F, and of T. Those of F are 0 where they are not known: of
+        an F that comes fitted, and of one whose answers cost, which is not asked for a guess.
+    gb : float
+        Memory that the fits of F hold, all at once.
+    """
+
+    baseline: float
+    oracle: float
+    gb: float = 0.0
 
 
 def cost_text(
@@ -53,13 +79,16 @@ def cost_text(
     """
     largest = max(tasks, key=_size)
     n = max(len(fold.train) for fold in largest.folds)
-    of_baseline, of_oracle = probe(largest, config, n)
-    fits = of_baseline + of_oracle * (1 + (certificate != "none") * CANDIDATES)
-    minutes = ((1 + BESIDE) * fits + AT_LEAST) / 60
+    cost = probe(largest, config, n)
+    fits = cost.baseline + cost.oracle * (1 + (certificate != "none") * CANDIDATES)
+    seconds = (1 + BESIDE) * fits + AT_LEAST
     n_folds = sum(len(task.folds) for task in tasks)
+    name = config.baseline.model
+    memory = f" and {cost.gb:.0f} GB of memory" if cost.gb > LARGE_GB else ""
     cheaper = []
-    is_slow = of_baseline > LARGE_SHARE * fits
-    if minutes > LONG and is_slow and QUICKER not in config.baseline.model:
+    is_dear = seconds > LONG and cost.baseline > LARGE_SHARE * fits
+    few_classes = len(largest.labels) <= MOST_CLASSES
+    if (is_dear or cost.gb > LARGE_GB) and few_classes and QUICKER not in name:
         cheaper.append(f"--baseline {QUICKER}")
     if len(largest.folds) > 1:
         cheaper.append("--folds 1")
@@ -67,10 +96,21 @@ def cost_text(
         cheaper.append("--certificate none")
     return (
         f"{format_count(n_folds, 'fold')}, the largest with {n:,} training rows: about "
-        f"{minutes:.1f} processor minutes each, {of_baseline / 60:.1f} of them fits of F, as fits "
-        f"on {SAMPLES[0]:,} and {SAMPLES[1]:,} rows suggest"
+        f"{_time_text(seconds)} of one processor each, {_time_text(cost.baseline)}{memory} of it "
+        f"for the fits of F, as fits on some rows suggest"
         + (f"; cheaper: {', '.join(cheaper)}" if cheaper else "")
     )
+
+
+def _time_text(seconds: float) -> str:
+    """Return a rough time in words.
+
+    Examples
+    --------
+    >>> _time_text(9.4), _time_text(500.0)
+    ('9 s', '8 minutes')
+    """
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _size(task: Task) -> int:
@@ -78,15 +118,13 @@ def _size(task: Task) -> int:
     return n_rows * len(task.columns) * max(1, len(task.labels))
 
 
-def probe(task: Task, config: GenerateConfig, n: int) -> tuple[float, float]:
-    """Return the processor seconds of the fits of F and of the oracle in a fold of n rows.
-
-    Those of F are 0 where they are not known: of an F that comes fitted, and of one whose
-    answers cost, which is not asked for a guess.
-    """
+def probe(task: Task, config: GenerateConfig, n: int) -> Cost:
+    """Return what the fits of F and of the oracle cost in a fold of n rows."""
     rng = random_stream(config.seed, task.stream_name, "cost")
     rows = task.folds[0].train
-    rows = np.sort(rng.choice(rows, min(len(rows), SAMPLES[1]), replace=False))
+    affordable = MOST_CELLS // (len(task.columns) * max(1, len(task.labels) // 2))
+    most = min(len(rows), max(FEWEST_ROWS, min(MOST_ROWS, affordable)))
+    rows = np.sort(rng.choice(rows, most, replace=False))
     features, target = task.features.iloc[rows], task.target.iloc[rows]
     encoder = Encoder(task.columns).fit(features)
     scale = TargetEncoder(task.kind, task.labels, target)
@@ -99,28 +137,51 @@ def probe(task: Task, config: GenerateConfig, n: int) -> tuple[float, float]:
         everything = np.arange(m)
         Oracle(scale.n_classes, seed).fit(Z[:m], y[:m], [(everything, everything[:1])])
 
-    of_oracle = _extrapolated(fit_oracle, len(y), n)
+    # trees of more rows than that see so many at most
+    of_oracle = PARTS * _extrapolated(fit_oracle, len(y), min(n, MOST_PER_TREE))
     is_free = ask_limit(config.baseline, task.kind) is None
     if not is_free or comes_fitted(config.baseline):
-        return 0.0, PARTS * of_oracle
+        return Cost(0.0, of_oracle)
     baseline = make_baseline(config.baseline, task, encoder, scale)
     try:
-        of_baseline = _extrapolated(lambda m: baseline.fit(Z[:m], y[:m], seed), len(y), n)
+        of_baseline = _extrapolated(
+            lambda m: baseline.fit(Z[:m], y[:m], seed), len(y), n
+        )
     # what cannot be fitted on so few rows may be on all
     except HardsynthError:
-        return 0.0, PARTS * of_oracle
+        return Cost(0.0, of_oracle)
     # once on all rows, and without each part
-    return (1 + PARTS) * of_baseline, PARTS * of_oracle
+    fits = 1 + PARTS
+    gb = _bytes_held(baseline) * n / len(y) / 1e9
+    return Cost(fits * of_baseline, of_oracle, fits * gb)
+
+
+def _bytes_held(model: object) -> int:
+    """Return the bytes of a model's arrays; 0 where it cannot be pickled."""
+    sizes = []
+
+    def count(buffer: pickle.PickleBuffer) -> None:
+        sizes.append(buffer.raw().nbytes)
+
+    try:
+        # not written: arrays are handed over as they are
+        pickle.dumps(model, protocol=5, buffer_callback=count)
+    except Exception:  # whatever a class of the user's raises
+        return 0
+    return sum(sizes)
 
 
 def _extrapolated(fit: Callable[[int], object], most: int, n: int) -> float:
     """Return the processor seconds of a fit on n rows, from fits on a few and on ``most``."""
-    few = min(SAMPLES[0], most // 2)
+    few = most // SMALLER
     seconds = []
-    for rows in (few, most):
-        start = time.process_time()
-        fit(rows)
-        seconds.append(time.process_time() - start)
+    with warnings.catch_warnings():
+        # a sample may hold one row of a class
+        warnings.simplefilter("ignore")
+        for rows in (few, most):
+            start = time.process_time()
+            fit(rows)
+            seconds.append(time.process_time() - start)
     work = [rows * np.log(rows + 1) for rows in (few, most, n)]
     slope = max(0.0, seconds[1] - seconds[0]) / (work[1] - work[0])
-    return float(seconds[1] + slope * (work[2] - work[1]))
+    return float(max(0.0, seconds[1] + slope * (work[2] - work[1])))

@@ -27,7 +27,7 @@ from amlb_ext.validity.task_rows import MADE, TaskRows, baseline_spec
 #: Test folds that hold this share of the labelled rows need no training rows beside them.
 ENOUGH_TESTED = 2 / 3
 #: So many tested rows order the candidates as all rows do, within .04 of tau, and their failures
-#: within .1 (docs/evidence/speed.md): the training rows would cost five fits of the zoo on all rows.
+#: within .1 (docs/evidence/speed.md). The training rows would cost five fits of the zoo on all.
 MANY_TESTED = 10_000
 #: Columns of the training rows' provenance, see :mod:`amlb_ext.hardening.assemble`.
 PART, LOSS, WEIGHT = "oof_part", "oof_loss", "oof_weight"
@@ -122,9 +122,7 @@ def _why_unknown(rows: TaskRows) -> str:
     )
 
 
-def stored_losses(
-    chosen: pd.DataFrame, names: Collection[str]
-) -> np.ndarray | None:
+def stored_losses(chosen: pd.DataFrame, names: Collection[str]) -> np.ndarray | None:
     """Return the candidates' losses on training rows, ``(n, m)``, where the suite holds them.
 
     They are of the quick zoo, noted when the suite was made; None where they are not. NaN for a

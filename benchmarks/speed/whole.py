@@ -6,11 +6,12 @@
 
 Tables are simulated unless one is given (``--rows 0``: all of it; Parquet is always read whole).
 One run per number of rows, columns, folds, tasks and workers, each in a process of its own, one
-thread; a run prints one JSON line (``--raw FILE`` keeps them): wall and processor seconds, the latter also by stage, and memory:
-the peak, what of it lies beyond the interpreter and all imports, what beyond the end of reading,
-the latter also as a multiple of the encoded table (8 bytes a cell), and by which stage the peak was
-raised, in MB. With one worker the run's own process is the worker. Then, where one of the sizes was
-varied, the exponent b of a fit of ``log seconds = a + b log size`` for every stage: 1 is linear.
+thread; a run prints one JSON line (``--raw FILE`` keeps them): wall and processor seconds, the
+latter also by stage, and memory: the peak, what of it lies beyond the interpreter and all imports,
+what beyond the end of reading, the latter also as a multiple of the encoded table (8 bytes a cell),
+and by which stage the peak was raised, in MB. With one worker the run's own process is the worker.
+Then, where one of the sizes was varied, the exponent b of a fit of ``log seconds = a + b log size``
+for every stage: 1 is linear.
 
 A stage is what its functions take without the stages inside them; fits of F inside a null re-fit
 count as F, candidates as ``zoo``. With two workers there are no stages, but ``serial_share``: the
