@@ -47,9 +47,9 @@ from amlb_ext.validity.candidates import (
 from amlb_ext.validity.measures import Losses, judge_labels
 from amlb_ext.validity.reference import LOSS
 
-#: Augmented rows asked per failure, and of all parts together. A second copy says little more: both
-#: are one cluster, and kappa came out alike as often as with another seed (docs/evidence/speed.md).
-COPIES, MOST_ROWS = 1, 1000
+#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search. With
+#: one copy z² exceeds its limit by chance (docs/evidence/speed.md).
+COPIES, MOST_ROWS = 2, 1000
 #: Rows of a part that candidates are asked about, more where failures are rare: all of them say
 #: the same, and of many classes what twelve candidates predict of them fills a machine.
 MOST_HELD = 4000
