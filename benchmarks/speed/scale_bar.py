@@ -47,8 +47,8 @@ class Shape:
         X = rng.normal(size=(rows, self.columns)).astype(np.float32)
         score = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3]
         score += rng.normal(size=rows) * np.where(X[:, 4] > 0.8, 1.5, 0.3)
-        # squared: classes at the lower end are smaller
-        ends = np.quantile(score, np.linspace(0, 1, self.classes + 1)[1:-1] ** 2)
+        # classes at the lower end are smaller
+        ends = np.quantile(score, np.linspace(0, 1, self.classes + 1)[1:-1] ** 1.3)
         code = np.searchsorted(ends, score)
         if self.gaps:
             X[rng.random(X.shape) < self.gaps] = np.nan
