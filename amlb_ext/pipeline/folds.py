@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import (
     ConfigError,
@@ -51,6 +53,7 @@ from amlb_ext.suite.transfer import check_in_folds, pack_folds
 from amlb_ext.validity.calibration import calibrate, wants_calibration
 from amlb_ext.validity.composition import CompositionChoice, choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
+from amlb_ext.validity.reference import PART
 
 #: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
 Tasks = tuple[Task, ...]
@@ -124,13 +127,16 @@ def harden_calibrated(
     if "auto" in config.composition:
         begin_stage("choosing what the main task holds")
     choice = choose_composition(group, fold, config, cross, held_out)
-    if not wants_calibration(config):
-        hard_folds = harden_group(group, fold, config, cross, choice.composition)
-        return _with_choice(hard_folds, choice)
-    begin_stage("calibrating the search")
-    calibrations = calibrate(group, fold, config, held_out)
+    calibrations = None
+    if wants_calibration(config):
+        begin_stage("calibrating the search")
+        calibrations = calibrate(group, fold, config, held_out)
+    losses = [held_out.unseen_losses(target) for target in range(len(group))]
     # its candidates and rows are not needed any more, and memory is
     del held_out
+    if calibrations is None:
+        hard_folds = harden_group(group, fold, config, cross, choice.composition)
+        return _with_choice(hard_folds, choice, losses)
     # One search serves all targets, so they have one kappa.
     search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
     config = config.model_copy(update={"search": search})
@@ -143,15 +149,20 @@ def harden_calibrated(
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and calibration.why is not None:
             hard.notes.append(calibration.why)
-    return _with_choice(hard_folds, choice)
+    return _with_choice(hard_folds, choice, losses)
 
 
 def _with_choice(
-    hard_folds: list[HardFold], choice: CompositionChoice
+    hard_folds: list[HardFold],
+    choice: CompositionChoice,
+    losses: Sequence[pd.DataFrame | None],
 ) -> list[HardFold]:
-    """Note in each fold's summary what its mixture was chosen from."""
-    for hard in hard_folds:
+    """Note what each fold's mixture was chosen from, and candidates' losses on training rows."""
+    for hard, unseen in zip(hard_folds, losses, strict=True):
         hard.summary["composition"] = choice.to_json()
+        about = hard.train.provenance
+        if unseen is not None and PART in about:
+            about[unseen.columns] = unseen
     return hard_folds
 
 

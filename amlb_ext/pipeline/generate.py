@@ -40,6 +40,7 @@ from amlb_ext.hardening.split import split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.service import is_service
+from amlb_ext.pipeline.cost import cost_text
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
     group_tasks,
@@ -55,7 +56,7 @@ from amlb_ext.pipeline.request import (
     result_settings,
     suite_request,
 )
-from amlb_ext.pipeline.summary import cost_text, settled_notes
+from amlb_ext.pipeline.summary import settled_notes
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.reading import (
@@ -106,7 +107,8 @@ def generate_suite(request: Request) -> GenerationReport:
         # Before the work begins, so that a column that was read wrongly costs no time.
         full_table = str(Layout(request.out).columns)
         tqdm.write(reading_text(loaded.readings, full_table), file=sys.stderr)
-        tqdm.write(cost_text(loaded.tasks), file=sys.stderr)
+        words = cost_text(loaded.tasks, request.config, request.certificate)
+        tqdm.write(words, file=sys.stderr)
     with lock_folder(layout.lock, layout.root):
         # Again, as it stands now that no other process writes there.
         check_output(layout, settings, request.force)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amlb_ext.core.display import format_count, shorten_text, text_table
-from amlb_ext.core.task import Task
 from amlb_ext.pipeline.request import GenerationReport
 from amlb_ext.sources.reading import reading_text
 
@@ -18,36 +17,8 @@ CHANGES = {
 }
 
 
-#: Processor seconds of a fold of 1,000 rows with its certificate, and how they grow with rows:
-#: 24 s at 800 rows (bundled/toy), 75 s at 44,000 (Adult), 147 s at 253,000; docs/evidence/speed.md.
-SECONDS_AT_1000, ROWS_EXPONENT = 25.0, 0.3
 #: Notes that a command prints; the others stand in a file.
 MOST_NOTES = 10
-
-
-def cost_text(tasks: Sequence[Task]) -> str:
-    """Return what lies ahead, before the work begins.
-
-    Examples
-    --------
-    >>> from amlb_ext.core.config import SplitConfig
-    >>> from amlb_ext.core.tables import make_task
-    >>> from amlb_ext.hardening.split import split_task
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"x": range(1000), "y": range(1000)})
-    >>> task = make_task(table, "y", name="t")
-    >>> cost_text([split_task(task, SplitConfig(), seed=1)])
-    '5 folds, the largest with 800 training rows: about 0.4 processor minutes each, more with \
-hundreds of columns or many classes'
-    """
-    n_folds = sum(len(task.folds) for task in tasks)
-    most_rows = max(len(fold.train) for task in tasks for fold in task.folds)
-    # seconds of a fold with its certificate as rows grow, see docs/evidence/speed.md
-    minutes = SECONDS_AT_1000 / 60 * (most_rows / 1000) ** ROWS_EXPONENT
-    return (
-        f"{format_count(n_folds, 'fold')}, the largest with {most_rows:,} training rows: about "
-        f"{minutes:.1f} processor minutes each, more with hundreds of columns or many classes"
-    )
 
 
 def planned_tasks(report: GenerationReport) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from amlb_ext.core.errors import DataError
 
@@ -89,12 +88,16 @@ def kendall_tau(a: np.ndarray, b: np.ndarray) -> float:
         )
     if np.isnan(x).any() or np.isnan(y).any():
         raise DataError("a candidate has no score", "leave it out on both sides")
-    # scipy returns NaN where a side ranks nothing
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    # NOTE[OWN]: of a dozen candidates in a hundredth of scipy's time, which also tests the tau; by
+    # comparison, not difference, since two infinite scores are a tie
+    order_x = np.greater.outer(x, x).astype(int) - np.less.outer(x, x)
+    order_y = np.greater.outer(y, y).astype(int) - np.less.outer(y, y)
+    ranked_x = np.abs(order_x).sum() / 2
+    ranked_y = np.abs(order_y).sum() / 2
+    if not ranked_x or not ranked_y:
         return 0.0
-    tau = float(kendalltau(x, y).statistic)
-    # two infinite scores have a range of NaN, which the question above lets pass
-    return 0.0 if np.isnan(tau) else tau
+    tau = (order_x * order_y).sum() / 2 / np.sqrt(ranked_x) / np.sqrt(ranked_y)
+    return float(np.clip(tau, -1.0, 1.0))
 
 
 def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> float:

@@ -100,6 +100,7 @@ def train_network(
     held: Tensor,
     batch: int,
     steps: int,
+    pace: float = 1.0,
 ) -> int:
     """Take gradient steps; return how many until the weights that are kept.
 
@@ -115,8 +116,11 @@ def train_network(
     learn, held : Tensor of int64
         Positions of the rows to learn from and of the held-out rows, maybe none.
     batch, steps : int
+    pace : float
+        What the first rate is multiplied by: fewer steps are larger ones.
     """
     first_rate, last_rate = RATES
+    first_rate *= pace
     optimizer = FlatAdamW(network)
     batches: list[Tensor] = []
     least_loss = math.inf

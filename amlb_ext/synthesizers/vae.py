@@ -41,6 +41,8 @@ HOLD_OUT, HOLD_OUT_FROM = 10, 100
 MAX_ROWS, MAX_CELLS, LEAST_ROWS = 4000, 20_000_000, 400
 #: Beyond this many weights a training takes fewer steps, at least this share of them.
 MANY_WEIGHTS, LEAST_SHARE = 2e6, 0.2
+#: Steps of a training of 1,000 steps where rows are few, and rows from which on it takes them all.
+FEW_STEPS, MANY_STEPS = 400, 1000
 
 
 class Rows(NamedTuple):
@@ -108,7 +110,8 @@ class VAE(Synthesizer):
         See :class:`~amlb_ext.synthesizers.prep.TablePrep`.
     max_steps : int
         Most gradient steps (0: no limit); tables beyond 2 million parameters get fewer, but
-        not less than a fifth. The schedules shrink with the steps.
+        not less than a fifth, and so do less than 1,000 rows, in larger steps: of 1,000 as many
+        as there are rows, but not less than 400. The schedules shrink with the steps.
     device : {"auto", "cpu"}
         ``auto`` learns on a GPU where there is one, whose rows differ from the processor's in
         the last digits and then in more; ``cpu`` makes the same bytes with and without one.
@@ -219,6 +222,7 @@ class VAE(Synthesizer):
         batch = self.batch or _default_batch(n)
         steps_per_epoch = math.ceil(len(learn) / batch)
         last_beta = self._last_beta(n)
+        steps, pace = self._n_steps(steps_per_epoch, n)
 
         def loss(rows: Tensor, done: float) -> Tensor:
             beta = kl_weight(done, last_beta)
@@ -231,21 +235,26 @@ class VAE(Synthesizer):
             learn=torch.tensor(learn, device=device),
             held=torch.tensor(held, device=device),
             batch=batch,
-            steps=self._n_steps(steps_per_epoch),
+            steps=steps,
+            pace=pace,
         )
         return held
 
-    def _n_steps(self, steps_per_epoch: int) -> int:
+    def _n_steps(self, steps_per_epoch: int, n: int) -> tuple[int, float]:
+        """Return how many steps to take, and how much larger they are for being fewer."""
         assert self.network_ is not None
         steps = self.epochs * steps_per_epoch
         if not self.max_steps:
-            return steps
+            return steps, 1.0
         # a step of a large network takes longer: beyond 2 million weights there are fewer
         n_weights = sum(p.numel() for p in self.network_.parameters())
         share = MANY_WEIGHTS / n_weights
         share = min(1.0, max(LEAST_SHARE, share))
-        most_steps = math.ceil(self.max_steps * share)
-        return min(steps, most_steps)
+        steps = min(steps, math.ceil(self.max_steps * share))
+        # few rows are learnt as well in fewer steps, see docs/evidence/synthesizers.md
+        few = math.ceil(steps * min(1.0, max(FEW_STEPS, n) / MANY_STEPS))
+        few = max(few, min(steps, FEW_STEPS))
+        return few, steps / few
 
     def _n_held_out(self, n: int) -> int:
         if n < HOLD_OUT_FROM:

@@ -30,7 +30,7 @@ from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
 from amlb_ext.suite.notes import Note
-from amlb_ext.validity.candidates import JUDGES, MIN_CANDIDATES
+from amlb_ext.validity.candidates import JUDGE_ONLY, JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
     CandidateOpinion,
     HeldOutCandidates,
@@ -185,9 +185,9 @@ def calibrate(
         why = Note(kind="kappa unfitted", words={"error": str(error)})
         return _floors_for(tasks, why, 0)
     # a candidate is fitted for all parts or for none, so the first tells of all
-    zoos = parts[0].zoos
-    if any(_is_too_small(zoo) for zoo in zoos):
-        fewest = min(len(zoo) for zoo in zoos)
+    names = [parts[0].names(target) for target in range(len(tasks))]
+    if min(map(len, names)) < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
+        fewest = min(map(len, names))
         why = Note(kind="kappa few candidates", counts={"candidates": fewest})
         return _floors_for(tasks, why, failures)
     return _climb_down(tasks, fold, config, parts, failures)
@@ -266,10 +266,9 @@ def _floors_for(tasks: Sequence[Task], why: Note, failures: int) -> list[Calibra
     return [_floor(why, failures) for _ in tasks]
 
 
-def _is_too_small(candidates: Collection[str]) -> bool:
-    """Whether too few candidates could be fitted to judge anything."""
-    has_judge = any(name in candidates for name in JUDGES)
-    return len(candidates) < MIN_CANDIDATES or not has_judge
+def _has_judge(zoo: Collection[str]) -> bool:
+    """Whether any model that judges labels could be fitted."""
+    return any(name.removeprefix(JUDGE_ONLY) in JUDGES for name in zoo)
 
 
 def try_rung(

@@ -79,6 +79,8 @@ _ROUNDS = ("max_iter", "n_estimators", "iterations")
 MIN_CANDIDATES = 4
 #: Candidates whose mean prediction judges labels: strong, of different families.
 JUDGES = ("forest", "extra_trees", "boosting")
+#: How the name of a judge begins that is no candidate as it stands.
+JUDGE_ONLY = "judge:"
 
 
 def candidate_zoo(
@@ -197,6 +199,34 @@ def candidates_beside(
     if baseline is not None and name and size == "quick" and train_rows > QUICK_ROWS:
         beside[name + ALL_ROWS] = _with_rounds_of(baseline, specs[name], kind)
     return beside
+
+
+def candidates_and_judges(
+    specs: Mapping[str, ModelSpec], kind: Kind, size: Size, *, n_classes: int
+) -> tuple[dict[str, ModelSpec], list[str]]:
+    """Return candidates with the judges among them, and the names that judges go by there.
+
+    The limits on labels were set with the judges of the zoo, so these follow neither F's rounds
+    nor a user's candidates: one that is no candidate as it stands comes first, under a name of its
+    own.
+
+    Examples
+    --------
+    >>> specs = candidates_beside(None, Kind.BINARY)
+    >>> candidates_and_judges(specs, Kind.BINARY, "quick", n_classes=2)[1]
+    ['forest', 'extra_trees', 'judge:boosting']
+    """
+    zoo = candidate_zoo(kind, size, n_classes=n_classes)
+    beside = {}
+    names = []
+    for name, spec in zoo.items():
+        if name not in JUDGES:
+            continue
+        if specs.get(name) != spec:
+            name = JUDGE_ONLY + name
+            beside[name] = spec
+        names.append(name)
+    return beside | dict(specs), names
 
 
 def _joining_name(baseline: ModelSpec | None) -> str:

@@ -20,7 +20,7 @@ E : (n, m) what the oracle expects of D, given the features
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -252,6 +252,7 @@ def try_mixtures(
     if n_test is None:
         n_test = len(tasks[0].folds[fold].test)
     n = len(records[0].weights)
+    # of many rows some were drawn, and no mock test fold is larger than half of them
     size = min(n_test, n // 2)
     taus = np.mean([_mock_taus(record, size, rng) for record in records], axis=0)
     return MixtureTrial(
@@ -277,10 +278,10 @@ def _why_not_compared(
         n_failures = held_out.n_failures
         if n_failures < MIN_ROWS:
             return too_few_text(n_failures, "failures of the training rows", ROW)
-        zoos = held_out.parts[0].zoos
+        part = held_out.parts[0]
     except ModelError as error:
         return str(error)
-    fewest = min(len(zoo) for zoo in zoos)
+    fewest = min(len(part.names(target)) for target in range(len(tasks)))
     if fewest < MIN_CANDIDATES:
         return f"only {fewest} candidates could be fitted"
     return ""
@@ -337,10 +338,10 @@ class _TrainingRecord:
         for part in parts:
             # asked once for both, since neighbours take their time over many rows
             predicted = part.predict_candidates(part.rows, target)
-            opinion = part.weigh_predictions(predicted, part.rows, target)
-            gaps.append(opinion.losses.gaps)
+            gaps.append(part.own_opinion(target, predicted).losses.gaps)
             if teacher is not None:
-                expected.append(_expected_gaps(teacher, part, predicted))
+                of_candidates = [predicted[name] for name in part.names(target)]
+                expected.append(_expected_gaps(teacher, part, of_candidates))
         return cls(
             gaps=np.concatenate(gaps),
             expected=np.concatenate(expected) if can_make else None,
@@ -373,11 +374,11 @@ def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray
 def _out_of_fold_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
     """Return the weights of the region that the test rows are weighed by, see :class:`Region`."""
     is_bad = np.zeros(len(cross.Z), dtype=bool)
-    for (_, held), part in zip(cross.parts, parts, strict=True):
-        is_bad[held] = part.rows.is_bad
+    for part in parts:
+        is_bad[part.failures] = True
     weight = np.empty(len(cross.Z))
     weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_fold_
-    weights = [weight[held] for _, held in cross.parts]
+    weights = [weight[part.held] for part in parts]
     if _looks_forward(cross):
         weights[0] = _share_of_bad(parts[0])
     return np.concatenate(weights)
@@ -393,7 +394,7 @@ def _share_of_bad(part: HeldOutPart) -> np.ndarray:
 
 
 def _expected_gaps(
-    teacher: Teacher, part: HeldOutPart, predicted: Mapping[str, np.ndarray]
+    teacher: Teacher, part: HeldOutPart, predicted: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Return what the oracle that did not see a part expects of the candidates' gaps there."""
     rows = part.rows
@@ -401,7 +402,7 @@ def _expected_gaps(
     outcomes, chance = teacher.outcomes(rows.Z, t)
     loss_of_f = row_losses.outcome_losses(rows.f[:, 0], outcomes)
     columns = []
-    for f in predicted.values():
+    for f in predicted:
         loss = row_losses.outcome_losses(f, outcomes)
         contrast, _ = expected_contrast(loss, loss_of_f, chance, None)
         columns.append(contrast)

@@ -8,15 +8,16 @@ here, once per part and target.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.fold import make_side
@@ -34,11 +35,24 @@ from amlb_ext.hardening.made_rows.proposals import (
 )
 from amlb_ext.hardening.made_rows.screening import MadeRows
 from amlb_ext.hardening.prepare import CrossFit
-from amlb_ext.validity.candidates import JUDGES, candidate_zoo, fit_zoo
+from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.registry import ModelSpec, resolve_model
+from amlb_ext.validity.candidates import (
+    JUDGE_ONLY,
+    QUICK_ROWS,
+    candidates_and_judges,
+    candidates_beside,
+    fit_zoo,
+)
 from amlb_ext.validity.measures import Losses, judge_labels
+from amlb_ext.validity.reference import LOSS
 
-#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search.
+#: Augmented rows asked per failure, and of all parts together: enough to judge, few to search. With
+#: one copy z² exceeds its limit by chance (docs/evidence/speed.md).
 COPIES, MOST_ROWS = 2, 1000
+#: Rows of a part that candidates are asked about, more where failures are rare: all of them say
+#: the same, and of many classes what twelve candidates predict of them fills a machine.
+MOST_HELD = 4000
 #: Share of the rows that F may still be asked about, for the made rows of one part.
 CONFIRMED_SHARE = 0.1
 #: The name of a part in the random streams, which all rungs share.
@@ -53,18 +67,28 @@ class HeldOutPart:
     ----------
     fitted : FoldModels
         Fitted without the part, with the training rows of all parts.
-    learnt : ndarray of int
-        Those that they were fitted on, by position.
+    learnt, held : ndarray of int
+        Those that they were fitted on, and those of the part, by position.
     rows : JudgedRows
-        The part, judged by them.
+        Rows of the part, judged by them: :data:`MOST_HELD` drawn at random, or all.
+    failures : ndarray of int
+        The positions of all rows of the part on which F fails.
     zoos : tuple of mapping of str to EstimatorBaseline
-        Per target the candidates by name, fitted without the part as well.
+        Per target the candidates and judges by name, fitted without the part as well.
+    judges : tuple of list of str
+        Per target which of these are the judges.
     """
 
     fitted: FoldModels
     learnt: np.ndarray
+    held: np.ndarray
     rows: JudgedRows
+    failures: np.ndarray
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
+    judges: tuple[list[str], ...] = ()
+    _own: dict[int, CandidateOpinion] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def models(self) -> FoldModels:
@@ -101,7 +125,7 @@ class HeldOutPart:
     def predict_candidates(
         self, rows: JudgedRows, target: int
     ) -> dict[str, np.ndarray]:
-        """Return what each candidate predicts of some rows."""
+        """Return what each candidate and judge predicts of some rows."""
         zoo = self.zoos[target]
         return {name: model.predict(rows.Z) for name, model in zoo.items()}
 
@@ -116,22 +140,39 @@ class HeldOutPart:
     ) -> CandidateOpinion:
         """Return what predictions of the candidates say of the rows that they are of."""
         y = rows.y[:, target]
-        judgements = [predicted[name] for name in JUDGES if name in predicted]
-        candidate_losses = [row_losses.row_loss(y, g) for g in predicted.values()]
+        # those that could be fitted; calibrate gives up where there are none
+        judges = [name for name in self.judges[target] if name in predicted]
         losses = Losses(
-            candidates=np.column_stack(candidate_losses),
+            candidates=np.column_stack(
+                [row_losses.row_loss(y, predicted[name]) for name in self.names(target)]
+            ),
             baseline=row_losses.row_loss(y, rows.f[:, target]),
             # rows made from one real row are not independent: they are one cluster
             clusters=self.rows.row[rows.parent],
         )
-        return CandidateOpinion(losses, np.mean(judgements, axis=0), y)
+        judged = np.mean([predicted[name] for name in judges], axis=0)
+        return CandidateOpinion(losses, judged, y)
 
-    def ask_judges(self, target: int) -> np.ndarray:
-        """Ask the judges alone, about all rows of the part."""
-        zoo = self.zoos[target]
-        # those that could be fitted; calibrate gives up where there are none
-        judges = [zoo[name] for name in JUDGES if name in zoo]
-        return np.mean([judge.predict(self.rows.Z) for judge in judges], axis=0)
+    def names(self, target: int) -> list[str]:
+        """Return the names of the candidates."""
+        return [name for name in self.zoos[target] if not name.startswith(JUDGE_ONLY)]
+
+    def own_opinion(
+        self, target: int, predicted: Mapping[str, np.ndarray] | None = None
+    ) -> CandidateOpinion:
+        """Return the opinion on all rows of the part, which nobody is asked about twice.
+
+        Parameters
+        ----------
+        target : int
+        predicted : mapping, optional
+            What :meth:`predict_candidates` returned for them.
+        """
+        if target not in self._own:
+            if predicted is None:
+                predicted = self.predict_candidates(self.rows, target)
+            self._own[target] = self.weigh_predictions(predicted, self.rows, target)
+        return self._own[target]
 
 
 @dataclass(frozen=True)
@@ -149,6 +190,10 @@ class CandidateOpinion:
     losses: Losses
     judged: np.ndarray
     y: np.ndarray
+
+    def take(self, rows: np.ndarray) -> CandidateOpinion:
+        """Return the opinion on some of the rows, by position or as a mask."""
+        return CandidateOpinion(self.losses.take(rows), self.judged[rows], self.y[rows])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +221,8 @@ class RealOpinion:
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Collect opinions on all rows; of the many rows that are no failures T is enough."""
         models = parts[0].fitted
-        T = np.concatenate([part.ask_judges(target) for part in parts])
-        y = np.concatenate([part.rows.y[:, target] for part in parts])
+        pooled = pool_opinions([part.own_opinion(target) for part in parts])
+        T, y = pooled.judged, pooled.y
         rmse = 0.0
         if not models.n_classes:
             rmse = float(np.sqrt(((T - y) ** 2).mean()))
@@ -189,8 +234,7 @@ class RealOpinion:
         )
         failures = []
         for part in parts_with_failures(parts):
-            bad = np.flatnonzero(part.rows.is_bad)
-            failures.append(part.ask_candidates(part.rows.take(bad), target))
+            failures.append(part.own_opinion(target).take(part.rows.is_bad))
         return cls(target=target, failures=failures, rmse=rmse, agrees=agrees)
 
 
@@ -251,6 +295,14 @@ def hold_out_parts(
             # a key of its own, or all parts would draw the same numbers
             key=(*cross.key, "calibrate", number),
         )
+        bad = rule.select(rule.hardness(cross.y[held], f[held], cross.t[held]))
+        failures = held[bad]
+        # as many failures among those drawn as the rungs search from
+        few_bad = MOST_ROWS // len(cross.parts)
+        most = max(MOST_HELD, few_bad * len(held) // max(1, len(failures)))
+        if len(held) > most:
+            rng = random_stream(config.seed, *models.key, "held")
+            held = np.sort(rng.choice(held, most, replace=False))
         rows = judge_real_rows(
             models,
             features=cross.features.iloc[held],
@@ -260,7 +312,10 @@ def hold_out_parts(
             t=cross.t[held],
             row=cross.row[held],
         )
-        parts.append(HeldOutPart(fitted=models, learnt=fit, rows=rows))
+        part = HeldOutPart(
+            fitted=models, learnt=fit, held=held, rows=rows, failures=failures
+        )
+        parts.append(part)
     return parts
 
 
@@ -313,34 +368,69 @@ class HeldOutCandidates:
     @property
     def n_failures(self) -> int:
         """Training rows on which F fails out of fold."""
-        return int(sum(part.rows.is_bad.sum() for part in self.unfitted))
+        return sum(len(part.failures) for part in self.unfitted)
 
     @cached_property
     def parts(self) -> list[HeldOutPart]:
         """The parts with their candidates."""
-        return fit_candidates(self.tasks, self.unfitted)
+        return fit_candidates(self.tasks, self.unfitted, self.config)
+
+    def unseen_losses(self, target: int) -> pd.DataFrame | None:
+        """Return what the candidates lose on the training rows, in their order.
+
+        None where no candidates were needed, or they do not stand for those of a certificate:
+        where they saw fewer rows than these would, or were not asked about all rows.
+        """
+        # not fitted for this alone
+        parts: list[HeldOutPart] = self.__dict__.get("parts", [])
+        held = [part.held for part in parts]
+        if not parts or sum(map(len, held)) < len(self.cross.Z):
+            return None
+        if max(len(part.learnt) for part in parts) > QUICK_ROWS:
+            return None
+        losses = [part.own_opinion(target).losses.candidates for part in parts]
+        names = [f"{LOSS}_{name}" for name in parts[0].names(target)]
+        frame = pd.DataFrame(np.concatenate(losses), np.concatenate(held), names)
+        return frame.sort_index()
 
 
 def fit_candidates(
-    tasks: Sequence[Task], parts: Sequence[HeldOutPart]
+    tasks: Sequence[Task], parts: Sequence[HeldOutPart], config: GenerateConfig
 ) -> list[HeldOutPart]:
-    """Fit each target's candidates beside each part's F; those that fail anywhere are left out."""
+    """Fit each target's candidates beside each part's F; those that fail anywhere are left out.
+
+    They are those of a certificate, which need not fit them again where they see all rows.
+    """
     zoos = []
+    judges = []
     for target, task in enumerate(tasks):
-        zoos.append(_fit_zoos(task, target, parts))
+        model = None
+        if not comes_fitted(config.baseline):
+            model = resolve_model(config.baseline, task.kind)
+        n_classes = len(task.labels)
+        specs, names = candidates_and_judges(
+            candidates_beside(model, task.kind, n_classes=n_classes),
+            task.kind,
+            "quick",
+            n_classes=n_classes,
+        )
+        zoos.append(_fit_zoos(task, specs, target, parts))
+        judges.append(names)
     # a zoo per target and part, dealt out to the parts
     fitted = []
     for number, part in enumerate(parts):
         zoo_of_targets = tuple(zoos_of_parts[number] for zoos_of_parts in zoos)
-        fitted.append(replace(part, zoos=zoo_of_targets))
+        fitted.append(replace(part, zoos=zoo_of_targets, judges=tuple(judges)))
     return fitted
 
 
 def _fit_zoos(
-    task: Task, target: int, parts: Sequence[HeldOutPart]
+    task: Task,
+    specs: Mapping[str, ModelSpec],
+    target: int,
+    parts: Sequence[HeldOutPart],
 ) -> list[dict[str, EstimatorBaseline]]:
-    """Return one target's candidates by name, for each part."""
-    specs = candidate_zoo(task.kind, n_classes=len(task.labels))
+    """Return one target's candidates and judges by name, for each part."""
     fits = []
     for part in parts:
         models = part.models

@@ -3,8 +3,9 @@
 The test folds hold few of the labelled rows, and few rows order a dozen models only roughly. The
 training rows say the same if F and the candidates are asked about them out of fold: each is fitted
 once without each part of the cross-fitting, which :mod:`amlb_ext.hardening.prepare` notes in the
-provenance of the training rows. This costs some five fits of the zoo, so it is done for one fold,
-and only where the test folds hold few of the labelled rows.
+provenance of the training rows. Of few rows the candidates' losses stand there, too: those fits
+also chose the mixture of the main test file. Else this costs some five fits of the zoo, so it is
+done for one fold, and only where the test folds hold few of the labelled rows.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from amlb_ext.validity.task_rows import MADE, TaskRows, baseline_spec
 
 #: Test folds that hold this share of the labelled rows need no training rows beside them.
 ENOUGH_TESTED = 2 / 3
+#: So many tested rows order the candidates as all rows do, within .04 of tau, and their failures
+#: within .1 (docs/evidence/speed.md). The training rows would cost five fits of the zoo on all.
+MANY_TESTED = 10_000
 #: Columns of the training rows' provenance, see :mod:`amlb_ext.hardening.assemble`.
 PART, LOSS, WEIGHT = "oof_part", "oof_loss", "oof_weight"
 
@@ -93,8 +97,10 @@ def _tested_rows(rows: TaskRows) -> np.ndarray:
 
 
 def _tests_few_rows(rows: TaskRows) -> bool:
-    """Whether the test folds hold less than two thirds of the labelled rows."""
+    """Whether the test folds hold less than two thirds of the labelled rows, and not many."""
     tested = _tested_rows(rows)
+    if len(tested) >= MANY_TESTED:
+        return False
     # the training rows of the smallest fold and the test rows of all: as many as there are
     most_rows = 0
     for train, parts in rows.folds.values():
@@ -114,6 +120,18 @@ def _why_unknown(rows: TaskRows) -> str:
         "training rows are judged forward in time, which leaves the oldest out: what F loses on "
         f"them unseen is not known for all, {alone}"
     )
+
+
+def stored_losses(chosen: pd.DataFrame, names: Collection[str]) -> np.ndarray | None:
+    """Return the candidates' losses on training rows, ``(n, m)``, where the suite holds them.
+
+    They are of the quick zoo, noted when the suite was made; None where they are not. NaN for a
+    candidate that could not be fitted without some part.
+    """
+    columns = [f"{LOSS}_{name}" for name in names]
+    if not any(column in chosen for column in columns):
+        return None
+    return chosen.reindex(columns=columns).to_numpy(dtype=float)
 
 
 def score_training_part(

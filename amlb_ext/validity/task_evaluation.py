@@ -32,13 +32,12 @@ from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
-    JUDGES,
     MIN_CANDIDATES,
     QUICK_ROWS,
     STANDARD_ROUNDS,
     WHOLE,
     Size,
-    candidate_zoo,
+    candidates_and_judges,
     candidates_beside,
     fit_zoo,
     names_like,
@@ -51,6 +50,7 @@ from amlb_ext.validity.reference import (
     choose_training_rows,
     join_training_rows,
     score_training_part,
+    stored_losses,
 )
 from amlb_ext.validity.task_rows import (
     PARTS,
@@ -129,8 +129,11 @@ def evaluate_task(
     chosen, chosen_note = None, ""
     if len(specs) >= MIN_CANDIDATES:
         chosen, chosen_note = choose_training_rows(rows)
+    stored = None
+    if chosen is not None and not candidates and size == "quick" and seed == rows.seed:
+        stored = stored_losses(chosen, _asked_candidates(specs))
     # jobs end in any order, and an order that changed with it would change the pooled losses
-    jobs = _plan_jobs(rows, chosen, request)
+    jobs = _plan_jobs(rows, chosen if stored is None else None, request)
     by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
     results = [by_job[number] for number in range(len(jobs))]
     scores: list[_FoldScores] = results[: len(rows.folds)]
@@ -159,7 +162,7 @@ def evaluate_task(
             reference = _add_training_rows(
                 reference,
                 chosen,
-                results[len(rows.folds) :],
+                results[len(rows.folds) :] if stored is None else [stored],
                 request=request,
                 names=names,
             )
@@ -507,15 +510,11 @@ class _FoldModels:
     def _fit_candidates_and_judges(self) -> None:
         """Fit the candidates, and those judges that are not candidates as they stand."""
         rows, request = self.rows, self.request
-        # the limits on labels were set with these judges, so they do not follow F's rounds
-        zoo = candidate_zoo(rows.kind, request.size, n_classes=len(rows.labels))
-        judges = {name: spec for name, spec in zoo.items() if name in JUDGES}
-        extra = {}
-        for name, spec in judges.items():
-            if request.specs.get(name) != spec:
-                extra[f"judge:{name}"] = spec
+        specs, judges = candidates_and_judges(
+            request.specs, rows.kind, request.size, n_classes=len(rows.labels)
+        )
         self.models, self.dropped = fit_zoo(
-            extra | dict(request.specs),
+            specs,
             kind=rows.kind,
             n_classes=self.target.n_classes,
             n_categorical=self.encoder.n_categorical_,
@@ -525,11 +524,7 @@ class _FoldModels:
             most=request.most_rows,
             whole=request.whole,
         )
-        self.judge_names: list[str] = []
-        for name in judges:
-            judge = f"judge:{name}" if f"judge:{name}" in self.models else name
-            if judge in self.models:
-                self.judge_names.append(judge)
+        self.judge_names = [name for name in judges if name in self.models]
 
     def _unfitted_baseline(self) -> EstimatorBaseline | None:
         """Return F before its fit; None where it is a file."""

@@ -18,10 +18,9 @@ import json
 
 import pytest
 
-from benchmarks.speed.whole import FLOOR, run
+from benchmarks.speed.whole import FLOOR, NEEDED, run
 
 MODELS = (*FLOOR, "predict F", "oracle", "region", "zoo")
-NEEDED = ("fit F", "oracle", "zoo")
 GIVEN = {"rows": 4000, "columns": 16, "folds": 8, "kind": "binary"}
 LARGE = {"rows": 50_000, "columns": 16, "folds": 1, "kind": "binary"}
 

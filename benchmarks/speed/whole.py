@@ -4,13 +4,14 @@
     python -m benchmarks.speed.whole --table adult.csv --target income --rows 0 --workers 1 2
     python -m benchmarks.speed.whole --rows 5000 --columns 500 1000 2000 --kind binary
 
-Tables are simulated unless one is given (``--rows 0``: all of it). One run per number of rows,
-columns, folds, tasks and workers, each in a process of its own, one thread; a run prints one JSON
-line (``--raw FILE`` keeps them): wall and processor seconds, the latter also by stage, and memory:
-the peak, what of it lies beyond the interpreter and all imports, what beyond the end of reading,
-the latter also as a multiple of the encoded table (8 bytes a cell), and by which stage the peak was
-raised, in MB. With one worker the run's own process is the worker. Then, where one of the sizes was
-varied, the exponent b of a fit of ``log seconds = a + b log size`` for every stage: 1 is linear.
+Tables are simulated unless one is given (``--rows 0``: all of it; Parquet is always read whole).
+One run per number of rows, columns, folds, tasks and workers, each in a process of its own, one
+thread; a run prints one JSON line (``--raw FILE`` keeps them): wall and processor seconds, the
+latter also by stage, and memory: the peak, what of it lies beyond the interpreter and all imports,
+what beyond the end of reading, the latter also as a multiple of the encoded table (8 bytes a cell),
+and by which stage the peak was raised, in MB. With one worker the run's own process is the worker.
+Then, where one of the sizes was varied, the exponent b of a fit of ``log seconds = a + b log size``
+for every stage: 1 is linear.
 
 A stage is what its functions take without the stages inside them; fits of F inside a null re-fit
 count as F, candidates as ``zoo``. With two workers there are no stages, but ``serial_share``: the
@@ -55,6 +56,8 @@ IMPORTED_LATE = (
 )
 #: Stages that are F's and the synthesizer's own: the floor.
 FLOOR = ("fit F", "train synthesizer")
+#: Stages without which no result is honest: F, its re-fits, the oracle and the candidates.
+NEEDED = ("fit F", "oracle", "zoo")
 
 
 def children_seconds() -> float:
@@ -137,7 +140,7 @@ def watched() -> Stages:
     stages.watch(Region, "weights", "region", whole=True)
     for module in (held_out, evaluate):
         stages.watch(module, "fit_zoo", "zoo", whole=True)
-    for name in ("predict_candidates", "ask_candidates", "ask_judges"):
+    for name in ("predict_candidates", "ask_candidates"):
         stages.watch(held_out.HeldOutPart, name, "zoo", whole=True)
     stages.watch(calibrate, "_measure_checks", "checks", whole=True)
     stages.watch(augment, "genetic_search", "search")
@@ -196,6 +199,11 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         sources = []
         size = 0
         for number in range(given["tasks"]):
+            if given["table"].endswith(".parquet"):
+                sources.append(given["table"])
+                size += _cells(given["table"]) * 8
+                target = given["target"]
+                continue
             if given["table"]:
                 table = pd.read_csv(given["table"], skipinitialspace=True)
                 if given["rows"]:
@@ -208,7 +216,7 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
             table.to_csv(path, index=False)
             sources.append(str(path))
             size += 8 * table.shape[0] * table.shape[1]
-        del table
+            del table
         layers = json.loads(given["config"])
         layers.setdefault("split", {})["folds"] = given["folds"]
         layers.setdefault("source", {})["target"] = target
@@ -260,6 +268,14 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _cells(path: str) -> int:
+    """Return the cells of a table in a Parquet file, which is not read."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    return int(metadata.num_rows * metadata.num_columns)
+
+
 def _profiler(path: str) -> Any:
     if not path:
         return None
@@ -289,12 +305,19 @@ DEFAULTS = {"table": "", "target": "", "kind": "regression", "certificate": "qui
 AXES = {"rows": 5000, "columns": 16, "folds": 2, "tasks": 1, "workers": 1}
 
 
-def run(given: dict[str, Any]) -> dict[str, Any]:
-    """Return :func:`one_run` of a process of its own; what is not given is as by default."""
+def run(given: dict[str, Any], minutes: float | None = None) -> dict[str, Any]:
+    """Return :func:`one_run` of a process of its own; what is not given is as by default.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        It has not ended after so many minutes of the clock.
+    """
     asked = json.dumps({**DEFAULTS, **AXES, **given})
     done = subprocess.run([sys.executable, "-m", "benchmarks.speed.whole", "--one", asked],
                           env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True,
-                          stdout=subprocess.PIPE, text=True)  # fmt: skip
+                          stdout=subprocess.PIPE, text=True,
+                          timeout=minutes and 60 * minutes)  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 

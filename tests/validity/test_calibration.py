@@ -19,6 +19,7 @@ from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
 from amlb_ext.hardening.split import split_task
 from amlb_ext.validity import calibration as module
+from amlb_ext.validity import held_out_parts
 from amlb_ext.validity.calibration import LADDER, Rung, wants_calibration
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, hold_out_parts
 
@@ -109,6 +110,29 @@ def test_models_never_see_the_failures_they_judge(held_out):
         blind = own.oracle.predict(part.rows.Z)
         held = np.flatnonzero(np.isin(task.folds[0].train, part.rows.row))
         np.testing.assert_array_equal(blind, own.oracle.out_of_fold_[held])
+
+
+def test_of_many_rows_some_are_drawn_and_all_failures_count(monkeypatch, held_out):
+    monkeypatch.setattr(held_out_parts, "MOST_HELD", 30)
+    monkeypatch.setattr(held_out_parts, "MOST_ROWS", 5)
+    tasks, config, cross = held_out.tasks, held_out.config, held_out.cross
+    drawn = HeldOutCandidates(tasks, config, cross)
+    assert drawn.n_failures == held_out.n_failures
+    for part, whole in zip(drawn.unfitted, held_out.unfitted, strict=True):
+        assert len(part.rows) == len(part.held) == 30
+        assert set(part.held) <= set(whole.held)
+        assert set(part.held[part.rows.is_bad]) <= set(part.failures)
+
+
+def test_candidates_that_saw_all_rows_leave_their_losses(monkeypatch, held_out):
+    assert held_out.parts  # fitted
+    losses = held_out.unseen_losses(0)
+    assert list(losses.index) == list(range(len(held_out.cross.Z)))
+    assert not losses.isna().any(axis=None)
+    assert "oof_loss_linear" in losses
+    assert "judge" not in "".join(losses)
+    monkeypatch.setattr(held_out_parts, "QUICK_ROWS", 100)
+    assert held_out.unseen_losses(0) is None
 
 
 @pytest.mark.parametrize(

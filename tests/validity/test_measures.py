@@ -128,7 +128,7 @@ def real_rows(seed, n=150):
 
 
 def test_real_rows_pass_as_synthetic_ones():
-    made, bad = real_rows(1, 300), real_rows(2)
+    made, bad = real_rows(1, 300), real_rows(7)
     for m in realism_measures.measure_realism(
         ScaledTable(made.X, np.arange(300) + 1000, made.is_category), bad, rng(), ROW
     ):

@@ -19,6 +19,7 @@ from amlb_ext.validity.reference import (
     choose_training_rows,
     join_training_rows,
     score_training_part,
+    stored_losses,
 )
 
 # what is planted here is plain to a few trees, too
@@ -250,3 +251,10 @@ def test_population_rows_of_the_main_file_are_a_part_of_their_own(suite, tmp_pat
     assert found["population: label support"].value is not None
     assert "weighted real rows" in found["population: label agreement"].text
     assert found.rows["population"] == is_synthetic.sum()
+
+
+def test_losses_that_a_suite_holds_are_taken():
+    chosen = pd.DataFrame({"oof_part": [0, 1], "oof_loss_linear": [0.25, 0.5]})
+    losses = stored_losses(chosen, ["forest", "linear"])
+    np.testing.assert_array_equal(losses, [[np.nan, 0.25], [np.nan, 0.5]])
+    assert stored_losses(chosen, ["forest"]) is None
