@@ -123,7 +123,7 @@ def test_commands_print_no_control_character(tmp_path, capsys):
         assert "\\x1b[2J" in said.out + said.err or "\\u001b[2J" in said.out
     manifest = suite / "hardsynth" / "manifest.json"
     entry = json.loads(manifest.read_text())
-    entry["amlb_tasks"]["t"]["metric"] = [ESCAPES]
+    entry["amlb_tasks"]["t_full"]["metric"] = [ESCAPES]
     manifest.write_text(json.dumps(entry))
     main(["verify", str(suite)])
     main(["report", str(suite), "--text", "-q"])

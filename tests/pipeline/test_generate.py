@@ -78,7 +78,8 @@ def test_a_suite_is_what_the_design_says(suite):
         "extensions/HardsynthSklearn/exec.py",
     } <= names
     main_tasks = yaml.safe_load((suite / "benchmarks/hardsynth.yaml").read_text())
-    assert [t["name"] for t in main_tasks] == ["toy_full", "toy", "wine_full", "wine"]
+    # a main task is written where it is shown to order better; here that is so for one of two
+    assert [t["name"] for t in main_tasks] == ["toy_full", "toy", "wine_full"]
     every = yaml.safe_load((suite / "benchmarks/hardsynth_all.yaml").read_text())
     suffixes = {
         t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]
