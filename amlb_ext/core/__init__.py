@@ -21,6 +21,7 @@
 ``estimators``     models that a file of somebody else may name
 ``parallel``       units of work, in ``processes`` or on a ``cluster``
 ``row_losses``     losses of single rows
+``notes``          what happened in a fold, as kind, unit and counts
 ``assets``         the project's data folders, installed or in a checkout
 ``version``        the version of this package
 =================  =========================================================================

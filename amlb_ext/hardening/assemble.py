@@ -20,6 +20,7 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.frames import number_rows, repeats_earlier
+from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
@@ -35,7 +36,6 @@ from amlb_ext.hardening.weights import Composition
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
-from amlb_ext.suite.notes import Note
 
 #: Fewer hard training rows than this make no training file for ``<task>_hard``.
 MIN_HARD_TRAIN = 10

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from amlb_ext.amlb.coding import column_form, written_values
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.values import Rounding, learn_rounding
-from amlb_ext.suite.coding import column_form, written_values
 
 
 class Encoder(BaseEstimator):

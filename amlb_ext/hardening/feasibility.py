@@ -16,6 +16,7 @@ import pandas as pd
 from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.frames import with_columns
+from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.relations.declared import declared_relations, settle_relations
@@ -23,7 +24,6 @@ from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.kinds import Dependency
 from amlb_ext.relations.mining import MinedRelations
-from amlb_ext.suite.notes import Note
 
 #: Relations that the manifest lists, those with the most evidence first.
 MOST_LISTED = 100

@@ -22,6 +22,7 @@ import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.notes import Note
 from amlb_ext.core.progress import begin_stage
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
@@ -45,7 +46,6 @@ from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
 from amlb_ext.hardening.prepare import CrossFit, prepare
 from amlb_ext.hardening.rules import BY_KIND, RULES
 from amlb_ext.hardening.weights import Composition, Region
-from amlb_ext.suite.notes import Note
 
 
 def harden_fold(

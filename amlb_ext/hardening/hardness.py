@@ -54,9 +54,9 @@ import numpy as np
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.notes import Note
 from amlb_ext.core.unit import Kind
 from amlb_ext.hardening.rules import BY_KIND, RULES
-from amlb_ext.suite.notes import Note
 
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 #: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.

@@ -28,6 +28,7 @@ from amlb_ext.core.errors import (
 )
 from amlb_ext.core.files import remove_file, remove_temporary_files, write_text
 from amlb_ext.core.memory import release_memory
+from amlb_ext.core.notes import NO_FAILURES
 from amlb_ext.core.parallel import Unit, UnitOutcome, run_units
 from amlb_ext.core.progress import Bar, StageDisplay, begin_stage
 from amlb_ext.core.task import Task
@@ -48,7 +49,6 @@ from amlb_ext.suite import (
     read_finished_fold,
     write_fold,
 )
-from amlb_ext.suite.notes import NO_FAILURES
 from amlb_ext.suite.transfer import check_in_folds, pack_folds
 from amlb_ext.validity.calibration import calibrate, wants_calibration
 from amlb_ext.validity.composition import CompositionChoice, choose_composition

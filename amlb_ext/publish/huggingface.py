@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from amlb_ext.amlb.coding import NUMBERS
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import escape_controls, format_count, markdown_table
 from amlb_ext.core.errors import PublishError, SuiteError
@@ -35,7 +36,6 @@ from amlb_ext.publish.describe import PAPER, certificate_verdict
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import all_members
 from amlb_ext.publish.limits import Licence, settle_licences
-from amlb_ext.suite.coding import NUMBERS
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import is_fresh
 from amlb_ext.suite.manifest import AmlbTask

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.coding import NUMBERS
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parquet import read_frame
@@ -21,7 +22,6 @@ from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
 from amlb_ext.publish.rows import HOLDOUT, ORDERED, Fit, SentRows, choose_rows
 from amlb_ext.suite import AmlbTask, ColumnCoding, SuiteFiles
-from amlb_ext.suite.coding import NUMBERS
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
 OWN_COLUMNS = (

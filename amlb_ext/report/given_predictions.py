@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.coding import Coding
 from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import (
     ConfigError,
@@ -33,7 +34,6 @@ from amlb_ext.report.predictions import job_table, read_target
 from amlb_ext.runner import join_predictions
 from amlb_ext.sources.read_table import CsvFormat, read_table
 from amlb_ext.suite import SuiteFiles, amlb_name
-from amlb_ext.suite.coding import Coding
 
 #: Folder of predictions beside the results of what runs on a suite outside AMLB.
 PREDICTIONS_FOLDER = "hardsynth_predictions"

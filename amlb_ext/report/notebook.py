@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.coding import NUMBERS, Coding
 from amlb_ext.core.checked_call import checked_call
 from amlb_ext.core.display import format_count, html_view
 from amlb_ext.core.errors import ModelError
@@ -24,7 +25,6 @@ from amlb_ext.report.given_predictions import (
 from amlb_ext.report.model import BuiltReport
 from amlb_ext.report.tables import report_tables
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.coding import NUMBERS, Coding
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
 from amlb_ext.validity import Certificate, read_certificates
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.coding import Coding
 from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import RunError, SuiteError
@@ -33,7 +34,6 @@ from amlb_ext.runner.agreement import (
 from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.coding import Coding
 from amlb_ext.units.region import place_of_failure
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
 
+from amlb_ext.amlb.coding import Coding
 from amlb_ext.core.errors import RunError, SuiteError
 from amlb_ext.core.estimators import (
     check_is_listed,
@@ -39,7 +40,6 @@ from amlb_ext.runner.agreement import (
 )
 from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, SuiteFiles
-from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION
 
 #: What a reader must know about every score on failures.

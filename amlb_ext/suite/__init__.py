@@ -1,19 +1,18 @@
 """The suite wing: a suite on disk, written, read and checked; it knows nothing of models.
 
-``layout`` where everything stands, and safe names · ``coding`` a task's values in CSV and back ·
-``unseen_values`` what is written where no training row has a value · ``fold_record`` what a
-finished fold and task are · ``writer`` writes folds · ``transfer`` brings folds that were written
-elsewhere · ``definition`` AMLB's YAML files · ``twin`` the hard twin of an existing benchmark ·
-``shared_files`` what belongs to no fold · ``finish`` completes a suite · ``manifest`` its list of
-contents, ``series_manifest`` that of long tables, ``task_folder`` that of tasks that nothing was
-made hard of · ``notes`` and ``fold_notes`` what happened in folds · ``reader`` opens a finished
-suite of any kind · ``place`` lets definitions follow a suite that was moved · ``copy_counts`` what
-its made rows repeat · ``folder_faults`` and ``verify`` check one · ``read_record`` and
-``sealed_json`` records as JSON.
+``layout`` where everything stands, and safe names · ``unseen_values`` what is written where no
+training row has a value · ``fold_record`` what a finished fold and task are · ``writer`` writes
+folds · ``transfer`` brings folds that were written elsewhere · ``definition`` AMLB's YAML files ·
+``twin`` the hard twin of an existing benchmark · ``shared_files`` what belongs to no fold ·
+``finish`` completes a suite · ``manifest`` its list of contents, ``series_manifest`` that of long
+tables, ``task_folder`` that of tasks that nothing was made hard of · ``fold_notes`` what happened
+in folds · ``reader`` opens a finished suite of any kind · ``place`` lets definitions follow a suite
+that was moved · ``copy_counts`` what its made rows repeat · ``folder_faults`` and ``verify`` check
+one · ``read_record`` and ``sealed_json`` records as JSON.
 """
 
+from amlb_ext.amlb.coding import Coding, ColumnCoding
 from amlb_ext.amlb.loader_rules import check_pair
-from amlb_ext.suite.coding import Coding, ColumnCoding
 from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish_suite
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask

@@ -2,7 +2,7 @@
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
 the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
-from the records' own fields, the rest from their notes, see :mod:`amlb_ext.suite.notes`.
+from the records' own fields, the rest from their notes, see :mod:`amlb_ext.core.notes`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from amlb_ext.core.notes import NO_FAILURES, Span, merge_spans, sentence
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import FoldEntry, PartChanges, TableManifest
-from amlb_ext.suite.notes import NO_FAILURES, Span, merge_spans, sentence
 
 #: An evaluation set of fewer rows than this is told of.
 FEW_ROWS = 3
@@ -44,7 +44,7 @@ class FoldNote:
     Attributes
     ----------
     kind : str
-        See :data:`amlb_ext.suite.notes.SENTENCES`.
+        See :data:`amlb_ext.core.notes.SENTENCES`.
     task : str
     folds : tuple of int
         Where it happened.

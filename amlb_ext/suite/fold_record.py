@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from amlb_ext.amlb.coding import Coding
+from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Kind, Origin
-from amlb_ext.suite.coding import Coding
-from amlb_ext.suite.notes import Note
 from amlb_ext.suite.read_record import (
     Count,
     InnerPath,

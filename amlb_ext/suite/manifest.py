@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from amlb_ext.amlb.coding import Coding
 from amlb_ext.core.files import write_text
+from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Kind, Origin
-from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.layout import (
     MAIN_SUFFIXES,
     SUFFIXES,
@@ -28,7 +29,6 @@ from amlb_ext.suite.layout import (
     amlb_name,
     is_fold_file,
 )
-from amlb_ext.suite.notes import Note
 from amlb_ext.suite.read_record import (
     Count,
     InnerPath,

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, TypeVar
 
 import pandas as pd
 
+from amlb_ext.amlb.coding import Coding
 from amlb_ext.core.errors import HardsynthError, SuiteError, suggest_nearest
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.core.paths import check_no_links, no_suite_error
-from amlb_ext.suite.coding import Coding
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.manifest import (

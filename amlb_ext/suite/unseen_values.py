@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.coding import column_form
 from amlb_ext.core.task import Column
-from amlb_ext.suite.coding import column_form
 
 #: Rows in canonical form to predictions, ``(n,)`` or ``(n, C)``.
 Judge = Callable[[pd.DataFrame], np.ndarray]

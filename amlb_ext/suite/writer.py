@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from amlb_ext.amlb.coding import Coding, write_csv
 from amlb_ext.core.errors import SuiteError, is_utf8
 from amlb_ext.core.files import (
     move_file,
@@ -25,13 +26,12 @@ from amlb_ext.core.files import (
     sha256_file,
     write_text,
 )
+from amlb_ext.core.notes import Note
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.paths import check_no_links
 from amlb_ext.core.task import Kind
-from amlb_ext.suite.coding import Coding, write_csv
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
-from amlb_ext.suite.notes import Note
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.suite.unseen_values import fit_to_train
 

@@ -27,7 +27,7 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.suite.notes import Note
+from amlb_ext.core.notes import Note
 
 Self = TypeVar("Self", bound="Synthesizer")
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
@@ -29,7 +30,6 @@ from amlb_ext.hardening.baseline.forests import MOST_CLASSES
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
-from amlb_ext.suite.notes import Note
 from amlb_ext.validity.candidates import JUDGE_ONLY, JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
     CandidateOpinion,

@@ -256,7 +256,10 @@ def test_several_targets_are_mended(tmp_path, desk):
     assert cheap("generate", *words) == 0
     before = contents(out)
     rng = np.random.default_rng(4)
-    for victims in (["data/two_z_full/two_z_full_test_0.csv"], ["hardsynth/manifest.json"]):
+    for victims in (
+        ["data/two_z_full/two_z_full_test_0.csv"],
+        ["hardsynth/manifest.json"],
+    ):
         for victim in victims:
             flip(out / victim, rng)
         more = ["--source", str(tmp_path / "two.csv")]

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from exhaustive import count_of, first_of
 
+from amlb_ext.amlb.coding import write_csv
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.suite import Coding, fit_to_train
-from amlb_ext.suite.coding import write_csv
 
 SEEDS = 120
 

@@ -12,6 +12,7 @@ from exhaustive import count_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amlb_ext.amlb.coding import Coding, write_csv
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, HardsynthError
 from amlb_ext.core.numbers import LONG_NUMBER
@@ -20,7 +21,6 @@ from amlb_ext.core.task import Kind
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.read_table import may_hold_odd_numbers, read_table
 from amlb_ext.sources.table import join_folds
-from amlb_ext.suite.coding import Coding, write_csv
 
 N = 24
 BIG = 2**63 - N

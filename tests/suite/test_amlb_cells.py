@@ -12,11 +12,11 @@ import subprocess
 import pandas as pd
 import pytest
 
+from amlb_ext.amlb.coding import write_csv
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import Coding
-from amlb_ext.suite.coding import write_csv
 
 pytestmark = pytest.mark.amlb
 CASES = 1000 if os.environ.get("HARDSYNTH_NIGHTLY") else 25

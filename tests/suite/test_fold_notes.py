@@ -2,11 +2,11 @@
 
 import pytest
 
+from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite import AmlbTask, Coding, SuiteRequest, TableManifest, TaskEntry
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.suite.manifest import FoldEntry, PartChanges
-from amlb_ext.suite.notes import Note
 
 
 def fold(bad=5, notes=(), full=None):

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tasks import random_task, rows, split
 
+from amlb_ext.amlb.coding import column_form, write_csv
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
-from amlb_ext.suite.coding import column_form, write_csv
 from amlb_ext.suite.read_record import record_from_json
 
 QUICK = settings(

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
@@ -28,7 +29,6 @@ from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.split import CvSplits
 from amlb_ext.models.adapter import describe_error
 from amlb_ext.models.registry import ModelSpec, build_estimator
-from amlb_ext.suite.notes import Note
 
 
 @dataclass(kw_only=True)

@@ -17,11 +17,11 @@ import pandas as pd
 
 from amlb_ext.amlb.safe_text import safe_columns
 from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.suite import FittedRows, fit_to_train
-from amlb_ext.suite.notes import Note
 
 #: A column with a larger share of replaced test cells is named in a note.
 TELLING_SHARE = 0.01

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
+from amlb_ext.core.notes import Note
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, without_single_axis
 from amlb_ext.hardening.made_rows.screening import (
     MadeRows,
@@ -20,7 +21,6 @@ from amlb_ext.hardening.made_rows.screening import (
     no_made_rows,
 )
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
-from amlb_ext.suite.notes import Note
 
 #: Rows that break a relation are rejected at first, since rows that never did are nearer to real
 #: failures. From this try on they are repaired, so that they do not run out.

@@ -29,11 +29,11 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from amlb_ext.core.frames import number_rows, repeats_earlier
+from amlb_ext.core.notes import Note
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.suite.fold_notes import REASONS
-from amlb_ext.suite.notes import Note
 
 #: How much less plausible a label may be than that of the row it came from: as a probability, and
 #: in the oracle's RMSEs.

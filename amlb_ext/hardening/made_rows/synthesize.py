@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from amlb_ext.core.notes import Note
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, without_single_axis
 from amlb_ext.hardening.made_rows.population_teacher import (
@@ -32,7 +33,6 @@ from amlb_ext.hardening.made_rows.screening import (
     find_parents,
     no_made_rows,
 )
-from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers import make_synthesizer
 from amlb_ext.synthesizers.base import Judges, Synthesizer
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.suite.notes import Note
 from amlb_ext.synthesizers.base import check_settings
 from amlb_ext.synthesizers.network import DenseNetwork
 from amlb_ext.synthesizers.prep import TablePrep
