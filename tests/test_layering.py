@@ -115,6 +115,24 @@ def test_the_package_imports_no_measurement(all_imports):
     assert not [path for path, name, _ in all_imports if name.startswith("benchmarks")]
 
 
+def test_compare_imports_what_it_needs_and_no_more():
+    code = (
+        "import sys, hardsynth; hardsynth.compare\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules}))\n"
+        "print([name for name in sys.modules if name.startswith('amlb_ext.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    packages, own = map(ast.literal_eval, done.stdout.splitlines())
+    unneeded = {"torch", "openml", "deap", "statsforecast", "matplotlib", "polars"}
+    assert not unneeded & set(packages)
+    wings = {name.split(".")[1] for name in own}
+    assert not wings & {"suite", "runner", "report", "pipeline", "validity", "cli"}
+    # 86 when this was written; each costs about a millisecond
+    assert len(own) < 100
+
+
 def test_heavy_packages_stay_in_their_place(all_imports):
     out_of_place = []
     for path, name, line in all_imports:

@@ -27,7 +27,6 @@ from amlb_ext.models.answers import (
     wanted_text,
 )
 from amlb_ext.models.columns import Align, align_rows, list_names
-from amlb_ext.sources.read_table import read_table
 
 #: Names of the column of a regression, or of the labels that are named; the first is documented.
 PREDICTION_COLUMNS = ("prediction", "predictions")
@@ -57,6 +56,9 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
             f"there is no file of predictions {path}", "check the path of the model"
         )
     try:
+        # readers of files, which models in hand do without
+        from amlb_ext.sources.read_table import read_table
+
         return read_table(path).frame
     except SourceError as error:
         raise ModelError(error.message, error.remedy) from error
