@@ -63,7 +63,7 @@ BENCH_VENV  ?= .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 # Processor time: with one thread it is what the work took, whatever else the machine does.
 BENCH := OMP_NUM_THREADS=1 $(BENCH_VENV)/bin/python -m pytest -q -p no:cacheprovider \
-  benchmarks/speed/bench_*.py --benchmark-json=$(BENCH_VENV)/bench.json \
+  benchmarks/speed/bench_*.py --benchmark-json=$(BENCH_VENV)/bench_$$run.json \
   --benchmark-timer=time.process_time \
   --benchmark-columns=median,rounds
 
@@ -73,14 +73,17 @@ $(BENCH_READY): pyproject.toml resources/pip-constraints.txt
 	  -c resources/pip-constraints.txt pytest -e '.[bench]'
 	@touch $@
 
-bench: $(BENCH_READY)  ## what things cost, as ratios taken in one run (15 minutes)
-	$(BENCH)
-	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios $(BENCH_VENV)/bench.json \
-	  --keep benchmarks/speed/ratios.json
+RUNS ?= 1 2 3
+
+bench: $(BENCH_READY)  ## what things cost, as ratios, into docs/evidence/speed.md (three runs, 45 minutes)
+	for run in $(RUNS); do $(BENCH) || exit 1; done
+	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios \
+	  $(foreach run,$(RUNS),$(BENCH_VENV)/bench_$(run).json) \
+	  --keep benchmarks/speed/ratios.json --page docs/evidence/speed.md
 
 bench-check: $(BENCH_READY)  ## fail where a kept ratio became worse by more than 25 %
-	$(BENCH)
-	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios $(BENCH_VENV)/bench.json \
+	run=check; $(BENCH)
+	$(BENCH_VENV)/bin/python -m benchmarks.speed.ratios $(BENCH_VENV)/bench_check.json \
 	  --check benchmarks/speed/ratios.json
 
 LOWEST_VENV   ?= .venv-lowest

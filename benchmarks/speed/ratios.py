@@ -1,11 +1,13 @@
 """From pytest-benchmark's raw seconds to ratios taken in one run, as a table and a guard.
 
     python -m benchmarks.speed.ratios raw.json                      the table
+    python -m benchmarks.speed.ratios raw_1.json raw_2.json raw_3.json --page docs/evidence/speed.md
     python -m benchmarks.speed.ratios raw.json --keep benchmarks/speed/ratios.json
     python -m benchmarks.speed.ratios raw.json --check benchmarks/speed/ratios.json
     python -m benchmarks.speed.ratios raw.json --keep benchmarks/speed/ratios.json --add
 
 The last one is for the run of a single bench file, or without rivals: other ratios stay as kept.
+Of several runs each ratio is the median, with the least and the largest; seconds are the last run's.
 
 A bench names its group, its ``role`` in it (``ours``, or what it is measured against), where it
 did only a part of the work the ``scale`` to all of it, and further numbers that it measured.
@@ -25,9 +27,13 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+#: What stands around the table in a page.
+PAGE_START, PAGE_END = "<!-- made by make bench -->", "<!-- end -->"
 #: How much worse than the kept ratio a ratio may be.
 LOSS = 0.25
 #: Numbers by role: ``seconds``, and what else a bench measured.
@@ -253,6 +259,29 @@ def read(path: Path) -> list[dict[str, Any]]:
     ]
 
 
+def read_runs(paths: list[Path]) -> list[dict[str, Any]]:
+    """Return the rows of the last run, with the median of all runs and their ``span``."""
+    runs = [read(path) for path in paths]
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in chain.from_iterable(runs):
+        values.setdefault((row["group"], row["figure"]), []).append(row["value"])
+    rows = []
+    for row in runs[-1]:
+        taken = values[row["group"], row["figure"]]
+        span = (min(taken), max(taken))
+        rows.append({**row, "value": median(taken), "span": span})
+    return rows
+
+
+def write_page(page: Path, text: str) -> None:
+    """Put the table between the two comments of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(PAGE_START)
+    _, after = rest.split(PAGE_END)
+    page.write_text(
+        f"{before}{PAGE_START}\n{text}{PAGE_END}{after}", encoding="utf-8"
+    )
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the ratios as Markdown, with the seconds they were made of."""
     forms = {figure.name: figure for figure in FIGURES}
@@ -290,6 +319,9 @@ def table(rows: list[dict[str, Any]]) -> str:
             whole = ours.get("cpu", ours["seconds"])
             raw = f"{whole:.3g} s over {ours[figure.number]:.3g} s"
         measured = figure.form.format(row["value"])
+        least, most = map(figure.form.format, row["span"])
+        if least != most:
+            measured += f" ({least} to {most})"
         lines.append(
             f"| {row['group']} | {row['figure']} | {measured} | {wanted} | {raw} |"
         )
@@ -341,7 +373,8 @@ def merge(
 def main() -> int:
     """Print the table; write, keep or check as asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("raw", type=Path)
+    parser.add_argument("raw", type=Path, nargs="+")
+    parser.add_argument("--page", type=Path, help="write the table into this page")
     parser.add_argument("--keep", type=Path, help="write the ratios with a target here")
     parser.add_argument(
         "--add",
@@ -350,8 +383,10 @@ def main() -> int:
     )
     parser.add_argument("--check", type=Path, help="compare with these")
     arguments = parser.parse_args()
-    rows = read(arguments.raw)
+    rows = read_runs(arguments.raw)
     print(table(rows))
+    if arguments.page:
+        write_page(arguments.page, table(rows))
     if arguments.keep:
         kept = [
             {name: row[name] for name in ("group", "figure", "value")}
