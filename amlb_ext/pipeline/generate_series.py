@@ -319,7 +319,7 @@ def prepare_part(
     failing = find_failing_windows(
         forecaster, panel, chosen, rule=rule, alpha=alpha, seed=seed
     )
-    # what the forests of the region took
+    # what the models of the region took
     release_memory()
     panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
     failing = replace(failing, panel=replace(panel, notes=panel_notes))

@@ -35,7 +35,7 @@ from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
 from amlb_ext.hardening.prepare import CrossFit
-from amlb_ext.hardening.weights import Composition, Region, mixed_weights
+from amlb_ext.hardening.weights import Composition, mixed_weights
 from amlb_ext.stats.ranking import expected_contrast, kendall_tau
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
@@ -47,10 +47,6 @@ SPLITS = 40
 #: Shares of the region weights and of made rows that are tried; none of either is the whole fold.
 REGION_SHARES = (0.0, 0.5, 1.0)
 MADE_SHARES = (0.0, 0.5)
-#: Beyond this many training rows their weights come from one region, out of its bag, in place of a
-#: region per part: five more forests cost nearly as much as all fits of the oracle, and foresee no
-#: more failures (docs/evidence/speed.md). The mixtures were studied on so many rows.
-ONE_REGION_BEYOND = 3_000
 #: One-sided: how likely any mixture may pass for better than the whole fold where none is.
 ALPHA = 0.05
 
@@ -351,28 +347,10 @@ class _TrainingRecord:
 
 
 def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
-    """Return P(bad | x) of the rows of all parts, none by what learnt from the row."""
-    if len(cross.judged) > ONE_REGION_BEYOND:
-        return _out_of_fold_weights(cross, parts)
-    weights = []
-    for number, part in enumerate(parts):
-        others = [other for other in parts if other is not part]
-        if _looks_forward(cross):
-            others = list(parts[:number])
-        if not others:
-            weights.append(_share_of_bad(part))
-            continue
-        is_bad_there = np.concatenate([other.rows.is_bad for other in others])
-        Z_of_others = np.concatenate([other.rows.Z for other in others])
-        region = Region(cross.stage_seed("weights") + number).fit(
-            Z_of_others, is_bad_there
-        )
-        weights.append(region.weights(part.rows.Z))
-    return np.concatenate(weights)
+    """Return P(bad | x) of the rows of all parts, by the region that weighs the test rows.
 
-
-def _out_of_fold_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray:
-    """Return the weights of the region that the test rows are weighed by, see :class:`Region`."""
+    None comes from what learnt from the row, see :class:`Region`.
+    """
     is_bad = np.zeros(len(cross.Z), dtype=bool)
     for part in parts:
         is_bad[part.failures] = True

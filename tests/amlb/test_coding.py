@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amlb_ext.amlb import coding as coding_module
 from amlb_ext.amlb.coding import column_form, write_csv
 from amlb_ext.amlb.safe_text import (
     check_columns,
@@ -19,7 +20,6 @@ from amlb_ext.amlb.safe_text import (
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.suite import Coding
-from amlb_ext.amlb import coding as coding_module
 
 TEXTS = st.lists(st.text(max_size=4), min_size=1, max_size=8, unique=True)
 

@@ -19,7 +19,6 @@ from amlb_ext.pipeline.folds import harden_calibrated
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite.copy_counts import population_rows
-from amlb_ext.validity import composition as composition_module
 from amlb_ext.validity.composition import MixtureTrial, choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 
@@ -51,15 +50,6 @@ def bent_task(n_train=240, n_test=80, seed=0):
     )
     rows = np.arange(n_train + n_test)
     return task.with_folds((Fold(rows[:n_train], rows[n_train:]),))
-
-
-def weights_of_training_rows():
-    """Return P(bad | x) of the training rows, part after part."""
-    task = bent_task()
-    config = build_config(LIGHT)
-    cross = cross_fit([task], 0, config)
-    parts = HeldOutCandidates([task], config, cross).unfitted
-    return composition_module._unseen_weights(cross, parts)
 
 
 def choose(task, settings=None):
@@ -132,22 +122,7 @@ def test_of_mixtures_that_are_no_better_few_are_taken():
     assert np.mean([trial.better_than_whole() > 0 for trial in taken]) < 0.08
 
 
-def test_many_rows_share_one_region_that_has_not_seen_them(monkeypatch):
-    per_part = weights_of_training_rows()
-    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
-    fits = []
-    fit = Region.fit
-    monkeypatch.setattr(
-        Region, "fit", lambda region, *args: fits.append(0) or fit(region, *args)
-    )
-    out_of_bag = weights_of_training_rows()
-    assert len(fits) == 1
-    # other trees, the same corner
-    assert np.corrcoef(per_part, out_of_bag)[0, 1] > 0.8
-
-
 def test_the_region_of_the_mixture_is_that_of_the_test_rows(monkeypatch):
-    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
     fits = []
     fit = Region.fit
     monkeypatch.setattr(
@@ -159,14 +134,13 @@ def test_the_region_of_the_mixture_is_that_of_the_test_rows(monkeypatch):
 
 
 @pytest.mark.parametrize("column", ["time", "group"])
-def test_rows_with_an_order_share_one_region_too(monkeypatch, column):
+def test_rows_with_an_order_have_a_mixture_too(column):
     task = bent_task()
     rng = np.random.default_rng(5)
     values = rng.integers(0, 40, len(task.features))
     if column == "time":
         values = np.arange(len(task.features))
     order = RowOrder(**{column: values})
-    monkeypatch.setattr(composition_module, "ONE_REGION_BEYOND", 100)
     choice = choose(dataclasses.replace(task, order=order))
     assert len(choice.options) == 7
 
