@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,11 +27,12 @@ import pandas as pd
 from amlb_ext.amlb.coding import NUMBERS
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import escape_controls, format_count, markdown_table
-from amlb_ext.core.errors import PublishError, SuiteError
+from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_file, write_text
 from amlb_ext.core.paths import check_no_links
 from amlb_ext.core.task import Kind, Origin
 from amlb_ext.publish.describe import PAPER, certificate_verdict
+from amlb_ext.publish.export.archives import Member, copy_content
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import all_members
 from amlb_ext.publish.limits import Licence, settle_licences
@@ -126,13 +126,9 @@ def export_for_huggingface(
     # first, so that an interrupted export is known and goes on
     members.sort(key=lambda member: member.path != suite.layout.manifest)
     for member in members:
-        if sha256_file(member.path) != member.sha256:
-            raise SuiteError(
-                f"{member.file} was changed after the suite was written",
-                f"see what: hardsynth verify {shlex.quote(str(suite.root))}",
-            )
-        copy = partial(shutil.copyfile, member.path)
-        write_file(folder.joinpath(*member.file.split("/")), copy)
+        write_file(
+            folder.joinpath(*member.file.split("/")), partial(_write_member, member)
+        )
     tables = _read_tables(suite)
     digests = {member.file: member.sha256 for member in members}
     croissant = _croissant(suite, origins, settled, tables, digests, address)
@@ -211,6 +207,11 @@ def _number_columns(suite: Suite, task: AmlbTask, names: Sequence[str]) -> set[s
         # AMLB reads numbers alone there
         numbers = set(names) - {task.target}
     return numbers | ({task.target} if task.type is Kind.REGRESSION else set())
+
+
+def _write_member(member: Member, path: Path) -> None:
+    with path.open("wb") as target:
+        copy_content(member, target)
 
 
 def hub_licence(text: str) -> str:

@@ -9,8 +9,8 @@ import yaml
 from small_suites import write_suite
 
 from amlb_ext.cli import main
-from amlb_ext.core.errors import SuiteError
 from amlb_ext.publish.export import export_suite
+from amlb_ext.publish.huggingface import export_for_huggingface
 from amlb_ext.runner.score import _framework_params
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.own_entries import split_own_entries
@@ -117,8 +117,13 @@ def test_score_knows_what_its_integration_runs(suite):
 
 
 def test_an_export_does_not_publish_them(suite, tmp_path):
-    with pytest.raises(SuiteError, match="entries of your own"):
-        export_suite(suite, "https://x.example/a", out=tmp_path / "out")
+    export_suite(suite, "https://x.example/a", out=tmp_path / "out")
+    export_for_huggingface(suite, out=tmp_path / "hub")
+    for folder in (tmp_path / "out", tmp_path / "hub"):
+        [frameworks] = folder.rglob("frameworks.yaml")
+        assert "HardsynthNull" in frameworks.read_text()
+        assert "my_forest" not in frameworks.read_text()
+    assert verify_suite(tmp_path / "hub") == []
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ stand for two contents.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import IO
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.own_entries import read_own_entries
+from amlb_ext.suite.own_entries import read_own_entries, split_own_entries
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -42,12 +43,16 @@ class Member:
     path : Path
     sha256 : str
         What its content must be.
+    suite_part : bytes, optional
+        The content without entries of the user's own, where the file has some: these are no part
+        of the suite, and are not published.
     """
 
     name: str
     file: str
     path: Path
     sha256: str
+    suite_part: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def suite_member(
     Raises
     ------
     SuiteError
-        It is not in the manifest, not there, or holds entries of the user's own.
+        It is not in the manifest, or not there.
     """
     if file not in files:
         raise damaged_manifest(f"{file!r} is not among the suite's files")
@@ -97,12 +102,17 @@ def suite_member(
             f"{file} of the suite is missing",
             "hardsynth verify tells what differs; the command that made the suite writes it again",
         )
+    suite_part = None
     if path in (layout.frameworks, layout.constraints) and read_own_entries(path):
-        raise SuiteError(
-            f"{file} holds entries of your own, which are no part of the suite",
-            "take them out of the file before the export, and put them back after it",
-        )
-    return Member(name=name or path.name, file=file, path=path, sha256=files[file])
+        text, _ = split_own_entries(path.read_text(encoding="utf-8"))
+        suite_part = text.encode("utf-8")
+    return Member(
+        name=name or path.name,
+        file=file,
+        path=path,
+        sha256=files[file],
+        suite_part=suite_part,
+    )
 
 
 def damaged_manifest(problem: str) -> SuiteError:
@@ -166,7 +176,7 @@ def write_upload(upload: Upload, path: Path) -> str:
                 _write_archive(part, upload.members)
             else:
                 with part.open("wb") as target:
-                    _copy_content(upload.members[0], target)
+                    copy_content(upload.members[0], target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
@@ -184,21 +194,33 @@ def _write_archive(path: Path, members: Sequence[Member]) -> None:
             # beyond 2 GiB the entry takes another form, so the size is told before the content
             entry.file_size = _file_size(member)
             with opened.open(entry, "w") as target:
-                _copy_content(member, target)
+                copy_content(member, target)
 
 
 def _file_size(member: Member) -> int:
+    if member.suite_part is not None:
+        return len(member.suite_part)
     try:
         return member.path.stat().st_size
     except OSError as error:
         raise _unreadable_error(member, error) from None
 
 
-def _copy_content(member: Member, target: IO[bytes]) -> None:
-    try:
-        source = member.path.open("rb")
-    except OSError as error:
-        raise _unreadable_error(member, error) from None
+def copy_content(member: Member, target: IO[bytes]) -> None:
+    """Write the content of a file of the suite, if it is what the manifest promises.
+
+    Raises
+    ------
+    SuiteError
+    """
+    source: IO[bytes]
+    if member.suite_part is not None:
+        source = io.BytesIO(member.suite_part)
+    else:
+        try:
+            source = member.path.open("rb")
+        except OSError as error:
+            raise _unreadable_error(member, error) from None
     digest = hashlib.sha256()
     with source:
         while block := source.read(_BLOCK_BYTES):
