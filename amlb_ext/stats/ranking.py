@@ -1,4 +1,4 @@
-"""Rankings of candidates: how well two agree, and a score to rank by where bad rows are few.
+"""Rankings of candidates: how well two agree, and what a teacher expects of them.
 
 Notation
 --------
@@ -142,32 +142,6 @@ def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> flo
     return float((z**2).mean())
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankingScore:
-    """A number to rank candidates by. It has no interval, because none would cover.
-
-    Attributes
-    ----------
-    score : float
-        Lower is better.
-    realised : float
-        Mean realised contrast on the bad rows.
-    expected : float
-        The teacher's expected contrast.
-    n_bad, n_rows : int
-        Bad rows, and real rows the teacher was asked about.
-    method, assumes : str
-    """
-
-    score: float
-    realised: float
-    expected: float
-    n_bad: int
-    n_rows: int
-    method: str = "half realised contrast on bad rows, half teacher's expected contrast"
-    assumes: str = "a score for ranking, not an estimate: it carries the teacher's bias"
-
-
 def expected_contrast(
     loss_g: np.ndarray,
     loss_f: np.ndarray,
@@ -208,66 +182,6 @@ def expected_contrast(
     gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
     contrast = (mass * gap).sum(axis=1)
     return contrast, mass.sum(axis=1)
-
-
-def half_and_half_score(
-    bad_contrast: np.ndarray,
-    teacher_contrast: np.ndarray,
-    teacher_bad: np.ndarray | None = None,
-) -> RankingScore:
-    r"""Return a score to rank candidates by where there are few bad rows.
-
-    .. math:: \tfrac12 \frac{1}{n_b} \sum_{i\ bad} d_i +
-              \tfrac12 \frac{\sum_i \tau_i}{\sum_i \beta_i}
-
-    Measured gain in tau over the bad rows alone: +.117 +- .008 (n = 200), +.060 +- .009
-    (n = 1000) with unlabelled real rows; +.072, +.039 with the labelled rows' own features.
-    Intervals of the teacher's half covered .22: there is none here.
-
-    Parameters
-    ----------
-    bad_contrast : ndarray of shape (n_b,)
-        Realised contrast on rows that are bad for F.
-    teacher_contrast : ndarray of shape (N,)
-        ``E[b d | x]`` on *real* rows, from :func:`expected_contrast`.
-    teacher_bad : ndarray of shape (N,), optional
-        ``E[b | x]``; ones when omitted.
-
-    Returns
-    -------
-    RankingScore
-        NaN score when either half has nothing to average.
-
-    Examples
-    --------
-    >>> half_and_half_score(np.array([-1.0, 0.0]), np.array([-0.2, 0.0]),
-    ...                     np.array([0.5, 0.5])).score  # (-.5 - .2) / 2
-    -0.35
-    """
-    d = np.asarray(bad_contrast, dtype=float)
-    tau = np.asarray(teacher_contrast, dtype=float)
-    beta = np.ones(len(tau))
-    if teacher_bad is not None:
-        beta = np.asarray(teacher_bad, dtype=float)
-    if beta.shape != tau.shape:
-        raise DataError(
-            f"the teacher's contrast and mass have shapes {tau.shape} and {beta.shape}",
-            "give both for the same rows, as expected_contrast returns them",
-        )
-    realised = float("nan")
-    if len(d):
-        realised = float(d.mean())
-    # a ratio of sums, not a mean of ratios: rows that are hardly ever bad hardly count
-    expected = float("nan")
-    if beta.sum() > 0:
-        expected = float(tau.sum() / beta.sum())
-    return RankingScore(
-        score=(realised + expected) / 2,
-        realised=realised,
-        expected=expected,
-        n_bad=len(d),
-        n_rows=len(tau),
-    )
 
 
 # How well rows order candidates, compared with what a reference of other rows can tell.

@@ -228,11 +228,6 @@ class Layout:
         return self.own / "report.html"
 
     @property
-    def report_files(self) -> Path:
-        """What the page shows, as CSV and JSON."""
-        return self.own / "report"
-
-    @property
     def columns(self) -> Path:
         """How each column of each table was read, for people."""
         return self.own / "columns.csv"

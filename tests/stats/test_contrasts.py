@@ -1,7 +1,5 @@
 """Contrasts and the null control: truth planted and found."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ from amlb_ext.stats.contrasts import (
     compare_candidate,
     mean_contrast,
 )
-from amlb_ext.stats.ranking import expected_contrast, half_and_half_score
+from amlb_ext.stats.ranking import expected_contrast
 
 
 def fit_of_f(rng, base, between=0.0):
@@ -185,22 +183,3 @@ class TestTeacher:
         assert (tau[0], mass[0]) == pytest.approx((-0.05, 1.0))
         tau, mass = expected_contrast(*args, bad=np.array([[False, True]]))
         assert (tau[0], mass[0]) == pytest.approx((-0.15, 0.75))
-
-    def test_half_and_half(self):
-        # Realised (-.2 + .4) / 2 = .1; expected (.1 - .4) / (.5 + .25) = -.4; half of each: -.15.
-        got = half_and_half_score(
-            np.array([-0.2, 0.4]), np.array([0.1, -0.4]), np.array([0.5, 0.25])
-        )
-        assert (got.realised, got.expected) == pytest.approx((0.1, -0.4))
-        assert got.score == pytest.approx(-0.15)
-        assert (got.n_bad, got.n_rows) == (2, 2)
-
-    def test_half_and_half_has_no_interval(self):
-        names = {
-            f.name
-            for f in dataclasses.fields(half_and_half_score(np.ones(2), np.ones(2)))
-        }
-        assert not names & {"low", "high", "se"}
-
-    def test_half_and_half_without_bad_rows(self):
-        assert np.isnan(half_and_half_score(np.array([]), np.ones(3)).score)
