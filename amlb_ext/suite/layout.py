@@ -136,10 +136,6 @@ class Layout:
         """The definition of the whole test folds, and of the main tasks beside them."""
         return self.root / "benchmarks" / f"{name}.yaml"
 
-    def definition_all(self, name: str) -> Path:
-        """The definition of all AMLB tasks."""
-        return self.root / "benchmarks" / f"{name}_all.yaml"
-
     @property
     def frameworks(self) -> Path:
         """AMLB's framework definitions of our integrations."""

@@ -7,7 +7,7 @@
     python -m benchmarks.speed.ratios raw.json --keep benchmarks/speed/ratios.json --add
 
 The last one is for the run of a single bench file, or without rivals: other ratios stay as kept.
-Of several runs each ratio is the median, with the least and the largest; seconds are the last run's.
+Of several runs each ratio is the median, with the least and the largest; seconds are of the last.
 
 A bench names its group, its ``role`` in it (``ours``, or what it is measured against), where it
 did only a part of the work the ``scale`` to all of it, and further numbers that it measured.

@@ -45,7 +45,7 @@ def test_paths_are_those_of_the_design():
         for path in (
             layout.config,
             layout.definition("hardsynth"),
-            layout.definition_all("hardsynth"),
+            layout.definition("hardsynth_all"),
             layout.train("kc2", 3),
             layout.provenance("kc2_bad", 3),
             layout.record("kc2", 3),
