@@ -414,7 +414,7 @@ def fit_candidates(
             "quick",
             n_classes=n_classes,
         )
-        zoos.append(_fit_zoos(task, specs, target, parts))
+        zoos.append(fit_zoos(task, specs, target, parts))
         judges.append(names)
     # a zoo per target and part, dealt out to the parts
     fitted = []
@@ -424,7 +424,7 @@ def fit_candidates(
     return fitted
 
 
-def _fit_zoos(
+def fit_zoos(
     task: Task,
     specs: Mapping[str, ModelSpec],
     target: int,

@@ -277,9 +277,7 @@ def write_page(page: Path, text: str) -> None:
     """Put the table between the two comments of a page."""
     before, rest = page.read_text(encoding="utf-8").split(PAGE_START)
     _, after = rest.split(PAGE_END)
-    page.write_text(
-        f"{before}{PAGE_START}\n{text}{PAGE_END}{after}", encoding="utf-8"
-    )
+    page.write_text(f"{before}{PAGE_START}\n{text}{PAGE_END}{after}", encoding="utf-8")
 
 
 def table(rows: list[dict[str, Any]]) -> str:

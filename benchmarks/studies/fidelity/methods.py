@@ -16,16 +16,17 @@ import numpy as np
 from amlb_ext.core.config import PRESETS, build_config, merge_layers
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_losses import row_loss
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
 from amlb_ext.hardening.made_rows.screening import MadeSide, TakenRows
 from amlb_ext.hardening.weights import Composition
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
-from amlb_ext.stats.ranking import half_and_half_score
 from amlb_ext.validity.calibration import calibrate
+from amlb_ext.validity.candidates import candidate_zoo
 from amlb_ext.validity.composition import MixtureTrial, try_mixtures
-from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart
+from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart, fit_zoos
 from benchmarks.studies.fidelity.draw import Draw, Points, reducible_gap
 from benchmarks.studies.fidelity.sample import (
     Answer,
@@ -79,10 +80,10 @@ def _half_and_half(s: Sample, points: Points) -> Answer | None:
     # a teacher that expects no failure has no expected loss of failures
     if not beta.sum() > 0:
         return None
-    scores = []
-    for bad_delta, model_tau in zip(s.delta[s.bad].T, tau.T, strict=True):
-        scores.append(half_and_half_score(bad_delta, model_tau, beta).score)
-    return without_interval(np.array(scores), len(s.bad) + len(points))
+    realised = s.delta[s.bad].mean(axis=0)
+    # a ratio of sums, not a mean of ratios: rows that are hardly ever bad hardly count
+    expected = tau.sum(axis=0) / beta.sum()
+    return without_interval((realised + expected) / 2, len(s.bad) + len(points))
 
 
 def power_by_unlabelled(s: Sample) -> Answer | None:
@@ -476,23 +477,28 @@ def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
     """
     draw = s.draw
     if "training gaps" not in draw.shared:
-        parts = held_out_of(draw).parts
+        parts = held_out_of(draw).unfitted
         names = draw.names[:-1]
-        if not set(names) <= set(parts[0].zoos[0]):
+        # those that the pool ranks; a certificate's boosting has as many rounds as F
+        specs = candidate_zoo(draw.task.kind, n_classes=len(draw.task.labels))
+        zoos = fit_zoos(draw.task, specs, 0, parts)
+        if not set(names) <= set(zoos[0]):
             draw.shared["training gaps"] = None
         else:
-            gaps = [_part_gaps(part, names) for part in parts]
+            gaps = [
+                _part_gaps(part, [zoo[name] for name in names])
+                for part, zoo in zip(parts, zoos, strict=True)
+            ]
             is_bad = [part.rows.is_bad for part in parts]
             draw.shared["training gaps"] = np.vstack(gaps), np.concatenate(is_bad)
     found: tuple[np.ndarray, np.ndarray] | None = draw.shared["training gaps"]
     return found
 
 
-def _part_gaps(part: HeldOutPart, names: Sequence[str]) -> np.ndarray:
+def _part_gaps(part: HeldOutPart, models: Sequence[EstimatorBaseline]) -> np.ndarray:
     y = part.rows.y[:, 0]
     loss_of_f = row_loss(y, part.rows.f[:, 0])
-    predicted = part.predict_candidates(part.rows, 0)
-    gaps = [row_loss(y, predicted[name]) - loss_of_f for name in names]
+    gaps = [row_loss(y, model.predict(part.rows.Z)) - loss_of_f for model in models]
     return np.column_stack([*gaps, np.zeros(len(y))])
 
 
