@@ -134,7 +134,10 @@ class CrossFit:
         """
         asked = np.packbits(is_bad).tobytes()
         if asked not in self.regions:
-            Z = self.Z[self.judged]
+            # all of them are the table itself, picked by position they would be a copy
+            Z = self.Z
+            if len(self.judged) < len(Z):
+                Z = Z[self.judged]
             region = Region(self.stage_seed("weights")).fit(
                 Z, is_bad, self.judged_parts
             )

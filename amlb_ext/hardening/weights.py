@@ -54,8 +54,6 @@ def learn_failures(
         Some, not all.
     seed : int
     """
-    # scikit-learn cannot bin a column of which a part of the rows has no value
-    Z = fill_missing(Z)
     most = max(PARTS * 100, min(MOST_ROWS, MOST_CELLS // max(1, Z.shape[1])))
     if len(Z) > most:
         rows = np.random.default_rng(seed).permutation(len(Z))[:most]
@@ -71,7 +69,8 @@ def learn_failures(
         early_stopping=False,
         random_state=seed,
     )
-    return model.fit(Z, bad)
+    # scikit-learn cannot bin a column of which a part of the rows has no value
+    return model.fit(fill_missing(Z), bad)
 
 
 def votes_of(model: HistGradientBoostingClassifier, Z: np.ndarray) -> np.ndarray:

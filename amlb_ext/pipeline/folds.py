@@ -123,6 +123,7 @@ def harden_calibrated(
     begin_stage("fitting F and the oracle")
     # Fitted once: kappa is calibrated on the very fits that judge the fold.
     cross = cross_fit(group, fold, config)
+    release_memory()
     held_out = HeldOutCandidates(group, config, cross)
     if "auto" in config.composition:
         begin_stage("choosing what the main task holds")
@@ -130,10 +131,12 @@ def harden_calibrated(
     calibrations = None
     if wants_calibration(config):
         begin_stage("calibrating the search")
+        release_memory()
         calibrations = calibrate(group, fold, config, held_out)
     losses = [held_out.unseen_losses(target) for target in range(len(group))]
     # its candidates and rows are not needed any more, and memory is
     del held_out
+    release_memory()
     if calibrations is None:
         hard_folds = harden_group(group, fold, config, cross, choice.composition)
         return _with_choice(hard_folds, choice, losses)

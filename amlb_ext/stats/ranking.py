@@ -207,7 +207,7 @@ def expected_contrast(
 #: Draws of the bootstrap.
 DRAWS = 300
 #: Counts of clusters that are held at once: a draw holds one for each cluster.
-MOST_COUNTS = 2_000_000
+MOST_COUNTS = 500_000
 #: One-sided: the share of draws below the lower limit.
 BELOW = 0.05
 
@@ -322,9 +322,10 @@ def order_agreement(
         at_once = max(1, MOST_COUNTS // n_clusters)
         for start in range(0, DRAWS, at_once):
             n_draws = min(at_once, DRAWS - start)
-            counts = np.stack(
-                [draw_counts(size, n_clusters, rng) for _ in range(n_draws)]
-            )
+            # as the product reads them: counts of whole numbers would be copied for it
+            counts = np.empty((n_draws, n_clusters))
+            for draw in counts:
+                draw[:] = draw_counts(size, n_clusters, rng)
             # only signs of differences are read, which the weight of a draw does not change
             has_weight = counts @ weight_sums > 0
             signs.append(_pair_signs(counts @ sums)[has_weight])

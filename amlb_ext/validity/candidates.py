@@ -25,6 +25,7 @@ import numpy as np
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ConfigError, ModelError
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
@@ -388,7 +389,12 @@ def fit_zoo(
         # by name, so that a candidate that joins or leaves changes no other one
         model_seed = derive_int_seed(seed, name)
         try:
-            fitted[name] = model.fit(Z[rows], y[rows], model_seed)
+            # all rows as they are: picked by position they would be a copy
+            of_rows = (Z, y) if rows is all_rows else (Z[rows], y[rows])
+            fitted[name] = model.fit(*of_rows, model_seed)
         except ModelError as error:
             failed[name] = str(error)
+        # each fit leaves pieces of its own tables behind, into which those of the next do not fit
+        if len(y) > QUICK_ROWS:
+            release_memory()
     return fitted, failed

@@ -252,12 +252,14 @@ def certify_task(
     )
     capped, capping = cap_errors(rows, evaluation)
     begin_stage("measuring")
+    # the models are gone, and each kind of measure takes tables of its own
+    release_memory()
+    of_files = measure_files(rows)
+    release_memory()
+    looks = measure_looks(rows, seed)
+    release_memory()
     measures, measure_notes = measure_evaluation(
-        evaluation,
-        seed,
-        of_files=measure_files(rows),
-        looks=measure_looks(rows, seed),
-        capped=capped,
+        evaluation, seed, of_files=of_files, looks=looks, capped=capped
     )
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}

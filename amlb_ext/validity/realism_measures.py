@@ -37,7 +37,7 @@ from amlb_ext.validity.measures import (
 #: Parts of the cross-validation and of the jackknife, random halves, most made rows looked at.
 PARTS, GROUPS, HALVES, MOST = 5, 10, 10, 2000
 #: Rows whose distances to all others are in memory at a time.
-BLOCK = 500
+BLOCK = 128
 #: A distance below this is none.
 SAME = 1e-9
 #: Limit of the classifier two-sample test beyond which rows are told apart with ease.

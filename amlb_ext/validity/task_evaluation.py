@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core import row_losses
+from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
@@ -473,6 +474,8 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
         # a fold may have no row of a part, and models refuse to predict none
         if len(test):
             scored[part] = models.score(test)
+            if len(test) > QUICK_ROWS:
+                release_memory()
     return _FoldScores(
         parts=scored,
         dropped=models.dropped,

@@ -287,7 +287,10 @@ class EstimatorBaseline(Baseline):
             FunctionTransformer(fill_empty, kw_args={"empty": is_empty})
         ]
         if not self.spec.reads_missing:
-            steps.append(SimpleImputer(strategy="median", keep_empty_features=True))
+            # in place: the step before returns a copy of its own
+            steps.append(
+                SimpleImputer(strategy="median", keep_empty_features=True, copy=False)
+            )
         if self.spec.encoding == "onehot" and self.n_categorical:
             # rare categories of a column with very many share one column, and so do unknown ones
             one_hot = OneHotEncoder(
@@ -322,6 +325,10 @@ class EstimatorBaseline(Baseline):
         return f
 
 
+#: Rows that are made one-hot at once.
+_ROWS_AT_ONCE = 4096
+
+
 class LeadingOneHot(TransformerMixin, BaseEstimator):
     """The first columns one-hot, and the others as they are.
 
@@ -352,6 +359,18 @@ class LeadingOneHot(TransformerMixin, BaseEstimator):
 
     def transform(self, Z: np.ndarray) -> np.ndarray:
         """Return the one-hot columns, then the others."""
+        # block by block: the one-hot columns of all rows are never held beside the result
+        first = self._widen(Z[:_ROWS_AT_ONCE])
+        if len(Z) <= _ROWS_AT_ONCE:
+            return first
+        wide = np.empty((len(Z), first.shape[1]), dtype=first.dtype)
+        wide[:_ROWS_AT_ONCE] = first
+        for start in range(_ROWS_AT_ONCE, len(Z), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            wide[rows] = self._widen(Z[rows])
+        return wide
+
+    def _widen(self, Z: np.ndarray) -> np.ndarray:
         one_hot = self.encoder_.transform(Z[:, : self.n_leading])
         return np.hstack([one_hot, Z[:, self.n_leading :]])
 
