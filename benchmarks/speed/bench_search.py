@@ -138,7 +138,7 @@ def test_textbook_deap(benchmark, name):
 def test_memory_of_50_000_points(name):
     """50,000 points x 50 individuals x 16 columns stay within 1 GB, in a process of their own."""
     code = (
-        "from memory_peak import peak_mb\n"
+        "from benchmarks.speed.memory_peak import peak_mb\n"
         "from benchmarks.speed.problems import search_problem\n"
         "from amlb_ext.hardening.search import genetic_search\n"
         f"a = search_problem({name!r}, 50_000, generations=1)\n"
