@@ -477,17 +477,19 @@ def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
     """
     draw = s.draw
     if "training gaps" not in draw.shared:
-        parts = held_out_of(draw).unfitted
+        parts = held_out_of(draw).parts
         names = draw.names[:-1]
-        # those that the pool ranks; a certificate's boosting has as many rounds as F
-        specs = candidate_zoo(draw.task.kind, n_classes=len(draw.task.labels))
-        zoos = fit_zoos(draw.task, specs, 0, parts)
+        # the pool ranks those of the zoo; a certificate's boosting has as many rounds as F
+        zoo = candidate_zoo(draw.task.kind, n_classes=len(draw.task.labels))
+        boosting = {name: spec for name, spec in zoo.items() if "boosting" in name}
+        zoos = fit_zoos(draw.task, boosting, 0, parts)
+        zoos = [{**part.zoos[0], **own} for part, own in zip(parts, zoos, strict=True)]
         if not set(names) <= set(zoos[0]):
             draw.shared["training gaps"] = None
         else:
             gaps = [
-                _part_gaps(part, [zoo[name] for name in names])
-                for part, zoo in zip(parts, zoos, strict=True)
+                _part_gaps(part, [models[name] for name in names])
+                for part, models in zip(parts, zoos, strict=True)
             ]
             is_bad = [part.rows.is_bad for part in parts]
             draw.shared["training gaps"] = np.vstack(gaps), np.concatenate(is_bad)
