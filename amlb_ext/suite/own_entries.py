@@ -75,6 +75,12 @@ def read_own_entries(path: Path) -> str:
     return own_part
 
 
+def read_suite_part(path: Path) -> str:
+    """Return what hardsynth wrote of a file, without the user's entries."""
+    suite_part, _ = split_own_entries(_read_text(path))
+    return suite_part
+
+
 def write_suite_part(path: Path, text: str) -> str:
     """Write the part that hardsynth writes, and leave the user's entries behind it.
 
@@ -101,8 +107,7 @@ def is_suite_part_whole(path: Path, digest: str) -> bool:
     """
     if sha256_file(path) == digest:
         return True
-    suite_part, _ = split_own_entries(_read_text(path))
-    return hashlib.sha256(suite_part.encode("utf-8")).hexdigest() == digest
+    return hashlib.sha256(read_suite_part(path).encode("utf-8")).hexdigest() == digest
 
 
 def _entry_lines(text: str) -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ from typing import IO
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.own_entries import read_own_entries, split_own_entries
+from amlb_ext.suite.own_entries import read_own_entries, read_suite_part
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -104,8 +104,7 @@ def suite_member(
         )
     suite_part = None
     if path in (layout.frameworks, layout.constraints) and read_own_entries(path):
-        text, _ = split_own_entries(path.read_text(encoding="utf-8"))
-        suite_part = text.encode("utf-8")
+        suite_part = read_suite_part(path).encode("utf-8")
     return Member(
         name=name or path.name,
         file=file,
