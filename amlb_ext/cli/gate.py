@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _OF_A_SUITE = (
     *("results", "predictions", "candidate", "baseline", "task", "loss", "level"),
     *("need", "where", "margin", "junit", "annotate"),
+    *("segment", "no_harm", "max_flips", "refits"),
 )
 _OF_A_RECORD = ("check", "junit", "annotate")
 #: Variable of the environment with the key that records are signed with.
@@ -55,6 +56,7 @@ KEY = "HARDSYNTH_GATE_KEY"
         "segments",
         "max_flips",
         "unit",
+        "swaps",
     ),
     settings=READING_SETTINGS | ORDER_SETTINGS,
     everyday={
@@ -64,9 +66,10 @@ KEY = "HARDSYNTH_GATE_KEY"
             "margin",
             "no_harm",
             "max_flips",
+            "segment",
             "candidate",
         ),
-        "on a table": ("suite", "target", "baseline", "train", "segment"),
+        "on a table": ("suite", "target", "baseline", "train"),
         "on a suite": ("results", "predictions"),
         "output": ("junit", "record", "check", "quiet", "json"),
     },
@@ -120,10 +123,10 @@ def gate(
     task : NAME
         for a suite: a task on which the candidate must pass (default: all); repeat the flag
     segment : COLUMN|CONDITION
-        for a table: a group of rows that must not get worse, either, where --need is not-worse;
-        repeat the flag for several
+        a group of rows that must not get worse, either, where --need is not-worse; repeat the flag
+        for several
     max_flips : SHARE
-        also needed, for a table: at most so many rows, e.g. 2%, are shown to be right under F and
+        also needed: at most so many rows, e.g. 2%, are shown to be right under F and
         wrong under the candidate
     record : FILE
         for a table: write a sealed record of models, table, settings and outcome; signed with the
@@ -170,6 +173,8 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             results=results,
             predictions=predictions,
             loss=options["loss"],
+            segments=segment,
+            refits=options["refits"],
             workers=jobs,
             level=level,
             quiet=quiet or json,
@@ -246,12 +251,6 @@ def _gate_of_suite(
     }
     for path in files.values():
         check_predictions_file(path)
-    if {"no_harm", "max_flips", "segment"} & set(typed):
-        raise ConfigError(
-            "--no-harm, --max-flips and --segment are judged on a table: the re-fits of F that a "
-            "suite keeps saw fewer rows than F, so what a new fit does by itself is not known",
-            "give the table and --train, or look at 'hardsynth report SUITE --segment ...'",
-        )
     refuse_unused(
         typed,
         _OF_A_SUITE,
@@ -261,7 +260,6 @@ def _gate_of_suite(
     )
     from amlb_ext.gate.suites import check_suite
 
-    need = {name: need[name] for name in ("need", "where", "margin")}
     return check_suite(suite, predictions=files, **need, **how)
 
 

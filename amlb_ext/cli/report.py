@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.values import named_files
-from amlb_ext.core.checked_call import Level
+from amlb_ext.core.checked_call import CountOrNone, Level
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
@@ -38,6 +38,7 @@ def report(
     predictions: Sequence[str] = (),
     segment: Sequence[str] = (),
     loss: str | None = None,
+    refits: CountOrNone = 0,
     text: bool = False,
     out: Path | None = None,
     level: Level = 0.95,
@@ -83,6 +84,9 @@ def report(
         label and a column for each decision; of series mase, rmsse, mae, sql, wql or crps (default:
         brier, squared of the scaled target, or mase); a task that it does not fit keeps the default
         and says so
+    refits : COUNT
+        fit F so often again in each fold, on bootstrap samples of its training rows, to tell harm
+        from what training again does by itself, e.g. 5 (default: 0, no verdict on harm)
     text : bool
         print the report as text instead of writing files
     out : FOLDER
@@ -101,6 +105,11 @@ def report(
         refuse_unused(typed, others, f"with {form}", f"leave it or {form} out")
     if baseline is None:
         _check_suite_alone(suite, typed)
+    elif refits:
+        raise ConfigError(
+            f"--refits {refits}: F is the framework {baseline} of AMLB, which is not fitted here",
+            "leave --refits out",
+        )
     from amlb_ext.report import (
         report_as_json,
         report_summary,
@@ -137,6 +146,7 @@ def report(
             predictions={name: Path(file) for name, file in named.items()},
             segments=segment,
             loss=loss,
+            refits=refits,
             workers=jobs,
             level=level,
             charts=charts,

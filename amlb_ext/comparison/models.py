@@ -16,6 +16,7 @@ from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import check_answers
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.units.labelled import LabelledRows
 
 
@@ -144,15 +145,11 @@ def refit_on_bootstrap_samples(
         Groups of the training rows.
     """
     table, y = train
-    unit = np.arange(len(y))
-    if order is not None and order.group is not None:
-        unit = np.unique(order.group, return_inverse=True)[1].reshape(-1)
+    group = None if order is None else order.group
     answers = []
     for number in range(refits):
         rng = np.random.default_rng(derive_seed(seed, "compare", "bootstrap", number))
-        drawn = rng.integers(0, unit.max() + 1, unit.max() + 1)
-        times = np.bincount(drawn, minlength=unit.max() + 1)[unit]
-        part = np.repeat(np.arange(len(y)), times)
+        part = bootstrap_rows(len(y), rng, group)
         twin = model.fit_again(table.take(part), y[part], seed + number)
         answers.append(predict_rows(twin, rows))
     return answers

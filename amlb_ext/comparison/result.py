@@ -33,7 +33,7 @@ from amlb_ext.stats.claims import (
 from amlb_ext.stats.window_losses import WINDOW_LOSSES
 from amlb_ext.swap.answer import FEWEST_ROWS, Swap, SwapAnswer
 from amlb_ext.swap.remedy import Remedy
-from amlb_ext.swap.segments import rows_for
+from amlb_ext.swap.segments import rows_for, unjudged_text
 from amlb_ext.units.judged import Judged
 
 if TYPE_CHECKING:
@@ -467,10 +467,7 @@ class ModelComparison:
                 low = _signed_percent(row["low"] / base).removesuffix(" %")
                 high = _signed_percent(row["high"] / base).removesuffix(" %")
                 change = f"{change} ({low} to {high})"
-            verdict = row["verdict"]
-            if verdict == "too few rows":
-                needed = format_number(row["rows_needed"])
-                verdict = f"too few {self.unit.many}: {needed} are needed"
+            verdict = unjudged_text(row, self.unit) or row["verdict"]
             cells = [row["segment"], row["model"], row["rows"], row["loss_f"]]
             rows.append([*cells, row["loss"], change, verdict])
         interval = f"{self.level:.0%} simultaneous interval"

@@ -35,7 +35,6 @@ from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
     format_count,
-    format_number,
     format_percent,
     html_view,
     is_known,
@@ -44,6 +43,8 @@ from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.report.compare import WHERE, is_control_framework
 from amlb_ext.stats.claims import OVERALL, REGION
+from amlb_ext.swap.answer import SwapAnswer
+from amlb_ext.swap.segments import unjudged_text
 
 Need = Literal["better", "not-worse"]
 Where = Literal["overall", "failures"]
@@ -194,6 +195,7 @@ def check_gate(
     level: Level | None = None,
     data: str = "",
     unit: Unit | None = None,
+    swaps: Any = None,
 ) -> GateResult:
     """Hold a comparison against a need.
 
@@ -214,7 +216,7 @@ def check_gate(
     tasks : collection of str
         Of a suite; all when empty.
     no_harm : bool
-        Also needed: no harm is shown beyond what F fitted again does (:mod:`amlb_ext.swap.harm`).
+        Also needed: no harm is shown beyond what F fitted again does.
     max_flips : float, optional
         Also needed: the share of rows that F decides rightly and the candidate wrongly is shown to
         be no more than this.
@@ -224,6 +226,8 @@ def check_gate(
         What the table is called.
     unit : Unit, optional
         What a suite is judged on, rows when omitted; that of the comparison.
+    swaps : mapping of str to SwapAnswer, optional
+        What replacing F does, by task of a suite: harm, flips and segments are held against it.
 
     Returns
     -------
@@ -246,9 +250,15 @@ def check_gate(
     """
     check_settings(need, where, margin)
     contrasts = _common_table(answer, data)
-    verb, unit = "fails", unit or ROW
+    verb, unit, swaps = "fails", unit or ROW, swaps or {}
     if isinstance(answer, ModelComparison):
         level, verb, unit = answer.level, answer.verb, answer.unit
+        swaps = {data or "the table": answer.swap}
+    elif (no_harm or max_flips is not None) and not swaps:
+        raise ConfigError(
+            "contrasts tell nothing of harm and of flips",
+            "give the result of hs.compare, or hardsynth gate SUITE --no-harm",
+        )
     names = [name for name in contrasts["candidate"].unique() if name]
     names = [name for name in names if not is_control_framework(name)]
     chosen = _choose(candidates, names, "candidate")
@@ -274,15 +284,17 @@ def check_gate(
             found = rows[is_own].to_dict("records")
             row = {str(key): value for key, value in found[0].items()} if found else {}
             checks.append(_check(result, task, name, row))
-    if isinstance(answer, ModelComparison):
+    for task in chosen_tasks:
+        if task not in swaps:
+            continue
         for name in chosen:
-            checks += _segment_checks(result, answer, name, data or "the table")
-        checks += _swap_checks(answer, chosen, no_harm=no_harm, max_flips=max_flips)
-    elif no_harm or max_flips is not None:
-        raise ConfigError(
-            "harm and flips are judged on a table, not on a suite's contrasts",
-            "give the result of hs.compare, or hardsynth gate TABLE",
-        )
+            checks += _segment_checks(result, swaps[task], task, name)
+            if no_harm:
+                checks.append(_harm_check(swaps[task], task, name))
+            if max_flips is not None:
+                checks.append(
+                    _flip_check(swaps[task], task, name, max_flips, result.level)
+                )
     return replace(result, checks=tuple(checks))
 
 
@@ -387,80 +399,73 @@ def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
 
 
 def _segment_checks(
-    gate: GateResult, answer: ModelComparison, name: str, data: str
+    gate: GateResult, swap: SwapAnswer, data: str, name: str
 ) -> list[GateCheck]:
     """Hold each of the user's segments against a need of "not worse"."""
-    if gate.need != "not-worse" or gate.where != "overall":
+    if gate.need != "not-worse" or gate.where != "overall" or not len(swap.segments):
         return []
     checks = []
-    own = answer.segments
+    own = swap.segments
     for row in own[own["model"] == name].to_dict("records"):
-        verdict = {"not shown": "undecided", "too few rows": "no claim"}
+        why_not = unjudged_text(row, gate.unit)
+        verdict = "no claim" if why_not else row["verdict"]
+        if verdict == "not shown":
+            verdict = "undecided"
         record = {
             **row,
-            "verdict": verdict.get(row["verdict"], row["verdict"]),
+            "verdict": verdict,
             "relative": row["difference"] / row["loss_f"] if row["loss_f"] else np.nan,
-            "reason": f"too few rows, {format_number(row['rows_needed'])} are needed",
+            "reason": why_not,
         }
         checks.append(_check(gate, f"{data}, {row['segment']}", name, record))
     return checks
 
 
-def _swap_checks(
-    answer: ModelComparison,
-    names: Collection[str],
-    *,
-    no_harm: bool,
-    max_flips: float | None,
-) -> list[GateCheck]:
-    """Hold harm and flips against what is allowed."""
-    checks = []
-    for name in names:
-        if no_harm:
-            checks.append(_harm_check(answer, name))
-        if max_flips is not None:
-            checks.append(_flip_check(answer, name, max_flips))
-    return checks
-
-
-def _harm_check(answer: ModelComparison, name: str) -> GateCheck:
-    if name not in answer.harm:
-        return _bare_check(
-            name, "no claim", "too few rows to look for harm", "a swap without harm"
-        )
-    swap = answer.harm[name]
+def _harm_check(answer: SwapAnswer, data: str, name: str) -> GateCheck:
+    needed = "a swap without harm"
+    if name not in answer.swaps:
+        finding = "too few rows to look for harm, or no claim on them"
+        return _bare_check(data, name, "no claim", finding, needed)
+    swap = answer.swaps[name]
     outcomes: dict[str, Outcome] = {"harms": "not met", "no verdict": "no claim"}
     finding = " ".join(swap.sentences()[:2])
-    return _bare_check(
-        name, outcomes.get(swap.verdict, "met"), finding, "a swap without harm"
-    )
+    outcome = outcomes.get(swap.verdict, "met")
+    return _bare_check(data, name, outcome, finding, needed)
 
 
-def _flip_check(answer: ModelComparison, name: str, most: float) -> GateCheck:
+def _flip_check(
+    answer: SwapAnswer, data: str, name: str, most: float, level: float
+) -> GateCheck:
     """Hold the share of negative flips, with its one-sided limit, against the most allowed."""
     needed = (
         f"at most {format_percent(most)} of the rows right under F and wrong under it"
     )
-    if not len(answer.flips):
-        return _bare_check(name, "no claim", "it decides no classes", needed)
-    own = answer.flips[answer.flips["model"] == name].iloc[0]
-    n_flips, n = int(own["negative"]), int(own["rows"])
-    upper = binomtest(n_flips, n).proportion_ci(2 * answer.level - 1).high
+    own = answer.flips
+    if len(own):
+        own = own[own["model"] == name]
+    if not len(own):
+        finding = "it decides no classes, or nothing may be said of it"
+        return _bare_check(data, name, "no claim", finding, needed)
+    first = own.iloc[0]
+    n_flips, n = int(first["negative"]), int(first["rows"])
+    upper = binomtest(n_flips, n).proportion_ci(2 * level - 1).high
     finding = (
         f"{n_flips} of {n} rows ({format_percent(n_flips / n)}) are right under F and wrong under "
-        f"it, at most {format_percent(upper)} ({answer.level:.0%} limit)"
+        f"it, at most {format_percent(upper)} ({level:.0%} limit)"
     )
     outcome: Outcome = "met" if upper <= most else "no claim"
     if n_flips / n > most:
         outcome = "not met"
-    return _bare_check(name, outcome, finding, needed)
+    return _bare_check(data, name, outcome, finding, needed)
 
 
-def _bare_check(name: str, outcome: Outcome, finding: str, needed: str) -> GateCheck:
+def _bare_check(
+    data: str, name: str, outcome: Outcome, finding: str, needed: str
+) -> GateCheck:
     """Return a check that is of no change of loss."""
     unknown = float("nan")
     return GateCheck(
-        data="the table",
+        data=data,
         candidate=name,
         outcome=outcome,
         change=unknown,
@@ -469,7 +474,7 @@ def _bare_check(name: str, outcome: Outcome, finding: str, needed: str) -> GateC
         rmse=unknown,
         rmse_f=unknown,
         verdict="",
-        sentence=f"{name}: {finding}; needed: {needed}",
+        sentence=f"{name} on {data}: {finding}; needed: {needed}",
         needed=needed,
     )
 

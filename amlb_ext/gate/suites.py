@@ -15,6 +15,9 @@ from amlb_ext.suite import open_suite
 from amlb_ext.suite.manifest import TableManifest
 from amlb_ext.suite.series_manifest import SeriesManifest
 
+#: How often F is fitted again in each fold, as in ``hardsynth compare``.
+REFITS = 5
+
 
 def check_suite(
     suite: Path,
@@ -29,6 +32,10 @@ def check_suite(
     results: Sequence[str] = (),
     predictions: Mapping[str, Path] | None = None,
     loss: Any = None,
+    segments: Sequence[str] = (),
+    no_harm: bool = False,
+    max_flips: float | None = None,
+    refits: int = REFITS,
     workers: int = 0,
     quiet: bool = True,
 ) -> tuple[GateResult, tuple[str, ...]]:
@@ -37,7 +44,7 @@ def check_suite(
     Parameters
     ----------
     suite : path
-    need, where, margin, level, candidates, tasks
+    need, where, margin, level, candidates, tasks, no_harm, max_flips
         See :func:`~amlb_ext.gate.checks.check_gate`.
     baseline : str, optional
         What the caller takes for F; the suite has its own.
@@ -47,6 +54,11 @@ def check_suite(
         Of the suite's test rows, by candidate.
     loss : optional
         What is compared, see :func:`amlb_ext.report.suites.build_suite_report`.
+    segments : sequence of str
+        Rows that must not get worse, either, see
+        :func:`amlb_ext.swap.segments.read_segments`.
+    refits : int
+        How often F is fitted again in each fold, where harm is judged on tables.
     workers : int
         Processes; 0 for every core.
     quiet : bool
@@ -75,14 +87,17 @@ def check_suite(
             f"--baseline {baseline}: the suite has its own F, {', '.join(suites_own)}",
             "leave --baseline out",
         )
+    keeps_refits = isinstance(open_suite(suite).manifest, SeriesManifest)
     built = build_suite_report(
         suite,
         results,
         predictions=predictions or {},
         loss=loss,
+        segments=segments,
         workers=workers,
         level=level,
-        swaps=False,
+        swaps=bool(segments) or no_harm or max_flips is not None,
+        refits=refits if no_harm and not keeps_refits else 0,
         charts=False,
         quiet=quiet,
     )
@@ -95,6 +110,9 @@ def check_suite(
         tasks=tasks,
         level=level,
         unit=built.report.unit,
+        no_harm=no_harm,
+        max_flips=max_flips,
+        swaps={task.name: task.swap for task in built.report.tasks},
     )
     return result, (*built.report.commands, *built.report.needed)
 

@@ -86,6 +86,7 @@ def build_report(
     loss: Any = None,
     level: float = 0.95,
     swaps: bool = True,
+    refits: int = 0,
     charts: bool = True,
     quiet: bool = True,
 ) -> BuiltReport:
@@ -114,6 +115,9 @@ def build_report(
         Nominal coverage of intervals, between 0 and 1.
     swaps : bool
         Whether to tell who loses where F is replaced: 3 s for each framework on 10,000 rows.
+    refits : int
+        How often F is fitted again on bootstrap samples of each fold's training rows, for a
+        verdict on harm; 0 for none.
     charts : bool
         Whether to draw charts; the text and the tables need none.
     quiet : bool
@@ -163,6 +167,7 @@ def build_report(
         points=points_per_chart(len(suite.tasks)) if charts else 0,
         segments=segments,
         swaps=swaps,
+        refits=refits,
         loss=loss,
     )
     built_tasks = _build_tasks(inputs, workers, quiet)
@@ -281,6 +286,7 @@ def _task_inputs(
     points: int,
     segments: Sequence[str],
     swaps: bool,
+    refits: int,
     loss: Any,
 ) -> list[TaskInputs]:
     certificates = read_certificates(suite)
@@ -298,6 +304,7 @@ def _task_inputs(
             points=points,
             segments=tuple(segments),
             swaps=swaps,
+            refits=refits,
             loss=loss,
             given={
                 key: table

@@ -150,13 +150,13 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
             f"the suite keeps no predictions of F on {full.name}, so its {loss.title} is not known",
             "leave the loss out, or generate the suite again",
         )
-    f = loss(_predicted(full, own, own.argmax(axis=1) if is_class else None))
+    f = loss(as_predicted(full, own, own.argmax(axis=1) if is_class else None))
     columns = {}
     for name in sorted(full.f):
         losses = np.full(len(full), np.nan)
         rows = full.scored(name)
         losses[rows] = loss(
-            _predicted(full, full.f[name], full.chosen.get(name), rows=rows)
+            as_predicted(full, full.f[name], full.chosen.get(name), rows=rows)
         )
         columns[name] = losses
     is_squared = loss.name == "squared"
@@ -206,15 +206,15 @@ def predicted_by_f(full: TaskPredictions) -> Predicted | None:
     own = full.own()
     if own is None:
         return None
-    return _predicted(full, own, own.argmax(axis=1) if full.labels else None)
+    return as_predicted(full, own, own.argmax(axis=1) if full.labels else None)
 
 
 def predicted_by(full: TaskPredictions, framework: str) -> Predicted:
     """Return what a framework predicts of all rows."""
-    return _predicted(full, full.f[framework], full.chosen.get(framework))
+    return as_predicted(full, full.f[framework], full.chosen.get(framework))
 
 
-def _predicted(
+def as_predicted(
     full: TaskPredictions,
     f: np.ndarray,
     decided: np.ndarray | None,

@@ -16,6 +16,7 @@ import pandas as pd
 from amlb_ext.core.unit import Unit
 from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
+from amlb_ext.swap.answer import SwapAnswer
 from amlb_ext.validity import Certificate
 
 #: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
@@ -273,6 +274,8 @@ class TaskReport:
         What the main task's test rows are, see :class:`amlb_ext.hardening.weights.Composition`.
     main_is_shown : bool
         Whether they were shown, on training rows, to order models better where F fails.
+    swap : SwapAnswer
+        What replacing F by each framework does.
     uncertified : str
         What is said where there is no certificate; empty where none is wanted.
     sections : tuple of ReportSection
@@ -310,6 +313,7 @@ class TaskReport:
     uncertified: str = ""
     sections: tuple[ReportSection, ...] = ()
     metric: str = ""
+    swap: SwapAnswer = field(default_factory=SwapAnswer)
 
     @property
     def shown_name(self) -> str:

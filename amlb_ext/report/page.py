@@ -126,7 +126,8 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
     # what is left out is shown otherwise, or said elsewhere
-    omitted = {"charts", "unit", "glossary", "shown", "lines", "noun", "is_for_papers"}
+    omitted = {"charts", "unit", "glossary", "shown", "lines", "noun", "swap"}
+    omitted.add("is_for_papers")
     # What is needed is told where anything is.
     if not report.needed:
         omitted.add("needed")

@@ -48,16 +48,14 @@ from amlb_ext.report.task import (
 from amlb_ext.runner.original_results import match_rows
 from amlb_ext.runner.results import RowsDifferError, read_predictions
 from amlb_ext.sources.base import TaskRef
+from amlb_ext.swap.answer import judge_swaps
 from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LEAST_ROWS, LabelledRows, labelled_rows_of_task
 from amlb_ext.units.rows import hardness_config, judge_rows
 from amlb_ext.units.slices import losses_on_slices, search_and_judge
 
-#: Why no harm is claimed.
-NO_NULL = (
-    "There is no verdict on harm: whether that is more than any new fit of F does is not known, "
-    "for results hold no re-fits of F. hardsynth compare, given F and its training rows, tells."
-)
+#: Why F, a framework of AMLB, has no re-fits beside which harm is judged.
+NO_REFITS = "it is a framework of AMLB, which is not fitted here"
 #: What a job without predictions is.
 _WITHOUT = ("failed", "missing", "refused", "not run")
 _RENAMED = (
@@ -491,6 +489,11 @@ def _describe(
         for row in comparison.contrasts.to_dict("records")
         if row["verdict"] == "incomplete"
     }
+    swapped = judge_swaps(
+        swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
+        swap_sides(full, comparison.losses, candidates),
+        segments=segments,
+    )
     report = TaskReport(
         name=task.name,
         title=task.name,
@@ -515,14 +518,8 @@ def _describe(
         slice_losses=slice_losses,
         charts=charts,
         notes=(*lacking_notes(lacking), *task.notes, *rows.notes, *notes),
-        sections=swap_sections(
-            task.name,
-            swap_rows(full, judged, features, found.measured.loss),
-            swap_sides(full, comparison.losses, candidates),
-            segments,
-            0,
-            no_null=NO_NULL,
-        ),
+        sections=swap_sections(task.name, swapped, judged),
+        swap=swapped.without_trees(),
     )
     return BuiltTask(
         report=report,

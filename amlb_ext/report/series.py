@@ -62,7 +62,7 @@ from amlb_ext.stats.window_losses import (
 )
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
-from amlb_ext.swap.answer import Side, SwapRows
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.units.judged import Judged
@@ -438,15 +438,14 @@ def _build_task(
     found, lacking = segments_of_task(
         segments, pd.concat([failing.table(), known], axis=1)
     )
-    swapped = swap_sections(
-        name,
+    swapped = judge_swaps(
         _swap_windows(comparison.judged, known),
         {
             framework: Side(losses=comparison.losses[framework].to_numpy())
             for framework in judged_frameworks(contrasts)
         },
-        found,
-        seed,
+        segments=found,
+        seed=seed,
     )
     report = TaskReport(
         name=name,
@@ -471,7 +470,11 @@ def _build_task(
         slices=pd.DataFrame(),
         charts=tuple(chart for chart in charts if chart is not None),
         notes=(*lacking_notes(lacking), *judged.notes),
-        sections=(*swapped, *_sections(judged, made, contrasts, colours, worst)),
+        swap=swapped.without_trees(),
+        sections=(
+            *swap_sections(name, swapped, comparison.judged),
+            *_sections(judged, made, contrasts, colours, worst),
+        ),
     )
     return BuiltTask(
         report=report,
@@ -492,6 +495,7 @@ def _swap_windows(judged: Judged, known: pd.DataFrame) -> SwapRows:
         judged=judged,
         table=known,
         f=Side(losses=judged.compared.loss_f),
+        no_refits="the suite keeps none of its fits",
         refits=(
             ()
             if twins is None

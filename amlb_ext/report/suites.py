@@ -25,6 +25,7 @@ def build_suite_report(
     workers: int = 1,
     quiet: bool = True,
     swaps: bool = True,
+    refits: int = 0,
     **shared: Any,
 ) -> BuiltReport:
     """Build the report of a suite by the form of its tasks.
@@ -32,7 +33,7 @@ def build_suite_report(
     Parameters
     ----------
     suite : path
-    results, predictions, workers, quiet, swaps
+    results, predictions, workers, quiet, swaps, refits
         See :func:`amlb_ext.report.build.build_report`.
     loss : optional
         A name, of tables also a file of costs, or for a caller in Python whatever the report on
@@ -47,11 +48,17 @@ def build_suite_report(
     Raises
     ------
     ConfigError
-        A loss is named for a folder of tasks, or one that fits no task.
+        A loss is named for a folder of tasks, or one that fits no task; or re-fits for a suite
+        that is not of tables.
     HardsynthError
         As the report on such a suite.
     """
     manifest = open_suite(suite).manifest
+    if refits and isinstance(manifest, (TaskFolder, SeriesManifest)):
+        what = "a folder of tasks, which has no F"
+        if isinstance(manifest, SeriesManifest):
+            what = "a suite of series, which keeps what F loses when it is fitted again"
+        raise ConfigError(f"{suite} is {what}", "leave --refits out")
     if isinstance(manifest, TaskFolder):
         if loss is not None:
             raise ConfigError(
@@ -76,5 +83,6 @@ def build_suite_report(
         workers=workers,
         quiet=quiet,
         swaps=swaps,
+        refits=refits,
         **shared,
     )

@@ -15,12 +15,12 @@ import pandas as pd
 from amlb_ext.core.display import format_percent, is_known
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss
-from amlb_ext.core.unit import ROW, Unit
+from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.losses import predicted_by, predicted_by_f
 from amlb_ext.report.model import ReportSection
 from amlb_ext.report.predictions import TaskPredictions
-from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows
 from amlb_ext.swap.harm import LEVEL
 from amlb_ext.swap.segments import Segment, read_segments
 from amlb_ext.units.judged import Judged
@@ -38,6 +38,9 @@ HARM_COLUMNS = [
     "best_fifth",
     "best_low",
     "best_high",
+    "refits",
+    "p",
+    "p_refits",
     "bound",
     "negative_flips",
     "positive_flips",
@@ -45,11 +48,6 @@ HARM_COLUMNS = [
     "where",
     "proposal",
 ]
-#: Why no harm is claimed on rows.
-NO_NULL = (
-    "There is no verdict on harm: the re-fits of F that a suite keeps saw fewer rows than F, and "
-    "lose somewhere for that alone."
-)
 
 
 def segments_of_task(
@@ -104,12 +102,14 @@ def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> 
 
 
 def swap_rows(
-    full: TaskPredictions, judged: Judged, features: pd.DataFrame, loss: Loss
+    full: TaskPredictions,
+    judged: Judged,
+    features: pd.DataFrame,
+    loss: Loss,
+    refits: tuple[Side, ...] = (),
+    no_refits: str = "",
 ) -> SwapRows:
     """Return the untouched test rows of a task, with F's own predictions of them.
-
-    The re-fits that a suite keeps saw a part of F's training rows alone. They would make harm look
-    ordinary, so none are given.
 
     Parameters
     ----------
@@ -119,12 +119,19 @@ def swap_rows(
         In the order of ``full.rows``.
     loss : Loss
         What is compared.
+    refits : tuple of Side
+        See :func:`amlb_ext.report.refits.fit_baseline_again`. Those that a suite keeps are none:
+        they saw a part of F's training rows alone.
+    no_refits : str
+        Why there are none.
     """
     return SwapRows(
         judged=judged,
         table=features,
         f=Side(losses=judged.compared.loss_f, predicted=predicted_by_f(full)),
         loss=loss,
+        refits=refits,
+        no_refits=no_refits,
     )
 
 
@@ -155,46 +162,30 @@ def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:
 
 
 def swap_sections(
-    task: str,
-    rows: SwapRows,
-    sides: Mapping[str, Side],
-    segments: Sequence[Segment],
-    seed: int,
-    *,
-    no_null: str = NO_NULL,
+    task: str, answer: SwapAnswer, judged: Judged
 ) -> tuple[ReportSection, ...]:
-    """Judge what replacing F by each framework does, and return what a report shows of it.
+    """Return what a report shows of replacing F by each framework.
 
     Parameters
     ----------
     task : str
-    rows : SwapRows
-    sides : mapping of str to Side
-        By framework; without any there is nothing to show.
-    segments : sequence of Segment
-    seed : int
-    no_null : str
-        Why no harm is claimed on rows.
+    answer : SwapAnswer
+    judged : Judged
 
     Returns
     -------
     tuple of ReportSection
         ``harm`` and ``segments``, each only where there is something in it.
     """
-    if not sides:
-        return ()
-    answer = judge_swaps(rows, sides, segments=segments, seed=seed)
     sections = []
     if answer.swaps:
-        sections.append(_harm_section(task, answer, rows.judged, no_null))
-    if segments:
-        sections.append(_segment_section(task, answer, rows.judged))
+        sections.append(_harm_section(task, answer, judged))
+    if len(answer.segments):
+        sections.append(_segment_section(task, answer, judged))
     return tuple(sections)
 
 
-def _harm_section(
-    task: str, answer: SwapAnswer, judged: Judged, no_null: str
-) -> ReportSection:
+def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
     level = judged.compared.level
     flips = {}
     if len(answer.flips):
@@ -219,15 +210,23 @@ def _harm_section(
         "worse by more than the bound."
     )
     if (table["verdict"] == "no verdict").all():
-        # what is missing for a verdict is known of rows alone
+        why = next(iter(answer.swaps.values())).no_refits
         about += (
-            f" {no_null}" if judged.unit is ROW else " There is no verdict on harm."
+            " There is no verdict on harm: a model that is fitted again loses somewhere, too, and "
+            f"F was not fitted again ({why})."
         )
-    lines = [
-        f"{row['framework']} in place of F: worst fifth {_change_text(row, 'worst')}, best fifth "
-        f"{format_percent(row['best_fifth'], sign=True)}"
-        for row in records
-    ]
+    else:
+        about += (
+            f" Harm is a worst fifth that is worse than F, and than that of F fitted again "
+            f"({format_percent(records[0]['refits'], sign=True)} on average)."
+        )
+    lines = []
+    for row in records:
+        said = "" if row["verdict"] == "no verdict" else f"{row['verdict']}; "
+        lines.append(
+            f"{row['framework']} in place of F: {said}worst fifth {_change_text(row, 'worst')}, "
+            f"best fifth {format_percent(row['best_fifth'], sign=True)}"
+        )
     return ReportSection(
         key="harm",
         title="Who loses where F is replaced",
@@ -244,6 +243,9 @@ def _harm_record(swap: Swap, level: float) -> dict[str, Any]:
         "verdict": swap.verdict,
         "rows": swap.n,
         "loss_f": swap.base,
+        "refits": swap.share(swap.harm.by_refits),
+        "p": swap.harm.p,
+        "p_refits": swap.harm.p_refits,
         "bound": swap.share(swap.bound),
         "where": "",
         "proposal": "",

@@ -31,6 +31,7 @@ from amlb_ext.report.predictions import (
     read_task_predictions,
     row_clusters,
 )
+from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.swaps import (
     judged_frameworks,
@@ -44,6 +45,7 @@ from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
+from amlb_ext.swap.answer import Side, judge_swaps
 from amlb_ext.units.slices import JudgedSlices, losses_on_slices, search_and_judge
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
@@ -130,6 +132,8 @@ class TaskInputs:
         Whether to tell who loses where F is replaced.
     loss : optional
         What is compared, see :func:`amlb_ext.core.losses.read_loss`; the suite's own by default.
+    refits : int
+        How often F is fitted again in each fold, for a verdict on harm; 0 for none.
     """
 
     directory: str
@@ -144,6 +148,7 @@ class TaskInputs:
     segments: tuple[str, ...] = ()
     swaps: bool = True
     loss: Any = None
+    refits: int = 0
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -217,12 +222,17 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         )
     segments, lacking = segments_of_task(inputs.segments, features)
     candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
-    swapped = swap_sections(
-        task,
-        swap_rows(full, comparison.judged, features, measured.loss),
+    refits: tuple[Side, ...] = ()
+    no_refits = "--refits 5 does it, in each fold"
+    if inputs.refits and candidates:
+        refits, no_refits = fit_baseline_again(
+            suite, task, full, measured.loss, inputs.refits
+        )
+    swapped = judge_swaps(
+        swap_rows(full, comparison.judged, features, measured.loss, refits, no_refits),
         swap_sides(full, comparison.losses, candidates),
-        segments,
-        suite.manifest.seed,
+        segments=segments,
+        seed=suite.manifest.seed,
     )
     summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     # the name of the task's source; the task's own where two sources have the same
@@ -273,7 +283,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         composition=_composition(summaries),
         main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
-        sections=swapped,
+        sections=swap_sections(task, swapped, comparison.judged),
+        swap=swapped.without_trees(),
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}

@@ -57,6 +57,8 @@ class SwapRows:
         Needed where it is of pairs of rows, and for a mixture of models.
     refits : tuple of Side
         F's recipe, fitted on bootstrap samples of its own rows.
+    no_refits : str
+        Why there are none, or what would give them.
     """
 
     judged: Judged
@@ -64,6 +66,7 @@ class SwapRows:
     f: Side
     loss: Loss | None = None
     refits: tuple[Side, ...] = ()
+    no_refits: str = "give its training rows"
 
     def capped(self, side: Side) -> np.ndarray:
         """Return a model's losses, none larger than the largest that counts."""
@@ -124,6 +127,8 @@ class Swap:
         None where only losses are known.
     rows_needed : float
         For the verdict "harms", were the estimate true; infinite for no number of rows.
+    no_refits : str
+        Why F was not fitted again.
     """
 
     name: str
@@ -135,6 +140,7 @@ class Swap:
     words: Words | None
     remedy: Remedy | None
     rows_needed: float
+    no_refits: str
 
     @property
     def verdict(self) -> str:
@@ -153,7 +159,7 @@ class Swap:
         else:
             said.append(
                 "Whether that is more than any new fit does is not known: F was not fitted again "
-                "(give its training rows)."
+                f"({self.no_refits})."
             )
         said.append(f"In the best fifth: {self.change_text(best)}.")
         if self.words is not None and harm.verdict in ("harms", "ordinary"):
@@ -276,6 +282,14 @@ class SwapAnswer:
     flips: pd.DataFrame = field(default_factory=pd.DataFrame)
     masks: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def without_trees(self) -> SwapAnswer:
+        """Return the same without what was learnt, to be sent and kept; nothing can be mixed."""
+        swaps = {
+            name: replace(swap, harm=replace(swap.harm, passes=()))
+            for name, swap in self.swaps.items()
+        }
+        return replace(self, swaps=swaps)
+
     def with_models(
         self,
         models: Mapping[str, Any],
@@ -324,6 +338,8 @@ def judge_swaps(
     segments : sequence of Segment
     seed : int
     """
+    if not candidates:
+        return SwapAnswer()
     contrasts = {name: rows.contrast(side) for name, side in candidates.items()}
     loss_f = rows.capped(rows.f)
     table = judge_segments(segments, contrasts, loss_f, rows.judged.compared.level)
@@ -348,6 +364,7 @@ def judge_swaps(
                 words=find_words(contrast, harm, conditions, seed),
                 remedy=_remedy(rows, candidates[name], harm),
                 rows_needed=rows_needed(harm, len(loss_f)),
+                no_refits=rows.no_refits,
             )
     return SwapAnswer(
         swaps=swaps,

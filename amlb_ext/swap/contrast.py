@@ -11,7 +11,8 @@ k : rows of a group; v_k, v : variance of its change, and of one row's change in
 A group in which nearly nothing changes may hold a few rows that change much, and those at hand need
 not show them. So a group counts as if :data:`MIXED_ROWS` rows of the whole table stood beside its
 own, (k v_k + 20 v / k) / (k + 20), where that is more than v_k. Without it the intervals of the
-foreseen worst fifth of a model that is better everywhere covered .73.
+foreseen worst fifth of a model that is better everywhere covered .73. For the same reason a group
+in which nothing changes has no interval where fewer than ten rows change in the whole table.
 """
 
 from __future__ import annotations
@@ -120,6 +121,9 @@ class Contrast(ABC):
         Its degrees of freedom are Satterthwaite's.
         """
         row_variance, df_of_rows = self._of_one_row
+        if not np.isfinite(row_variance):
+            # the whole table changes too little to tell what rows like these would do
+            return float("inf"), 1.0
         own = k * se**2 / (k + MIXED_ROWS)
         other = MIXED_ROWS * row_variance / k / (k + MIXED_ROWS)
         if own + other <= se**2:
@@ -129,10 +133,10 @@ class Contrast(ABC):
 
     @cached_property
     def _of_one_row(self) -> tuple[float, float]:
-        """v and its degrees of freedom; 0 where the whole table does not tell it."""
+        """v and its degrees of freedom; infinite where the whole table does not tell it."""
         _, influence = self.mean(np.ones(len(self)))
         se, df = standard_error(influence, self.clusters, self.d != 0)
-        return (len(self) * se**2, df) if np.isfinite(se) else (0.0, 1.0)
+        return len(self) * se**2, df
 
 
 class RowContrast(Contrast):

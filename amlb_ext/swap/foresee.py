@@ -105,6 +105,9 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
     """
     rng = random_stream(seed, "swap", "folds")
     Z = np.clip(Z, -LARGEST, LARGEST)
+    # predictions from a file differ from a model's in the last digit, by which trees break ties
+    largest = float(np.abs(contrast.d).max()) or 1.0
+    d = (contrast.d / largest).astype(np.float32).astype(float) * largest
     passes = []
     for number in range(PASSES):
         fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
@@ -118,7 +121,7 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
             trees = make_trees(
                 derive_int_seed(seed, "swap", "trees", number), len(learnt)
             )
-            trees.fit(Z[learnt], contrast.d[learnt])
+            trees.fit(Z[learnt], d[learnt])
             score[held] = trees.predict(Z[held])
             models.append(trees)
         passes.append(Foresight(fold=fold, score=score, models=tuple(models)))

@@ -126,6 +126,27 @@ def find_harm(
     )
 
 
+def bootstrap_rows(
+    n: int, rng: np.random.Generator, group: np.ndarray | None = None
+) -> np.ndarray:
+    """Return positions of a bootstrap sample of n rows, ascending; of rows with groups, of groups.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> bootstrap_rows(4, rng)
+    array([1, 2, 2, 3])
+    >>> bootstrap_rows(4, rng, np.array(["a", "a", "b", "b"]))
+    array([0, 0, 1, 1])
+    """
+    unit = np.arange(n)
+    if group is not None:
+        unit = np.unique(group, return_inverse=True)[1].reshape(-1)
+    n_units = unit.max() + 1
+    times = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)
+    return np.repeat(np.arange(n), times[unit])
+
+
 def worst_of_refit(contrast: Contrast, Z: np.ndarray, seed: int) -> Change:
     """Return the change of a re-fit's own foreseen worst fifth, as if it were a G."""
     return group_change(contrast, foresee(contrast, Z, seed), *GROUPS[JUDGED])

@@ -22,9 +22,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from amlb_ext.core.display import format_number, is_known
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.unit import Unit
 from amlb_ext.models.answers import label_text
-from amlb_ext.swap.contrast import Contrast
+from amlb_ext.swap.contrast import FEWEST_CHANGED, Contrast
 
 #: Fewer rows of a segment are not judged.
 FEWEST_ROWS = 30
@@ -315,9 +317,10 @@ def judge_segments(
     -------
     DataFrame
         One row for each segment and model, :data:`COLUMNS`: ``difference`` of mean losses with its
-        interval, ``verdict`` (``better``, ``worse``, ``not shown``, ``too few rows``), and
-        ``rows_needed`` of the segment for a verdict with a chance of 80 %, were the difference
-        true; NaN where there is one.
+        interval, ``verdict`` (``better``, ``worse``, ``not shown``, ``too few rows``, ``too few
+        changes``: fewer than ten of them), and ``rows_needed`` of the segment for a verdict with a
+        chance of 80 %, were the difference true; for an interval where there is none; NaN where
+        there is a verdict.
     """
     records = []
     n_judged = sum(int(each.inside.sum()) >= FEWEST_ROWS for each in segments)
@@ -346,10 +349,15 @@ def judge_segments(
             n_units = n_inside
             if clusters is not None:
                 n_units = len(np.unique(clusters[segment.inside]))
-            is_judged = n_units >= FEWEST_ROWS and np.isfinite(se)
-            if not is_judged:
+            if n_units < FEWEST_ROWS:
                 record |= {"low": np.nan, "high": np.nan, "verdict": "too few rows"}
                 record["rows_needed"] = float(FEWEST_ROWS)
+            elif not np.isfinite(se):
+                record |= {"low": np.nan, "high": np.nan, "verdict": "too few changes"}
+                share_changed = float((contrast.d[segment.inside] != 0).mean())
+                if share_changed:
+                    needed = np.ceil(FEWEST_CHANGED / share_changed)
+                    record["rows_needed"] = float(needed)
             elif se == 0 and change.value == 0:
                 record["verdict"] = "not shown"
             elif record["low"] > 0:
@@ -361,6 +369,27 @@ def judge_segments(
                 record["rows_needed"] = rows_for(change.value, se, n_inside, tail)
             records.append(record)
     return pd.DataFrame(records, columns=COLUMNS)
+
+
+def unjudged_text(row: Mapping[str, Any], unit: Unit) -> str:
+    """Return why a segment is not judged, by its row of :func:`judge_segments`; empty where it is.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.unit import ROW
+    >>> unjudged_text({"verdict": "too few rows", "rows_needed": 30.0}, ROW)
+    'too few rows: 30 are needed'
+    >>> unjudged_text({"verdict": "too few changes", "rows_needed": float("nan")}, ROW)
+    'no change on these rows, which is too few to tell'
+    """
+    needed = format_number(row["rows_needed"])
+    if row["verdict"] == "too few rows":
+        return f"too few {unit.many}: {needed} are needed"
+    if row["verdict"] != "too few changes":
+        return ""
+    if not is_known(row["rows_needed"]):
+        return f"no change on these {unit.many}, which is too few to tell"
+    return f"too few {unit.many} change: some {needed} {unit.many} are needed"
 
 
 def rows_for(value: float, se: float, n: int, tail: float, power: float = 0.8) -> float:

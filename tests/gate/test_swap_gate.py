@@ -73,7 +73,7 @@ def test_harm_of_a_suites_contrasts_is_refused():
         "verdict": "better",
         "reason": "",
     }
-    with pytest.raises(ConfigError, match="table"):
+    with pytest.raises(ConfigError, match="nothing of harm"):
         hs.check_gate(pd.DataFrame([row]), no_harm=True)
 
 

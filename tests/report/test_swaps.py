@@ -11,7 +11,9 @@ import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.core import row_losses
 from amlb_ext.report import build_report, report_tables, report_text, write_report
+from amlb_ext.report.losses import measure_losses
 from amlb_ext.report.predictions import read_task_predictions
+from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.swaps import HARM_COLUMNS
 from amlb_ext.runner import read_jobs
 from amlb_ext.suite import SuiteFiles
@@ -93,7 +95,7 @@ def test_planted_harm_is_found_and_is_that_of_compare(
     assert harm["best_high"] < 0
     assert "sex = female" in harm["where"]
     assert harm["negative_flips"] > 0
-    # the re-fits of a suite saw fewer rows than F: no null to hold harm against
+    # nobody asked for re-fits of F to hold harm against
     assert harm["verdict"] == "no verdict"
 
     answer = hs.compare(
@@ -210,11 +212,96 @@ def test_a_segment_of_no_task_is_status_2(scored, segment, culprit, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.fixture(scope="module")
+def refitted(scored, rows, file, tmp_path_factory):
+    """The report with three re-fits of F, and one more re-fit as a candidate."""
+    full, _ = rows
+    suite = SuiteFiles.load(scored.suite)
+    (again,), why = fit_baseline_again(suite, TASK, full, measure_losses(full).loss, 1)
+    assert not why
+    labels = suite.coding(full.name).written_labels
+    table = pd.read_csv(file)
+    table[list(labels)] = again.predicted.f
+    path = tmp_path_factory.mktemp("again") / "again.csv"
+    table.to_csv(path, index=False)
+    return build_report(
+        scored.suite,
+        predictions={"mine": file, "again": path},
+        refits=3,
+        charts=False,
+    ).report
+
+
+def test_harm_is_held_against_re_fits_of_f(refitted):
+    harm = report_tables(refitted)["harm"]
+    mine = row_of(harm, framework="mine")
+    assert mine["verdict"] == "harms"
+    assert 0 < mine["refits"] < mine["worst_fifth"]
+    assert mine["p"] < 0.05
+    assert mine["p_refits"] < 0.03
+    # the first of the three is this very fit
+    again = row_of(harm, framework="again")
+    assert again["verdict"] in ("ordinary", "not shown")
+    assert again["p_refits"] > 0.03
+    text = report_text(refitted)
+    assert "mine in place of F: harms; worst fifth" in text
+
+
+def test_re_fits_are_fits_on_bootstrap_samples_of_the_training_rows(scored, rows):
+    """By hand: the same estimator on the same rows predicts the same."""
+    full, _ = rows
+    suite = SuiteFiles.load(scored.suite)
+    sides, _ = fit_baseline_again(suite, TASK, full, measure_losses(full).loss, 2)
+    assert len(sides) == 2
+    for side in sides:
+        assert np.allclose(side.predicted.f.sum(axis=1), 1)
+        assert not np.allclose(side.predicted.f, full.own())
+        loss = row_losses.brier_loss(full.y, side.predicted.f)
+        assert side.losses == pytest.approx(loss)
+    mean = np.mean([side.losses.mean() for side in sides])
+    assert mean == pytest.approx(full.rows["loss"].mean(), rel=0.3)
+
+
 @pytest.mark.parametrize(
-    "words", [["--no-harm"], ["--max-flips", "2%"], ["--segment", "sex"]]
+    ("model", "why"),
+    [
+        ("f.csv", "predictions"),
+        ("http://models.org/f", "service"),
+        ("gone.skops", "not there as it was"),
+    ],
 )
-def test_a_gate_on_a_suite_judges_no_harm(scored, words, capsys):
-    """Its re-fits of F are no null to hold harm against."""
+def test_an_f_that_cannot_be_fitted_again_says_why(copied, rows, model, why):
+    full, _ = rows
+    suite = SuiteFiles.load(copied.suite)
+    suite.manifest.config["baseline"] = {"model": model, "sha256": "0"}
+    loss = measure_losses(full).loss
+    sides, reason = fit_baseline_again(suite, TASK, full, loss, 2)
+    assert not sides
+    assert why in reason
+
+
+def test_a_gate_on_a_suite_holds_harm_flips_and_segments(scored, file, capsys):
+    words = ["gate", str(scored.suite), "--predictions", f"mine={file}"]
+    words += ["--need", "not-worse", "--margin", ".9", "--task", TASK, "-j", "1"]
+    words += ["--no-harm", "--refits", "3", "--max-flips", "1%", "--segment", "sex"]
+    assert main(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("met ")
+    assert f"mine on {TASK}, sex = female" in lines[1]
+    assert f"mine on {TASK}: HARMS" in lines[3]
+    assert "right under F and wrong under it" in lines[4]
+    assert lines[-1].startswith("gate not met: 2 of 5")
+
+
+@pytest.mark.parametrize(
+    ("words", "culprit"),
+    [
+        (["--segment", "sexx"], "did you mean 'sex'"),
+        (["--max-flips", "2"], "--max-flips"),
+        (["--refits", "-1", "--no-harm"], "refits"),
+    ],
+)
+def test_what_a_gate_on_a_suite_cannot_use_is_status_2(scored, words, culprit, capsys):
     gate = ["gate", str(scored.suite), "--results", str(scored.results), "-q"]
     assert main([*gate, *words]) == 2
-    assert words[0] in capsys.readouterr().err
+    assert culprit in capsys.readouterr().err
