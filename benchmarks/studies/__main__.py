@@ -22,6 +22,7 @@ from benchmarks.studies.files import write_stand_ins
 from benchmarks.studies.osyn import tables as osyn_tables
 from benchmarks.studies.paper import certificates, tables
 from benchmarks.studies.swap import cross_validation as swap_cv
+from benchmarks.studies.swap import folds as swap_folds
 from benchmarks.studies.swap import study as swap
 from benchmarks.studies.swarms import tables as swarm_tables
 
@@ -35,6 +36,7 @@ _MODULES = (
     sampling,
     swap,
     swap_cv,
+    swap_folds,
     truth,
 )
 STUDIES: dict[str, Study] = {

@@ -231,8 +231,8 @@ def predict_pairs(
         candidates: dict[str, Callable[[], np.ndarray]] = {
             "forest again": lambda: again("forest", REFITS),
             "forest, other seed": lambda: answer("forest", 1),
-            "better": partial(_nearer, f, truth),
-            "planted": partial(_planted, X_rest, y_rest, f, settings.size, rng),
+            "better": partial(nearer, f, truth),
+            "planted": partial(with_noise, X_rest, y_rest, f, settings.size, rng),
         }
         found[pair] = Predictions(
             X=X_rest,
@@ -245,7 +245,7 @@ def predict_pairs(
     return found
 
 
-def _nearer(f: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def nearer(f: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Return F's predictions a fifth of the way to the truth."""
     return np.asarray(f + 0.2 * (truth - f))
 
@@ -259,7 +259,7 @@ def planted_group(X: pd.DataFrame) -> np.ndarray:
     return (first == first.iloc[0]).to_numpy()
 
 
-def _planted(
+def with_noise(
     X: pd.DataFrame, y: np.ndarray, f: np.ndarray, size: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Return F with noise in one group, so that its loss there rises by ``size`` of F's mean."""
