@@ -88,10 +88,10 @@ def compare_losses(
     if isinstance(losses, pd.DataFrame):
         losses = {name: losses[name] for name in losses.columns}
     check_candidates(losses, '{"G": loss_of_G}')
-    n = len(loss_F)
-    table = GivenTable.of(pd.DataFrame(index=getattr(loss_F, "index", range(n))))
-    if X is not None:
-        table = GivenTable.of(X)
+    n = np.size(loss_F)
+    # a list has a method of that name
+    index = loss_F.index if isinstance(loss_F, pd.Series) else range(n)
+    table = GivenTable.of(pd.DataFrame(index=index) if X is None else X)
     loss_f = _read_losses(loss_F, "loss_F", table, align)
     by_model = {
         str(name): _read_losses(values, str(name), table, align)

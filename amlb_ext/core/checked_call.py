@@ -137,9 +137,11 @@ def check_candidates(candidates: Any, example: str) -> None:
 of the results (give it another name)
     """
     if not isinstance(candidates, Mapping) or not candidates:
+        given = "empty"
+        if not isinstance(candidates, Mapping):
+            given = f"of type {type(candidates).__name__}"
         raise ConfigError(
-            f"candidates is {str(candidates)[:200]!r}",
-            f"give them by name, e.g. {example}",
+            f"candidates is {given}", f"give them by name, e.g. {example}"
         )
     for name in candidates:
         check_candidate_name(name)

@@ -160,6 +160,8 @@ def checked_unit_losses(
             f"return one number for each {unit.one}, shape ({n},)",
         )
     try:
+        if np.iscomplexobj(losses):
+            raise TypeError
         losses = losses.astype(float)
     except (TypeError, ValueError):
         raise DataError(

@@ -14,7 +14,7 @@ any group (:mod:`amlb_ext.swap.contrast`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,11 +62,12 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
 
     Parameters
     ----------
-    given : str, mask, mapping, or sequence of these
+    given : str, mask, Series, DataFrame, mapping, or sequence of these
         A column (each of its values, or the quarters of a number); a condition as text (``age <
         25``, ``25 <= age < 40``, ``region = north``, several joined by ``and``); a mask of n
-        booleans; or a mapping, from the name of a segment to a mask or a condition, or from a
-        column of numbers to the edges of its intervals.
+        booleans; a column that the table does not have, as a Series or a frame of n rows; or a
+        mapping, from the name of a segment to a mask, a column or a condition, or from a column of
+        numbers to the edges of its intervals.
     table : DataFrame of n rows
 
     Raises
@@ -79,6 +80,9 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     >>> table = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["f", "m", "f", "m"]})
     >>> [segment.name for segment in read_segments(["sex", "age < 25"], table)]
     ['sex = f', 'sex = m', 'age < 25']
+    >>> region = pd.Series(["north", "south", "north", "north"], name="region")
+    >>> [segment.name for segment in read_segments(region, table)]
+    ['region = north', 'region = south']
     >>> [segment.name for segment in read_segments({"age": [30, 45]}, table)]
     ['age < 30', '30 <= age < 45', 'age >= 45']
     """
@@ -88,7 +92,14 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     if isinstance(given, Mapping):
         for name, each in given.items():
             segments += _named_segments(str(name), each, table)
-    elif isinstance(given, str) or _is_mask(given):
+    elif isinstance(given, pd.DataFrame):
+        for name in given:
+            segments += _named_segments(str(name), given[name], table)
+    elif (
+        isinstance(given, str)
+        or not isinstance(given, Iterable)
+        or _is_of_rows(given, len(table))
+    ):
         segments += _segments_of(given, table, 1)
     else:
         for number, each in enumerate(given, start=1):
@@ -133,44 +144,51 @@ def _segments_of(given: Any, table: pd.DataFrame, number: int) -> list[Segment]:
             return _of_column(given, table[given])
         return [Segment(name=given, inside=_meets(given, table))]
     name = getattr(given, "name", None) or f"segment {number}"
-    return [Segment(name=str(name), inside=_read_mask(given, str(name), table))]
+    return _of_values(str(name), given, table)
 
 
 def _named_segments(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
     if isinstance(given, str):
         return [Segment(name=name, inside=_meets(given, table))]
-    if name in table.columns and not _is_mask(given):
+    is_of_rows = np.ndim(given) == 1 and len(given) == len(table)
+    if name in table.columns and not is_of_rows:
         return _intervals(name, given, table[name])
-    return [Segment(name=name, inside=_read_mask(given, name, table))]
+    return _of_values(name, given, table)
 
 
-def _is_mask(given: Any) -> bool:
+def _is_of_rows(given: Any, n: int) -> bool:
+    """Whether a mask or a column is given, and no sequence of segments."""
     if isinstance(given, list | tuple):
         are_flags = [isinstance(each, bool | np.bool_) for each in given]
         return len(are_flags) > 0 and all(are_flags)
-    return np.ndim(given) == 1 and np.asarray(given).dtype == bool
+    if np.ndim(given) != 1:
+        return False
+    return len(given) == n or np.asarray(given).dtype == bool
 
 
-def _read_mask(given: Any, name: str, table: pd.DataFrame) -> np.ndarray:
-    values = np.asarray(given)
-    if isinstance(given, pd.Series) and not given.index.equals(table.index):
-        if len(given) != len(table) or set(given.index) != set(table.index):
-            raise DataError(
-                f"segment {name!r} has another index than the rows",
-                "give a mask of the same rows, or an array by position",
-            )
-        values = given.reindex(table.index).to_numpy()
-    if values.dtype != bool or values.ndim != 1:
+def _of_values(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
+    """Return the segment of a mask, or those of a column that the table does not have."""
+    if np.ndim(given) != 1:
         raise ConfigError(
             f"segment {name!r} is of type {type(given).__name__}",
             "give a column, a condition such as 'age < 25', or a mask of booleans",
         )
+    values = given if isinstance(given, pd.Series) else pd.Series(given)
+    if isinstance(given, pd.Series) and not given.index.equals(table.index):
+        if len(given) != len(table) or set(given.index) != set(table.index):
+            raise DataError(
+                f"segment {name!r} has another index than the rows",
+                "give a mask or a column of the same rows, or an array by position",
+            )
+        values = given.reindex(table.index)
     if len(values) != len(table):
         raise DataError(
             f"segment {name!r} has {len(values)} entries for {len(table)} rows",
-            "give one boolean for each row",
+            "give one entry for each row",
         )
-    return values
+    if values.dtype == bool:
+        return [Segment(name=name, inside=values.to_numpy())]
+    return _of_column(name, values)
 
 
 def _of_column(name: str, column: pd.Series) -> list[Segment]:

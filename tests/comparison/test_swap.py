@@ -208,6 +208,8 @@ def test_losses_alone_are_judged_as_models_are():
     assert "losses given" in result.text()
     bare = hs.compare_losses(1.0 - right_f, {"new": 1.0 - right_g})
     assert bare.harm == {}
+    lists = hs.compare_losses(list(1.0 - right_f), {"new": list(1.0 - right_g)})
+    assert lists.table.equals(bare.table)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,8 @@ def test_losses_alone_are_judged_as_models_are():
         ((np.ones(60), {"G": np.full(60, np.nan)}), "G"),
         ((np.ones(60), {"G": ["x"] * 60}), "G"),
         ((np.ones(60), {}), "candidate"),
+        ((np.ones(60), np.ones(60)), "candidates is of type ndarray"),
+        ((1.0, {"G": 1.0}), "loss_F"),
         ((np.ones((60, 2)), {"G": np.ones(60)}), "loss_F"),
         ((np.ones(60), {"G": -np.ones(60)}), "G is negative on 60 of 60 rows"),
     ],

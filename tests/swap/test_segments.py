@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.core.unit import ROW
 from amlb_ext.swap.contrast import RowContrast
 from amlb_ext.swap.flips import count_flips
-from amlb_ext.swap.segments import judge_segments, read_segments
+from amlb_ext.swap.segments import judge_segments, read_segments, unjudged_text
 
 TABLE = pd.DataFrame(
     {
@@ -43,6 +44,14 @@ TABLE = pd.DataFrame(
         ({"mine": (TABLE["age"] < 5).to_numpy()}, {"mine": 5}),
         ([TABLE["age"] < 5, "age > 97"], {"age": 5, "age > 97": 2}),
         (TABLE["age"].rename(None) < 5, {"segment 1": 5}),
+        # columns that the table does not have
+        (pd.Series(["a", "b"] * 50, name="team"), {"team = a": 50, "team = b": 50}),
+        ({"team": np.array(["a", "b"] * 50)}, {"team = a": 50, "team = b": 50}),
+        (
+            pd.DataFrame({"mine": TABLE["age"] < 5, "team": ["a", "b"] * 50}),
+            {"mine": 5, "team = a": 50, "team = b": 50},
+        ),
+        (np.array(["age < 5", "age > 97"]), {"age < 5": 5, "age > 97": 2}),
         (None, {}),
     ],
 )
@@ -65,7 +74,9 @@ def test_a_number_with_many_values_is_cut_into_quarters():
         ("age > 1000", "none"),
         ("age >= 0", "all"),
         ({"mine": np.ones(3, dtype=bool)}, "mine"),
-        ({"mine": np.arange(100)}, "mine"),
+        ({"mine": np.zeros(100)}, "mine"),
+        ({"mine": lambda table: table["age"] < 5}, "mine"),
+        (5, "int"),
         ({"region": [3]}, "region"),
         ({"age": [5, 5]}, "age"),
         (["age < 5", "age < 5"], "age < 5"),
@@ -113,6 +124,25 @@ def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do
     assert judged.loc["few", "rows_needed"] == 30
     assert judged.loc["half", "verdict"] == "not shown"
     assert judged.loc["half", "rows_needed"] > 200
+
+
+def test_where_few_rows_change_nothing_is_known_of_a_group_without_change():
+    """Its change is no exact 0: rows like these change in one of a hundred cases."""
+    d = np.zeros(600)
+    d[:6] = 1.0
+    masks = {"some": np.arange(600) < 300, "none": np.arange(600) >= 300}
+    judged = judge_segments(
+        read_segments(masks, pd.DataFrame(index=range(600))),
+        {"G": RowContrast(np.zeros(600), d), "same": RowContrast(d, d)},
+        np.ones(600),
+    ).set_index(["model", "segment"])
+    assert judged.loc["G", "verdict"].tolist() == ["too few changes"] * 2
+    assert judged.loc["G", "low"].isna().all()
+    assert judged.loc[("G", "some"), "rows_needed"] == 500
+    assert np.isnan(judged.loc[("G", "none"), "rows_needed"])
+    assert "some 500 rows" in unjudged_text(judged.loc[("G", "some")], ROW)
+    # models that are the same on all rows change nothing
+    assert judged.loc["same", "high"].tolist() == [0.0, 0.0]
 
 
 def test_flips_are_counted_over_all_rows_and_by_segment():
