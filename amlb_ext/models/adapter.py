@@ -417,6 +417,8 @@ def describe_error(error: Exception) -> str:
 
 
 def _are_dates_as_text(values: pd.Series) -> bool:
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return False
     known = values.dropna()
     is_text = bool(len(known)) and known.map(lambda value: isinstance(value, str)).all()
     return bool(is_text) and look_like_dates(known.astype(str))

@@ -101,8 +101,12 @@ def target_values(y: Any) -> pd.Series:
     Raises
     ------
     DataError
-        More than one value for each row.
+        More than one value for each row, or durations.
     """
+    if pd.api.types.is_timedelta64_dtype(getattr(y, "dtype", None)):
+        raise DataError(
+            "y holds durations", "give numbers in one unit, e.g. y.dt.total_seconds()"
+        )
     if isinstance(y, pd.Series):
         return y.reset_index(drop=True)
     values = y if isinstance(y, pd.Categorical | pd.Index) else np.asarray(y)

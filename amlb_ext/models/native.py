@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit, softmax
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import (
+    is_classifier,
+    is_clusterer,
+    is_outlier_detector,
+    is_regressor,
+)
 
 from amlb_ext.core.errors import ModelError
 
@@ -62,12 +67,17 @@ def classes_of_model(model: Any) -> list[Any] | None:
 
 
 def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -> None:
-    """Raise where a model predicts numbers and the target has classes, or the reverse.
+    """Raise where a model predicts numbers and the target has classes, the reverse, or neither.
 
     Raises
     ------
     ModelError
     """
+    if _has_tag(is_clusterer, model) or _has_tag(is_outlier_detector, model):
+        raise ModelError(
+            f"{name} is of the class {type(model).__name__}, which learns no target",
+            "give a classifier or a regressor",
+        )
     kind = kind_of_model(model)
     if kind is None or (kind == "classification") == is_classification:
         return

@@ -186,10 +186,13 @@ def answers_of_labels(
 ) -> Answers:
     """Return answers of a model that names labels and gives no probabilities."""
     flat = flat_rows(values, n, name)
+    notes: tuple[str, ...] = (f"{name} names labels and gives no probabilities",)
     known = list(range(len(labels)) if present is None else present)
     if len(known) == 2 and (labels.codes(flat) < 0).any() and _are_truths(flat):
         # probabilities of the second class that are all 0 or 1
         codes = np.where(flat.astype(float) > 0, known[1], known[0])
+        first, second = (labels.names[code] for code in known)
+        notes += (f"{name} answers 0 and 1, which are read as {first} and {second}",)
     else:
         codes = read_labels(flat, labels, n, name)
     return Answers(
@@ -197,7 +200,7 @@ def answers_of_labels(
         decided=codes,
         only_labels=True,
         raw=RawAnswers(decided=np.asarray(labels.names, dtype=object)[codes]),
-        notes=(f"{name} names labels and gives no probabilities",),
+        notes=notes,
     )
 
 
