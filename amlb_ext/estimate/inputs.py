@@ -37,7 +37,7 @@ from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import decide, find_cut
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers, Labels, label_text
-from amlb_ext.models.checks import check_answers, refuse_seen_rows
+from amlb_ext.models.checks import check_answers, check_classes, refuse_seen_rows
 from amlb_ext.models.columns import Align
 from amlb_ext.models.files import (
     is_model_file,
@@ -407,6 +407,8 @@ def _classes_known_elsewhere(
     known = Labels(labels)
     if fitted is not None:
         classes = fitted.classes or []
+        if labels:
+            check_classes(classes, known, fitted.name)
         return [label_text(value) for value in classes if known.code(value) < 0]
     # Training rows have the classes; so has "train", which stands for their shares.
     if request.train is not None or request.class_prior == "train":

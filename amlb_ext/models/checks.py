@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,14 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.frames import number_rows
 from amlb_ext.core.task import Task
-from amlb_ext.models.answers import Answers, RawAnswers, label_text, plain_form
+from amlb_ext.models.answers import (
+    Answers,
+    Labels,
+    RawAnswers,
+    label_text,
+    plain_form,
+)
+from amlb_ext.models.columns import list_names
 from amlb_ext.models.given_table import GivenTable
 
 # Two facts that hold for every model at every door, asserted each time.
@@ -116,6 +124,58 @@ def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
         "fault of hardsynth, and nothing else is said",
         "please report it with the kind of the model and the types of the table",
     )
+
+
+def check_classes(classes: Sequence[Any], known: Labels, name: str) -> None:
+    """Raise where a model was fitted on another target, or on its labels in another spelling.
+
+    Parameters
+    ----------
+    classes : sequence
+        Of the model; empty where it names none.
+    known : Labels
+        Of the rows at hand, which may lack some and have others.
+    name : str
+        Of the model.
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> check_classes(["no", "yes", "maybe"], Labels(("no", "yes")), "F")
+    >>> check_classes([0, 1], Labels(("no", "yes")), "F")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ModelError: F knows the classes 0, 1, and the target has none of them: \
+no, yes (give the model that was fitted on this target, or the target as the model knows it)
+    """
+    codes = known.codes(classes)
+    if not len(codes) or (codes >= 0).all():
+        return
+    lacked = set(known.names) - {known.names[code] for code in codes if code >= 0}
+    by_spelling = {_spelling(label): label for label in lacked}
+    for value, code in zip(classes, codes, strict=True):
+        own = label_text(value)
+        alike = by_spelling.get(_spelling(own))
+        if code < 0 and alike is not None:
+            raise ModelError(
+                f"{name} knows the class {own!r}, and the target has {alike!r}: nearly the same "
+                "label",
+                "write the labels of the target as the model knows them",
+            )
+    if (codes < 0).all():
+        raise ModelError(
+            f"{name} knows the classes {list_names(classes)}, and the target has none of them: "
+            f"{list_names(known.names)}",
+            "give the model that was fitted on this target, or the target as the model knows it",
+        )
+
+
+def _spelling(label: str) -> str:
+    """Return a label without case, outer blanks and a point at its end."""
+    return label.strip().rstrip(".").casefold()
 
 
 # Rows on which a model was fitted, found among the rows on which it is judged.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.errors import DataError
 from amlb_ext.core.frames import with_columns
 from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.tables import make_task
@@ -18,7 +18,8 @@ from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Labels, label_text, order_labels
-from amlb_ext.models.columns import Align, align_rows, list_names
+from amlb_ext.models.checks import check_classes
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.models.native import check_kind
 
@@ -304,7 +305,7 @@ def _with_all_classes(
     known = Labels(task.labels)
     names = list(task.labels)
     for model in models:
-        _check_classes(model, known)
+        check_classes(model.classes or (), known, model.name)
     for model in models:
         for value in model.classes or ():
             if known.code(value) < 0:
@@ -320,34 +321,6 @@ def _with_all_classes(
         kind=Kind.BINARY if len(ordered) == 2 else Kind.MULTICLASS,
     )
     return task, labels, tuple(np.unique(task.target.cat.codes).tolist())
-
-
-def _check_classes(model: ModelAdapter, known: Labels) -> None:
-    """Raise where a model was fitted on another target, or on its labels in another spelling."""
-    classes = model.classes or []
-    is_known = known.codes(classes) >= 0
-    if not len(classes) or is_known.all():
-        return
-    lacked = set(known.names) - {known.names[code] for code in known.codes(classes)}
-    by_spelling = {_spelling(name): name for name in lacked}
-    for own in (label_text(value) for value in np.asarray(classes)[~is_known]):
-        if _spelling(own) in by_spelling:
-            raise ModelError(
-                f"{model.name} knows the class {own!r}, and the target has "
-                f"{by_spelling[_spelling(own)]!r}: nearly the same label",
-                "write the labels of the target as the model knows them",
-            )
-    if not is_known.any():
-        raise ModelError(
-            f"{model.name} knows the classes {list_names(classes)}, and the target has none of "
-            f"them: {list_names(known.names)}",
-            "give the model that was fitted on this target, or the target as the model knows it",
-        )
-
-
-def _spelling(label: str) -> str:
-    """Return a label without case, outer blanks and a point at its end."""
-    return label.strip().rstrip(".").casefold()
 
 
 def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[str]]:

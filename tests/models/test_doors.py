@@ -7,6 +7,7 @@ about; their losses must be equal, or the form is refused in one line that names
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -297,6 +298,23 @@ REFUSED = {
         {"candidates": {"g": LinearRegression().fit(ALL[NUMBERS], SIGNAL)}},
         "g is a regressor, but the target 'bought' has classes",
     ),
+    "codes of classes": (
+        {"candidates": {"g": LogisticRegression().fit(ALL[NUMBERS], TEXT == "yes")}},
+        "g knows the classes False, True, and the target has none of them: no, yes",
+    ),
+    "labels in another case": (
+        {"y": Y.str.upper()},
+        "F knows the class 'no', and the target has 'NO': nearly the same label",
+    ),
+    "a blank behind a label": ({"y": Y.replace("yes", "yes ")}, "'yes '.*nearly the"),
+    "clusters": (
+        {"candidates": {"g": KMeans(2, n_init=1).fit(ALL[NUMBERS])}},
+        "g is of the class KMeans, which learns no target",
+    ),
+    "durations": (
+        {"y": pd.to_timedelta(np.arange(250), unit="h")},
+        "y holds durations",
+    ),
     "a class": (
         {"candidates": {"g": LogisticRegression}},
         "g is the class LogisticRegression",
@@ -313,6 +331,17 @@ def test_what_can_be_read_in_two_ways_is_refused_in_one_line(case):
     with pytest.raises(HardsynthError, match=message) as raised:
         hs.compare(refits=0, **given)
     assert "\n" not in str(raised.value)
+
+
+def test_an_estimate_of_a_model_of_other_classes_is_refused():
+    with pytest.raises(HardsynthError, match="nearly the same label"):
+        hs.estimate_error(F, X, Y.str.title())
+
+
+def test_truths_for_labels_are_read_with_a_word():
+    result = hs.compare(F, {"g": (F.predict(X) == "yes") * 1}, X, Y, refits=0)
+    assert "g answers 0 and 1, which are read as no and yes" in result.notes
+    assert result.row("g", "overall")["difference"] == 0
 
 
 def test_what_predict_says_decides():
