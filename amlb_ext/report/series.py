@@ -738,7 +738,7 @@ def score_made_windows(
             gap = weighted_mean_interval(
                 loss - loss_f, None, windows.items, level=level
             )
-            certificate = certificates.get(task.name)
+            certificate = certificates.get(amlb_name(table.name, GA))
             records.append(
                 {
                     "task": task.name,

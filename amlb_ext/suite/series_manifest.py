@@ -19,7 +19,7 @@ from pydantic import Field
 from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.suite.definition import yaml_text
-from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.layout import Layout, amlb_name
 from amlb_ext.suite.manifest import BenchmarkTask, Manifest, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
 
@@ -245,11 +245,14 @@ class SeriesManifest(Manifest):
         return files
 
     def may_list(self) -> Callable[[str], bool]:
-        """Return whether a path is that of a task's certificate."""
+        """Return whether a path is that of a certificate, of a table's windows of one kind."""
         layout = Layout(Path())
         certificates = set()
-        for task in self.listed:
-            certificates.add(layout.relative(layout.task_certificate(task.name)))
+        for table in self.tables:
+            # the origins of a table are certified together, and are tasks of their own
+            for kind in {task.kind for task in table.tasks}:
+                path = layout.task_certificate(amlb_name(table.name, kind))
+                certificates.add(layout.relative(path))
         return certificates.__contains__
 
     def more_texts(self, root: Path) -> dict[str, str]:

@@ -103,3 +103,14 @@ def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, cap
     assert main(["uninstall", str(suite), *where, "-q"]) == 0
     assert [path.name for path in user.iterdir()] == ["config.yaml"]
     assert (user / "config.yaml").read_text() == "# mine\nseed: 3\n"
+
+
+def test_a_certificate_of_several_origins_belongs_to_the_suite(suite, capsys):
+    """Each origin is a task of its own, and the origins of a table are certified together."""
+    folder = suite.parent
+    words = ["generate", str(folder / "sales.csv"), "--series", "item_id"]
+    words += ["--time", "timestamp", "--target", "target", "--horizon", "3"]
+    words += ["--baseline", "seasonal_naive", "--origins", "2", "--copies", "0", "-q"]
+    assert main([*words, "-o", str(folder / "two")]) == 0
+    assert (folder / "two" / "hardsynth" / "sales_full" / "certificate.json").is_file()
+    assert main(["verify", str(folder / "two")]) == 0
