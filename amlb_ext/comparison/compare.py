@@ -13,7 +13,12 @@ import pandas as pd
 from amlb_ext.comparison import models
 from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.models import predict_rows
-from amlb_ext.comparison.out_of_fold import Folds, predict_out_of_fold, read_folds
+from amlb_ext.comparison.out_of_fold import (
+    Folds,
+    predict_out_of_fold,
+    read_fold_column,
+    read_folds,
+)
 from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
@@ -128,7 +133,8 @@ def compare(
         :func:`amlb_ext.swap.segments.read_segments`.
     cv : int, splitter, folds, or fold of each row, optional
         Compare recipes by cross-validation: F and the candidates are cloned and fitted on the same
-        folds, and X, y are all rows. See :func:`amlb_ext.comparison.out_of_fold.read_folds`.
+        folds, or given as out-of-fold predictions of them, and X, y are all rows. A column of
+        ``X``, or values. See :func:`amlb_ext.comparison.out_of_fold.read_folds`.
     groups, time : str or array-like of shape (n,), optional
         Rows of one group belong together; times order the rows. A column of ``X``, or values.
         Where F fails is then learnt from other groups, or from earlier rows; re-fits draw whole
@@ -184,6 +190,11 @@ def compare(
     if groups is not None or time is not None:
         table = GivenTable.of(X)
         orders[0], columns = read_row_order(table, groups, time, align=align)
+    if isinstance(cv, str):
+        table = GivenTable.of(X)
+        columns = {*columns, cv}
+        cv = read_fold_column(cv, table.frame)
+    if columns:
         X = _without_order_columns(X, table, columns, [F, *candidates.values()])
     if train is not None:
         named = [value if isinstance(value, str) else None for value in (groups, time)]
@@ -291,6 +302,13 @@ def compare_labelled(
         refuse_seen_rows(rows.table, old[0])
     all_rows = rows
     folds = None if cv is None else read_folds(cv, rows, seed)
+    for model in (baseline, *others):
+        if model.is_predictions and isinstance(cv, int):
+            raise ConfigError(
+                f"{model.name} is given as predictions, and cv={cv} does not tell the fold of each "
+                "row",
+                "give cv the fold of each row, as a column or values, or (train, test) positions",
+            )
     if folds is None:
         answers = {
             model.name: [predict_rows(model, rows)] for model in (baseline, *others)

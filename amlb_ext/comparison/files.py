@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from amlb_ext.comparison.compare import Claim, check_refits, compare_labelled
+from amlb_ext.comparison.out_of_fold import read_fold_column
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -60,7 +61,7 @@ def compare_files(
     seed: Seed = 0,
     loss: str | None = None,
     segments: Any = None,
-    cv: Annotated[int, Field(ge=2)] | None = None,
+    cv: str | None = None,
     trust_pickle: bool = False,
     config: GenerateConfig | None = None,
     quiet: bool = True,
@@ -103,9 +104,10 @@ def compare_files(
         (default: brier or squared; zero_one where labels alone are given; mase).
     segments : sequence of str, optional
         Groups of rows that matter to you: a column, or a condition such as "age < 25".
-    cv : int, optional
-        Compare recipes by cross-validation with so many folds: the models are cloned and fitted
-        again, and the table holds all rows.
+    cv : N|COLUMN, optional
+        Compare recipes by cross-validation with so many folds, or those that a column of the table
+        names: models are cloned and fitted again, predictions were made out of fold, and the table
+        holds all rows.
     trust_pickle : bool
         Load pickles, which run any code that is in them: only files that you made.
     config : GenerateConfig, optional
@@ -142,6 +144,13 @@ def compare_files(
     for model in models.values():
         needed.update(columns_of_model(model)[0] or ())
     labelled, order = with_order(labelled, config.split, needed)
+    folds: Any = cv
+    if cv is not None and cv.isdecimal():
+        folds = int(cv)
+    elif cv is not None:
+        folds = read_fold_column(cv, known)
+        features = labelled.features.drop(columns=cv, errors="ignore")
+        labelled = dataclasses.replace(labelled, features=features)
     old, old_order = None, None
     if train is not None:
         old = read_labelled_table(train, target, options)
@@ -165,7 +174,7 @@ def compare_files(
         seed=seed,
         loss=read_costs(loss) if loss is not None else None,
         segments=named,
-        cv=cv,
+        cv=folds,
         order=order,
         train_order=old_order,
         declared=labelled.declared,

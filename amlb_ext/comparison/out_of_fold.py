@@ -17,11 +17,12 @@ import pandas as pd
 
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.display import format_count
-from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
+from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.units.labelled import LabelledRows
 
 
@@ -34,7 +35,7 @@ class Folds:
     repeats : tuple of CvSplits
         In each, no row is tested twice.
     tested : ndarray of shape (n,), bool
-        Rows that every repetition tests.
+        Rows that are tested, each of them in every repetition.
     """
 
     repeats: tuple[CvSplits, ...]
@@ -82,7 +83,7 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
     Raises
     ------
     ConfigError, DataError
-        Folds that overlap, or that hold a group on both sides.
+        Folds that overlap, that hold a group on both sides, or test rows unequally often.
     """
     n, order = len(rows), rows.task.order
     if isinstance(cv, bool) or (isinstance(cv, int) and not 2 <= cv <= n):
@@ -92,8 +93,6 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         n_classes = len(rows.labels) if rows.is_classification else 0
         part_seed = derive_int_seed(seed, "compare", "folds")
         splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
-    elif isinstance(cv, str):
-        raise ConfigError(f"cv is {cv!r}", "give a number of folds or a splitter")
     elif _are_fold_numbers(cv) and len(cv) == len(rows.table):
         number = np.asarray(cv)[rows.task.row_ids]
         splits = [
@@ -119,17 +118,38 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
     for number, (train, test) in enumerate(splits, start=1):
         _check_fold(number, train, test, rows)
     repeats = divide_into_repeats(splits, n)
-    tested = np.ones(n, dtype=bool)
-    for repeat in repeats:
-        is_tested = np.zeros(n, dtype=bool)
-        is_tested[np.concatenate([test for _, test in repeat])] = True
-        tested &= is_tested
-    if not tested.any():
+    times = np.bincount(np.concatenate([test for _, test in splits]), minlength=n)
+    tested = times > 0
+    often = times[tested]
+    if often.min() < len(repeats):
         raise DataError(
-            "no row is tested in every repetition of cv",
-            "give the folds of one division",
+            f"cv tests some rows {often.max()} times and others {often.min()}",
+            "give KFold or RepeatedKFold, which test each row as often as any other",
         )
     return Folds(repeats=repeats, tested=tested)
+
+
+def read_fold_column(name: str, frame: pd.DataFrame) -> np.ndarray:
+    """Return the fold of each row, ``(n,)``, from a column of the table.
+
+    Raises
+    ------
+    ConfigError, DataError
+        There is no such column, or a row without a fold.
+    """
+    if name not in frame.columns:
+        raise ConfigError(
+            f"cv is {name!r}, which is no column of the table",
+            f"give a number of folds, or the column with the fold of each row; "
+            f"{suggest_nearest(name, [str(each) for each in frame.columns])}",
+        )
+    numbers, _ = pd.factorize(frame[name], sort=True)
+    if (numbers < 0).any():
+        raise DataError(
+            f"column {name!r} names no fold in {int((numbers < 0).sum())} rows",
+            "fill it, or leave those rows out",
+        )
+    return numbers
 
 
 def _are_fold_numbers(cv: Any) -> bool:
@@ -199,7 +219,8 @@ def predict_out_of_fold(
     folds : Folds
     seed : int
     is_bootstrapped : bool
-        Whether each clone is fitted on a bootstrap sample of its fold's rows.
+        Whether each clone is fitted on a bootstrap sample of its fold's rows; of rows with groups,
+        of groups.
 
     Returns
     -------
@@ -214,6 +235,8 @@ def predict_out_of_fold(
     if model.is_predictions:
         # they were made out of fold already
         return [predict_rows(model, rows)]
+    order = rows.task.order
+    group = None if order is None else order.group
     answers = []
     for number, splits in enumerate(folds.repeats):
         parts = []
@@ -223,7 +246,8 @@ def predict_out_of_fold(
                 rng = np.random.default_rng(
                     derive_int_seed(seed, "compare", "bootstrap", number, fold)
                 )
-                fitted = rng.choice(train, len(train))
+                own = None if group is None else group[train]
+                fitted = train[bootstrap_rows(len(train), rng, own)]
             clone = model.fit_again(
                 rows.table.take(rows.task.row_ids[fitted]), rows.y_given[fitted], seed
             )

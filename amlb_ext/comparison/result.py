@@ -564,14 +564,23 @@ class ModelComparison:
         """Draw a model's change of loss over the units where it is foreseen worst, few to all."""
         from amlb_ext.swap.plot import draw_curve
 
-        return draw_curve(self.harm[model], ax)
+        return draw_curve(self._swap_of(model), ax)
 
     def plot_ranks(self, model: str, ax: Axes | None = None) -> Axes:
         """Draw a model's change of loss by the rank of what was foreseen."""
         from amlb_ext.swap.plot import draw_ranks
 
+        swap = self._swap_of(model)
         d = (self.rows[model] - self.rows["F"]).to_numpy()
-        return draw_ranks(self.harm[model], d, ax)
+        return draw_ranks(swap, d, ax)
+
+    def _swap_of(self, model: str) -> Swap:
+        if model not in self.harm:
+            raise ConfigError(
+                f"nothing is said of replacing F by {model!r}",
+                suggest_nearest(model, list(self.harm)),
+            )
+        return self.harm[model]
 
     def plot_worst(self, count: int = 6) -> Figure:
         """Draw F's worst windows: the past, what came, and what F and the models forecast.

@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import amlb_ext as hs
@@ -136,6 +136,11 @@ def test_by_cross_validation_each_row_is_judged_by_models_that_have_not_seen_it(
         assert given.row("tree", "overall")[question] == pytest.approx(
             result.row("tree", "overall")[question]
         )
+    # a column of the table names the folds, and is no feature
+    named = hs.compare(own, {"tree": other}, X.assign(fold=number), y, cv="fold")
+    assert named.contrasts.equals(given.contrasts)
+    with pytest.raises(HardsynthError, match="F is given as predictions, and cv=5"):
+        hs.compare(own, {"tree": other}, X, y, cv=5)
     held_out = hs.compare(own, {"tree": other}, X, y)
     by_rows = held_out.row("tree", "overall")
     by_folds = given.row("tree", "overall")
@@ -167,6 +172,7 @@ def test_groups_stay_on_one_side_of_every_fold():
         ({"cv": [([0, 1], [1, 2])]}, "row 1"),
         ({"cv": [([0, 1], [900])]}, "fold 1"),
         ({"cv": []}, "cv"),
+        ({"cv": ShuffleSplit(3, random_state=0)}, "3 times and others 1"),
         ({"cv": 5, "train": (np.ones((9, 1)), np.ones(9))}, "train"),
         ({"loss": lambda y, f: f[:3]}, "(3,)"),
         ({"loss": "log_loss"}, "log_loss"),
