@@ -172,7 +172,7 @@ def test_groups_stay_on_one_side_of_every_fold():
         ({"cv": [([0, 1], [1, 2])]}, "row 1"),
         ({"cv": [([0, 1], [900])]}, "fold 1"),
         ({"cv": []}, "cv"),
-        ({"cv": ShuffleSplit(3, random_state=0)}, "3 times and others 1"),
+        ({"cv": ShuffleSplit(3, random_state=0)}, "times and others 1"),
         ({"cv": 5, "train": (np.ones((9, 1)), np.ones(9))}, "train"),
         ({"loss": lambda y, f: f[:3]}, "(3,)"),
         ({"loss": "log_loss"}, "log_loss"),
