@@ -382,7 +382,9 @@ def compare_labelled(
     worst, target = given.iloc[hardest], str(rows.task.target_name)
     slices = pd.DataFrame()
     if not chosen.is_of_pairs:
-        slices = compare_on_slices(rows, judged, losses, seed=seed)
+        slices = compare_on_slices(
+            rows.task.features, rows.task.columns, judged, losses, seed=seed
+        )
     return ModelComparison.of(
         judged,
         contrasts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from amlb_ext.comparison.models import as_predicted, choose_loss, predict_rows
 from amlb_ext.core.checked_call import Seed, checked_call
 from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
+from amlb_ext.core.task import Column
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.columns import Align, check_align
 from amlb_ext.models.given_table import GivenTable
@@ -23,7 +25,7 @@ from amlb_ext.stats.weighted_mean import (
     weighted_mean_interval,
 )
 from amlb_ext.units.judged import Judged
-from amlb_ext.units.labelled import LabelledRows, read_labelled_rows, read_row_order
+from amlb_ext.units.labelled import read_labelled_rows, read_row_order
 from amlb_ext.units.rows import hardness_config, judge_rows
 from amlb_ext.units.slices import search_and_judge
 
@@ -182,18 +184,25 @@ def failures(
 
 
 def compare_on_slices(
-    rows: LabelledRows, judged: Judged, losses: pd.DataFrame, *, seed: int
+    features: pd.DataFrame,
+    columns: Sequence[Column],
+    judged: Judged,
+    losses: pd.DataFrame,
+    *,
+    seed: int,
 ) -> pd.DataFrame:
     """Return the slices in which F fails, with each model's difference from F inside.
 
-    Slices are found on one half of the rows. Everything that is returned is counted on the other
+    Slices are found on one half of the units. Everything that is returned is counted on the other
     half, so being chosen flatters no slice and no model.
 
     Parameters
     ----------
-    rows : LabelledRows
+    features : DataFrame of shape (n, d)
+        What is known of each unit beforehand.
+    columns : sequence of Column
     judged : Judged
-        The same rows.
+        The same units.
     losses : DataFrame of shape (n, candidates)
         As they are.
     seed : int
@@ -207,11 +216,13 @@ def compare_on_slices(
         ``by`` and ``reason`` as in :func:`amlb_ext.stats.claims.answer_questions`.
     """
     units = judged.compared
-    # rows of a group stay in one half, and count as the group that they are
-    clusters = np.arange(len(rows)) if units.clusters is None else units.clusters
+    # units of a group stay in one half, and count as the group that they are
+    clusters = units.clusters
+    if clusters is None:
+        clusters = np.arange(len(features))
     found = search_and_judge(
-        rows.task.features,
-        rows.task.columns,
+        features,
+        columns,
         judged.is_bad,
         clusters,
         random_stream(seed, "compare", "slices"),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.comparison.failures import compare_on_slices
 from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.window_pictures import draw_worst_windows
@@ -25,6 +26,7 @@ from amlb_ext.core.checked_call import (
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frames import to_pandas
+from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import Forecaster, describe_known, make_forecaster
@@ -340,6 +342,13 @@ def answer_comparison(
         judged,
         answer(judged, losses),
         loss_name=loss.text,
+        slices=compare_on_slices(
+            known,
+            [Column(name, "numeric") for name in known],
+            judged,
+            losses,
+            seed=seed,
+        ),
         swap=swap,
         seed=seed,
         notes=window_notes(failing, rolled, len(twins), loss),

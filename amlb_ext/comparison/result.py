@@ -88,8 +88,7 @@ class ModelComparison:
         What was compared, by label: F, the table, when and by which version.
     slices : DataFrame
         Where F fails, and each model there; see
-        :func:`amlb_ext.comparison.failures.compare_on_slices`. Without columns for windows, where
-        no slices are looked for.
+        :func:`amlb_ext.comparison.failures.compare_on_slices`.
     rows : DataFrame
         One row for each unit. Of a table, by its index in X: ``is_bad``, ``risk`` (the chance that
         F fails on it, by features alone; missing where they do not foresee it),
@@ -424,7 +423,7 @@ class ModelComparison:
             *(f"note: {note}" for note in self.notes),
         ]
         if len(self.slices):
-            lines += ["", *_slice_lines(self.slices, self.verb)]
+            lines += ["", *_slice_lines(self.slices, self.verb, self.unit)]
         if len(self.scores):
             lines += ["", *self._score_lines()]
         return "\n".join(lines) + "\n"
@@ -751,7 +750,7 @@ def _signed_percent(share: float) -> str:
     return format_percent(share, sign=True).replace("−", "-")
 
 
-def _slice_lines(slices: pd.DataFrame, verb: str) -> list[str]:
+def _slice_lines(slices: pd.DataFrame, verb: str, unit: Unit) -> list[str]:
     lines = []
     for text, part in slices.groupby("slice", sort=False):
         first = part.iloc[0]
@@ -767,6 +766,6 @@ def _slice_lines(slices: pd.DataFrame, verb: str) -> list[str]:
         lift = first["share"] / first["base"]
         lines.append(
             f"where {text}: F {verb} on {format_percent(first['share'])} of {first['rows']} "
-            f"rows, {lift:.1f} times as often as on all; {mends}"
+            f"{unit.many}, {lift:.1f} times as often as on all; {mends}"
         )
     return lines

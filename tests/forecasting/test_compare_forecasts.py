@@ -21,6 +21,7 @@ from amlb_ext.units.failing_windows import (
     find_failing_windows,
 )
 from amlb_ext.units.origins import plan_origins
+from amlb_ext.units.past_features import FEATURES
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.units.window_rules import settle_window_rule
 from amlb_ext.units.windows import weigh_windows
@@ -131,6 +132,14 @@ def test_the_answer_names_what_is_better_and_what_is_f_again(result):
     assert "rows" not in result.text()
     assert "rows" not in check_gate(result).text()
     assert result.scores.loc["theta", "mase"] < result.scores.loc["F", "mase"]
+
+
+def test_where_f_fails_is_told_in_features_of_the_past(result):
+    assert set(result.slices["model"]) == {"theta", "same"}
+    for text in result.slices["slice"]:
+        assert all(part.split()[0] in FEATURES for part in text.split(" and "))
+    told = result.text()
+    assert f"where {result.slices['slice'].iloc[0]}: F fails on" in told
 
 
 def test_the_page_holds_the_windows_and_loads_nothing(result, tmp_path):
