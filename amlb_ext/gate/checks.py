@@ -144,10 +144,9 @@ class GateResult:
             return "not met"
         return "no claim" if "no claim" in outcomes else "met"
 
-    @property
-    def need_text(self) -> str:
-        """What is needed of a candidate, in words."""
-        place = self.place
+    def need_text(self, place: str = "") -> str:
+        """What is needed of a candidate, in words; where, unless it is where the gate asks."""
+        place = place or self.place
         if self.need == "better":
             return f"better than F {place}"
         margin = format_percent(self.margin)
@@ -290,7 +289,7 @@ def check_gate(
         for name in chosen:
             checks += _segment_checks(result, swaps[task], task, name)
             if no_harm:
-                checks.append(_harm_check(swaps[task], task, name))
+                checks.append(_harm_check(swaps[task], task, name, unit))
             if max_flips is not None:
                 checks.append(
                     _flip_check(swaps[task], task, name, max_flips, result.level)
@@ -343,9 +342,13 @@ def _choose(wanted: Collection[str], names: list[str], what: str) -> list[str]:
     return list(dict.fromkeys(wanted)) or names
 
 
-def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> GateCheck:
+def _check(
+    gate: GateResult, data: str, name: str, row: Mapping[str, Any], place: str = ""
+) -> GateCheck:
     """Decide one candidate on one table or task, by its row of contrasts."""
-    outcome, finding = _decide(gate, row)
+    place = place or gate.place
+    outcome, finding = _decide(gate, row, place)
+    needed = gate.need_text(place)
     scale = row.get("loss_f", np.nan)
     # figures of some of the rows would be taken for those of all
     if row.get("verdict") == "incomplete":
@@ -363,14 +366,15 @@ def _check(gate: GateResult, data: str, name: str, row: Mapping[str, Any]) -> Ga
         rmse=float(row.get("rmse", np.nan)),
         rmse_f=float(row.get("rmse_f", np.nan)),
         verdict=str(row.get("verdict", "")),
-        sentence=f"{name} on {data}: {finding}{rmse}; needed: {gate.need_text}",
-        needed=gate.need_text,
+        sentence=f"{name} on {data}: {finding}{rmse}; needed: {needed}",
+        needed=needed,
     )
 
 
-def _decide(gate: GateResult, row: Mapping[str, Any]) -> tuple[Outcome, str]:
+def _decide(
+    gate: GateResult, row: Mapping[str, Any], place: str
+) -> tuple[Outcome, str]:
     """Return whether a need is met, and what was found."""
-    place = gate.place
     if not row:
         return "no claim", f"no claim {place}: it has no results there"
     verdict = row["verdict"]
@@ -417,14 +421,15 @@ def _segment_checks(
             "relative": row["difference"] / row["loss_f"] if row["loss_f"] else np.nan,
             "reason": why_not,
         }
-        checks.append(_check(gate, f"{data}, {row['segment']}", name, record))
+        where = f"{data}, {row['segment']}"
+        checks.append(_check(gate, where, name, record, place="in this segment"))
     return checks
 
 
-def _harm_check(answer: SwapAnswer, data: str, name: str) -> GateCheck:
+def _harm_check(answer: SwapAnswer, data: str, name: str, unit: Unit) -> GateCheck:
     needed = "a swap without harm"
     if name not in answer.swaps:
-        finding = "too few rows to look for harm, or no claim on them"
+        finding = f"too few {unit.many} to look for harm, or no claim on them"
         return _bare_check(data, name, "no claim", finding, needed)
     swap = answer.swaps[name]
     outcomes: dict[str, Outcome] = {"harms": "not met", "no verdict": "no claim"}
