@@ -370,6 +370,10 @@ class Suite:
         name: str,
         results: Results = (),
         predictions: Mapping[str, str | Path] | None = None,
+        *,
+        segments: str | Sequence[str] = (),
+        loss: Any = None,
+        refits: int = 0,
     ) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.tables.TABLES`.
 
@@ -382,6 +386,8 @@ class Suite:
             AMLB's output folders.
         predictions : mapping of str to path, optional
             Files of predictions by name, as of ``hardsynth report --predictions``.
+        segments, loss, refits
+            As of ``hardsynth report``, see :func:`amlb_ext.report.build.build_report`.
 
         Raises
         ------
@@ -397,7 +403,20 @@ class Suite:
         named = predictions or {}
         files = tuple((key, Path(path).resolve()) for key, path in named.items())
         stamp = _folder_stamp(folders, [path for _, path in files])
-        built = _build_once(*folders, files=files, stamp=stamp)
+        if len(segments) or refits or loss is not None:
+            # a loss may be a function or a table, by which nothing is kept
+            directory, *runs = folders
+            built = build_report(
+                directory,
+                runs,
+                predictions=dict(files),
+                segments=[segments] if isinstance(segments, str) else segments,
+                loss=loss,
+                refits=refits,
+                charts=False,
+            )
+        else:
+            built = _build_once(*folders, files=files, stamp=stamp)
         # A copy, for the report is kept and a notebook may change its table.
         return report_tables(built.report)[name].copy()
 

@@ -177,6 +177,8 @@ def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
     suite = hs.Suite.load(scored.suite)
     table = suite.table("harm", scored.results, {"mine": file})
     pd.testing.assert_frame_equal(table, found["harm"])
+    told = suite.table("segments", predictions={"mine": file}, segments="sex")
+    assert told["segment"].tolist() == ["sex = female", "sex = male"]
 
     # a table of an earlier report would be taken for one of this
     plain = build_report(scored.suite, [scored.results], charts=False, swaps=False)
