@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -290,8 +291,13 @@ def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
             f"numbers, but for {n_others} {values} such as {other!r}? {as_number} makes {these} "
             "missing"
         )
-    if others or not written.example:
+    if others:
         return ""
+    if not written.example:
+        # codes have leading zeros, and few values
+        is_code = any(re.match(r"0\d", text) for text in texts)
+        is_number = is_enough and not is_code
+        return f"numbers, each a category: {as_number}" if is_number else ""
     if not written.unit and written.decimal == ",":
         return f"numbers with a decimal comma? {as_number}"
     if not is_enough:

@@ -28,6 +28,7 @@ def warning_of(values, **more):
         ([f"{k % 24}:30" for k in range(N)], "times of day such as '0:30'? --as c=number"),
         ([f"2024-01-{k % 28 + 1:02d}" for k in range(N)], "dates, each a cat"),
         ([f"{k % 28 + 1}.1.2024" for k in range(N)], "--as c=date"),
+        ([str(k / 8) for k in range(N)], "numbers, each a category: --as c=number"),
         ([f"user {k}" for k in range(N)], "one value per row, an id? --drop c"),
         ([7 * k for k in range(N)], "one whole number per row, an id? --drop c"),
         (["CH"] * N, "constant: --drop c"),
@@ -51,6 +52,8 @@ def test_a_warning_says_what_to_type(values, said):
         [k % 10 / 4 for k in range(N)],
         ["a,b", "c,d"] * (N // 2),
         ["5 stars", "4 stars"] * (N // 2),
+        # codes
+        [f"{k % 20:03d}" for k in range(N)],
         ["E101", "E5", "C85", ",", "-"] * (N // 5),
         [True, False] * (N // 2),
     ],
