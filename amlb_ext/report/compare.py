@@ -116,6 +116,17 @@ def is_control_framework(framework: str) -> bool:
     return control in (BASELINE_FRAMEWORK, NULL_FRAMEWORK)
 
 
+def best_first(contrasts: pd.DataFrame) -> list[str]:
+    """Return candidates by their contrast on all rows, the best first."""
+    if not len(contrasts):
+        return []
+    overall = contrasts[contrasts["where"] == "all rows"]
+    compared = overall.dropna(subset=["difference"])
+    best_first = compared.sort_values("difference", kind="stable")
+    names = [str(name) for name in best_first["framework"]]
+    return [name for name in names if not is_control_framework(name)]
+
+
 def compare_frameworks(
     task: str,
     full: TaskPredictions,

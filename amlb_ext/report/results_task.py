@@ -16,12 +16,12 @@ import pandas as pd
 from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
 from amlb_ext.comparison.place import describe_place
 from amlb_ext.core.errors import ConfigError, DataError, RunError
-from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
-from amlb_ext.report.compare import TaskComparison, compare_units
+from amlb_ext.report.compare import TaskComparison, best_first, compare_units
+from amlb_ext.report.described import describe_task
 from amlb_ext.report.losses import TaskLosses, measure_losses, read_report_loss
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
 from amlb_ext.report.parts import report_parts, score_parts
@@ -29,33 +29,29 @@ from amlb_ext.report.predictions import (
     TaskPredictions,
     names_labels_alone,
     parse_predictions,
-    row_clusters,
 )
 from amlb_ext.report.swaps import (
     judged_frameworks,
     lacking_notes,
-    segments_of_task,
     swap_rows,
-    swap_sections,
     swap_sides,
 )
 from amlb_ext.report.task import (
     BuiltTask,
-    best_first,
     draw_task_charts,
     incomplete_texts,
 )
 from amlb_ext.runner.original_results import match_rows
 from amlb_ext.runner.results import RowsDifferError, read_predictions
 from amlb_ext.sources.base import TaskRef
-from amlb_ext.swap.answer import judge_swaps
 from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LEAST_ROWS, LabelledRows, labelled_rows_of_task
 from amlb_ext.units.rows import hardness_config, judge_rows
-from amlb_ext.units.slices import losses_on_slices, search_and_judge
 
 #: Why F, a framework of AMLB, has no re-fits beside which harm is judged.
-NO_REFITS = "it is a framework of AMLB, which is not fitted here"
+NO_REFITS = (
+    "it is a framework of AMLB, which is not fitted here; hardsynth compare fits a model again"
+)
 #: What a job without predictions is.
 _WITHOUT = ("failed", "missing", "refused", "not run")
 _RENAMED = (
@@ -438,32 +434,17 @@ def _describe(
     rows, full, judged = found.rows, found.full, found.judged
     features, notes = rows.task.features, list(found.notes)
     cap, loss_f = judged.compared.cap, judged.compared.loss_f
-    clusters = row_clusters(full.rows)
-    failures = search_and_judge(
-        features,
-        rows.task.columns,
-        bad=judged.is_bad,
-        groups=clusters,
-        rng=random_stream(0, task.name, "report", "slices"),
-    )
-    failures.table.insert(0, "task", task.name)
     candidates = judged_frameworks(comparison.contrasts)
-    ordered = [name for name in best_first(comparison.contrasts) if name in candidates]
-    slice_losses = pd.DataFrame()
-    # of pairs of rows a slice has no mean loss of its own
-    if not found.measured.loss.is_of_pairs:
-        slice_losses = losses_on_slices(
-            task.name,
-            slices=failures.table,
-            inside=failures.inside,
-            losses=comparison.losses[ordered],
-            loss_f=loss_f,
-            clusters=clusters,
-            level=inputs.level,
-            cap=cap,
-        )
+    described = describe_task(
+        task.name,
+        comparison,
+        swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
+        swap_sides(full, comparison.losses, candidates),
+        columns=rows.task.columns,
+        shown=[n for n in best_first(comparison.contrasts) if n in candidates],
+        segments=inputs.segments,
+    )
     views = {"full": full}
-    segments, lacking = segments_of_task(inputs.segments, features)
     for name in sorted(full.f):
         if task.labels:
             notes += sure_notes(full.f[name][full.scored(name)], name)
@@ -479,7 +460,7 @@ def _describe(
             task.name,
             views,
             comparison,
-            slice_losses=slice_losses,
+            slice_losses=described.slice_losses,
             loss=found.measured.title,
             colours=inputs.colours,
             points=inputs.points,
@@ -489,11 +470,6 @@ def _describe(
         for row in comparison.contrasts.to_dict("records")
         if row["verdict"] == "incomplete"
     }
-    swapped = judge_swaps(
-        swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
-        swap_sides(full, comparison.losses, candidates),
-        segments=segments,
-    )
     report = TaskReport(
         name=task.name,
         title=task.name,
@@ -514,12 +490,12 @@ def _describe(
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
         scores=score_parts(task.name, report_parts(views), inputs.level),
-        slices=failures.table,
-        slice_losses=slice_losses,
+        slices=described.slices,
+        slice_losses=described.slice_losses,
         charts=charts,
-        notes=(*lacking_notes(lacking), *task.notes, *rows.notes, *notes),
-        sections=swap_sections(task.name, swapped, judged),
-        swap=swapped.without_trees(),
+        notes=(*lacking_notes(described.lacking), *task.notes, *rows.notes, *notes),
+        sections=described.sections,
+        swap=described.swap,
     )
     return BuiltTask(
         report=report,
@@ -527,7 +503,7 @@ def _describe(
         added=[],
         losses=cap.apply(comparison.losses),
         loss_f=cap.apply(loss_f),
-        lacking=lacking,
+        lacking=described.lacking,
         duels=comparison.duels,
         gains=comparison.gains,
         unfit=_unfit_text(task, inputs.loss),

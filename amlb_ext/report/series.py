@@ -24,12 +24,19 @@ from amlb_ext.comparison.forecasts import (
 )
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, DataError, RunError
+from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
 from amlb_ext.report.build import assemble_report, check_level, suite_overview
-from amlb_ext.report.charts import MOST_LINES, contrast_chart, framework_colours
-from amlb_ext.report.compare import TaskComparison, compare_units
+from amlb_ext.report.charts import (
+    MOST_LINES,
+    contrast_chart,
+    framework_colours,
+    slice_chart,
+)
+from amlb_ext.report.compare import TaskComparison, best_first, compare_units
+from amlb_ext.report.described import describe_task
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
@@ -43,8 +50,6 @@ from amlb_ext.report.predictions import job_table
 from amlb_ext.report.swaps import (
     judged_frameworks,
     lacking_notes,
-    segments_of_task,
-    swap_sections,
 )
 from amlb_ext.report.task import BuiltTask
 from amlb_ext.runner.results import (
@@ -62,7 +67,7 @@ from amlb_ext.stats.window_losses import (
 )
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.units.judged import Judged
@@ -431,22 +436,33 @@ def _build_task(
     for task in table.tasks:
         if task.kind in (GA, "synthetic"):
             n_made[task.kind] = len(task.items)
-    charts = []
-    if worst:
-        charts = [contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW)]
     known = failing.known_beforehand()
-    found, lacking = segments_of_task(
-        segments, pd.concat([failing.table(), known], axis=1)
-    )
-    swapped = judge_swaps(
+    candidates = judged_frameworks(contrasts)
+    described = describe_task(
+        name,
+        comparison,
         _swap_windows(comparison.judged, known),
         {
             framework: Side(losses=comparison.losses[framework].to_numpy())
-            for framework in judged_frameworks(contrasts)
+            for framework in candidates
         },
-        segments=found,
+        columns=[Column(feature, "numeric") for feature in known],
+        shown=[n for n in best_first(contrasts) if n in candidates],
+        segments=segments,
+        segment_table=pd.concat([failing.table(), known], axis=1),
         seed=seed,
     )
+    charts = []
+    if worst:
+        charts = [
+            contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW),
+            slice_chart(
+                f"{name}-slices",
+                described.slice_losses,
+                colours,
+                loss=judged.loss.with_unit,
+            ),
+        ]
     report = TaskReport(
         name=name,
         title=name,
@@ -466,13 +482,13 @@ def _build_task(
         contrasts=contrasts,
         pairs=comparison.pairs,
         scores=_score_table(judged, level),
-        # none are searched
-        slices=pd.DataFrame(),
+        slices=described.slices,
+        slice_losses=described.slice_losses,
         charts=tuple(chart for chart in charts if chart is not None),
-        notes=(*lacking_notes(lacking), *judged.notes),
-        swap=swapped.without_trees(),
+        notes=(*lacking_notes(described.lacking), *judged.notes),
+        swap=described.swap,
         sections=(
-            *swap_sections(name, swapped, comparison.judged),
+            *described.sections,
             *_sections(judged, made, contrasts, colours, worst),
         ),
     )
@@ -482,7 +498,7 @@ def _build_task(
         added=[],
         losses=comparison.losses,
         loss_f=comparison.judged.compared.loss_f,
-        lacking=lacking,
+        lacking=described.lacking,
         duels=comparison.duels,
         gains=comparison.gains,
     )

@@ -12,16 +12,17 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import ROW
 from amlb_ext.relations.wording import describe_rule
 from amlb_ext.report import charts
 from amlb_ext.report.compare import (
     TaskComparison,
+    best_first,
     compare_frameworks,
     is_baseline_framework,
     is_control_framework,
 )
+from amlb_ext.report.described import describe_task
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses
 from amlb_ext.report.model import Chart, ColourRole, TaskReport
@@ -29,24 +30,20 @@ from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
     read_task_predictions,
-    row_clusters,
 )
 from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.swaps import (
     judged_frameworks,
     lacking_notes,
-    segments_of_task,
     swap_rows,
-    swap_sections,
     swap_sides,
 )
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
 from amlb_ext.suite.fold_notes import CELLS_REPLACED, ROWS_LEFT_OUT, fold_notes
-from amlb_ext.swap.answer import Side, judge_swaps
-from amlb_ext.units.slices import JudgedSlices, losses_on_slices, search_and_judge
+from amlb_ext.swap.answer import Side
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
 
@@ -188,39 +185,11 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     )
     # What is described: failures, scores on every part, charts.
     features = _read_features(suite, full.name)
-    failures = find_failures(suite, task, full, features)
     parts = report_parts(views)
     # Between candidates and F: a re-fit of F would take places from others.
     ranked = [name for name in full.f if not is_control_framework(name)]
     losses = measured.by_framework[ranked]
     loss_f, cap = measured.f, measured.cap
-    clusters = row_clusters(full.rows)
-    order = best_first(comparison.contrasts)
-    slice_losses = pd.DataFrame()
-    # of pairs of rows a slice has no mean loss of its own
-    if not measured.loss.is_of_pairs:
-        slice_losses = losses_on_slices(
-            task,
-            slices=failures.table,
-            inside=failures.inside,
-            losses=losses[[n for n in order if n in losses and n not in incomplete]],
-            loss_f=loss_f,
-            clusters=clusters,
-            level=inputs.level,
-            cap=cap,
-        )
-    task_charts: tuple[Chart, ...] = ()
-    if inputs.points > 0:
-        task_charts = draw_task_charts(
-            task,
-            views,
-            comparison,
-            slice_losses=slice_losses,
-            loss=measured.title,
-            colours=inputs.colours,
-            points=inputs.points,
-        )
-    segments, lacking = segments_of_task(inputs.segments, features)
     candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
     refits: tuple[Side, ...] = ()
     no_refits = "--refits 5 does it, in each fold"
@@ -228,12 +197,27 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         refits, no_refits = fit_baseline_again(
             suite, task, full, measured.loss, inputs.refits
         )
-    swapped = judge_swaps(
+    described = describe_task(
+        task,
+        comparison,
         swap_rows(full, comparison.judged, features, measured.loss, refits, no_refits),
         swap_sides(full, comparison.losses, candidates),
-        segments=segments,
+        columns=[column.as_column() for column in entry.coding.columns],
+        shown=[n for n in best_first(comparison.contrasts) if n not in incomplete],
+        segments=inputs.segments,
         seed=suite.manifest.seed,
     )
+    task_charts: tuple[Chart, ...] = ()
+    if inputs.points > 0:
+        task_charts = draw_task_charts(
+            task,
+            views,
+            comparison,
+            slice_losses=described.slice_losses,
+            loss=measured.title,
+            colours=inputs.colours,
+            points=inputs.points,
+        )
     summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     # the name of the task's source; the task's own where two sources have the same
     source_name = entry.source_name
@@ -266,10 +250,15 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         contrasts=comparison.contrasts,
         pairs=comparison.pairs,
         scores=score_parts(task, parts, inputs.level),
-        slices=failures.table,
-        slice_losses=slice_losses,
+        slices=described.slices,
+        slice_losses=described.slice_losses,
         charts=task_charts,
-        notes=(*measured.notes, *lacking_notes(lacking), *entry.notes, *fold_sentences),
+        notes=(
+            *measured.notes,
+            *lacking_notes(described.lacking),
+            *entry.notes,
+            *fold_sentences,
+        ),
         weighted=comparison.is_weighted,
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -283,8 +272,8 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         composition=_composition(summaries),
         main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
-        sections=swap_sections(task, swapped, comparison.judged),
-        swap=swapped.without_trees(),
+        sections=described.sections,
+        swap=described.swap,
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
@@ -297,7 +286,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         added=list(fold_scores(task, parts, job_names)),
         losses=cap.apply(losses),
         loss_f=cap.apply(loss_f),
-        lacking=lacking,
+        lacking=described.lacking,
         duels=comparison.duels,
         gains=comparison.gains,
     )
@@ -421,17 +410,6 @@ def incomplete_texts(
     return incomplete
 
 
-def best_first(contrasts: pd.DataFrame) -> list[str]:
-    """Return candidates by their contrast on all rows, the best first."""
-    if not len(contrasts):
-        return []
-    overall = contrasts[contrasts["where"] == "all rows"]
-    compared = overall.dropna(subset=["difference"])
-    best_first = compared.sort_values("difference", kind="stable")
-    names = [str(name) for name in best_first["framework"]]
-    return [name for name in names if not is_control_framework(name)]
-
-
 def _row_counts(suite: SuiteFiles, task: str) -> dict[str, int]:
     """Return test rows by part, all folds together."""
     counts = {}
@@ -487,39 +465,6 @@ def draw_task_charts(
         task_charts.append(truth_of_real_rows)
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
-
-
-def find_failures(
-    suite: SuiteFiles, task: str, full: TaskPredictions, features: pd.DataFrame
-) -> JudgedSlices:
-    """Describe where F fails on the untouched test folds of a task, in slices of its features.
-
-    They describe. Bad rows were chosen by F's errors, so none of this ranks models.
-
-    Parameters
-    ----------
-    suite : SuiteFiles
-    task : str
-    full : TaskPredictions
-        The untouched test folds.
-    features : DataFrame of n rows
-        Of these rows.
-
-    Returns
-    -------
-    JudgedSlices
-        Its table begins with the column ``task``.
-    """
-    columns = tuple(column.as_column() for column in suite.tasks[task].coding.columns)
-    judged = search_and_judge(
-        features,
-        columns,
-        bad=(full.rows["origin"] == "bad").to_numpy(),
-        groups=row_clusters(full.rows),
-        rng=random_stream(suite.manifest.seed, task, "report", "slices"),
-    )
-    judged.table.insert(0, "task", task)
-    return judged
 
 
 def _read_features(suite: SuiteFiles, name: str) -> pd.DataFrame:
