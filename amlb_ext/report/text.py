@@ -288,10 +288,11 @@ def _slice_lines(task: TaskReport) -> list[str]:
     lines = []
     for row in table_records(task.slices):
         condition = shorten_text(row["slice"], 300)
-        share = f"{row['share']:.0%} of {format_count(row['rows'], 'row')}"
+        share = f"{row['share']:.0%} of {format_count(row['rows'], task.unit.one)}"
         inside = f"{share} ({_percent_range(row)})"
         lines += _wrap_text(
-            f"F fails where {condition}: {inside}, {row['base']:.0%} of all rows", 2
+            f"F fails where {condition}: {inside}, {row['base']:.0%} of all {task.unit.many}",
+            2,
         )
     if lines:
         return lines

@@ -13,7 +13,9 @@ source row:
 * p : one-sided, of "bad rows fall inside as they fall elsewhere". All splits of the judged source
   rows into inside and outside are equally likely then, so it is the hypergeometric tail
   (Fisher 1934), or, where a source row occurs several times, a Monte Carlo permutation of whole
-  source rows (Phipson & Smyth 2010). Nothing is assumed of the numbers being large.
+  source rows (Phipson & Smyth 2010). Nothing is assumed of the numbers being large. Of groups whose
+  rows have features of their own, such as the windows of a series, a slice may hold some rows and
+  not others: then it is a t test of the covariance of bad and inside, clustered by group.
 * interval : Wilson (1927) with Kish's effective number of source rows, :math:`(\sum m)^2 /
   \sum m^2` for m occurrences each, as n. With one occurrence each it is Wilson's; else it errs on
   the wide side, since a mean of flags within [0, 1] varies at most as a single flag does.
@@ -33,6 +35,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
+from scipy.stats import t as student
 from sklearn.tree import DecisionTreeClassifier
 
 from amlb_ext.core.rng import draw_int_seed
@@ -128,7 +131,7 @@ def search_and_judge(
     columns : sequence of Column
     bad : ndarray of shape (n,), bool
     groups : ndarray of shape (n,)
-        The source row of each row; rows of one source row have the same features.
+        The source row of each row, or its group; all rows of one are in the same half.
     rng : Generator
 
     Returns
@@ -462,15 +465,20 @@ def _judge_slices(
     base = float(bad.mean())
     judged: list[dict[str, object]] = []
     for candidate, texts in slices:
-        # Rows of one source row have the same features: the first tells for all.
-        inside = candidate.inside[is_judging][first_row]
-        if inside.sum() < _FEWEST_JUDGED or inside.all():
+        is_inside = candidate.inside[is_judging]
+        n_inside = np.bincount(source_code, weights=is_inside)
+        if (n_inside > 0).sum() < _FEWEST_JUDGED or is_inside.all():
             continue
-        rows_inside = n_rows[inside].sum()
-        bad_inside = n_bad[inside].sum()
+        rows_inside = n_inside.sum()
+        bad_inside = (bad & is_inside).sum()
         share = bad_inside / rows_inside
-        effective_size = kish_size(n_rows[inside])
+        effective_size = kish_size(n_inside[n_inside > 0])
         low, high = _share_interval(share, effective_size)
+        inside = is_inside[first_row]
+        if np.array_equal(inside[source_code], is_inside):
+            p = _p_value(n_rows, n_bad, inside=inside, rng=rng)
+        else:
+            p = _p_value_of_groups(bad, is_inside, source_code)
         row = {
             "slice": " and ".join(texts),
             "rows": int(rows_inside),
@@ -480,7 +488,7 @@ def _judge_slices(
             "high": high,
             "base": base,
             "lift": share / base,
-            "p": _p_value(n_rows, n_bad, inside=inside, rng=rng),
+            "p": p,
             "n_features": len(texts),
             "inside": candidate.inside & is_judging,
         }
@@ -535,6 +543,25 @@ def _p_value(
     n_as_large = (draws >= observed).sum()
     # The split that was seen counts as one of the draws, or p could be 0.
     return float((1 + n_as_large) / (1 + _DRAWS))
+
+
+def _p_value_of_groups(
+    bad: np.ndarray, is_inside: np.ndarray, source: np.ndarray
+) -> float:
+    """Return the one-sided p-value of a slice that holds some rows of a group and not others.
+
+    Parameters
+    ----------
+    bad, is_inside : ndarray of shape (m,), bool
+    source : ndarray of shape (m,), int
+        The group of each row, from 0.
+    """
+    # what each group adds to the covariance of being bad and being inside
+    scores = np.bincount(source, (bad - bad.mean()) * (is_inside - is_inside.mean()))
+    n_groups = len(scores)
+    error = np.sqrt(n_groups) * scores.std(ddof=1)
+    n_inside = len(np.unique(source[is_inside]))
+    return float(student.sf(scores.sum() / error, n_inside - 1)) if error else 1.0
 
 
 LOSS_COLUMNS = (

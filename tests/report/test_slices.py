@@ -89,6 +89,35 @@ def test_repeats_of_a_row_do_not_pass_for_evidence():
     assert hits <= 4  # P(more than 4 of 20) = .003
 
 
+def grouped(rng, effect):
+    """Rows of 150 groups that fail together, with features of their own."""
+    groups = np.repeat(np.arange(150), rng.integers(1, 9, 150))
+    n = len(groups)
+    shared = rng.normal(size=(150, 4))[groups]
+    x = pd.DataFrame(0.7 * shared + 0.7 * rng.normal(size=(n, 4)), columns=list("pqrs"))
+    logit = rng.normal(size=150)[groups] - 2 + effect * (x["p"] > 0.8)
+    return x, (rng.random(n) < 1 / (1 + np.exp(-logit))).to_numpy(), groups
+
+
+def test_rows_of_a_group_are_inside_a_slice_by_their_own_features():
+    """The first row of a group does not tell for the others, and groups that fail are no slice."""
+    schema = [Column(name, "numeric") for name in "pqrs"]
+    found, falsely = 0, 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        x, bad, groups = grouped(rng, effect=2.0)
+        judged = search_and_judge(x, schema, bad, groups, rng)
+        found += len(judged.table) > 0
+        for rows, n_bad, inside in zip(
+            judged.table["rows"], judged.table["bad"], judged.inside, strict=True
+        ):
+            assert (rows, n_bad) == (inside.sum(), bad[inside].sum())
+        x, bad, groups = grouped(rng, effect=0.0)
+        falsely += len(search_and_judge(x, schema, bad, groups, rng).table) > 0
+    assert found >= 20  # .9 each; by first rows .4
+    assert falsely <= 4
+
+
 def test_numbers_are_those_of_the_judging_half():
     x, bad = planted(1200, np.random.default_rng(3))
     found = slices(x, bad)
