@@ -39,6 +39,32 @@ def rows(n: int, rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
+def grouped_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return rows of 150 groups, whose features are half the group's, and the groups."""
+    groups = np.repeat(np.arange(150), rng.integers(1, 9, 150))
+    shared = rng.normal(size=(150, 4))[groups]
+    own = rng.normal(size=shared.shape)
+    return pd.DataFrame(0.7 * (shared + own), columns=["g1", "g2", "g3", "g4"]), groups
+
+
+def find_in_groups(draws: int, seed: int) -> None:
+    """Print how often a slice is found where groups fail, and where a slice fails, too."""
+    columns = [Column(name, "numeric") for name in ("g1", "g2", "g3", "g4")]
+    found = {0.0: 0, 2.0: 0}
+    for draw in tqdm(range(draws), desc="groups"):
+        for effect in found:
+            rng = random_stream(seed, "benchmark", "slices", "groups", draw)
+            x, groups = grouped_rows(rng)
+            logit = rng.normal(size=150)[groups] - 2 + effect * (x["g1"] > 0.8)
+            bad = (rng.random(len(x)) < 1 / (1 + np.exp(-logit))).to_numpy()
+            table = search_and_judge(x, columns, bad, groups, rng).table
+            found[effect] += len(table) > 0
+    print(
+        f"150 groups: a slice in noise {share(found[0.0], draws)}; one where a slice is planted "
+        f"{share(found[2.0], draws)}"
+    )
+
+
 def share(found: int, draws: int) -> str:
     """Return a share and its standard error."""
     p = found / draws
@@ -69,6 +95,7 @@ def main() -> None:
             f"{share(planted, arguments.draws)}; naming both its columns "
             f"{share(both, arguments.draws)}"
         )
+    find_in_groups(arguments.draws, arguments.seed)
 
 
 if __name__ == "__main__":
