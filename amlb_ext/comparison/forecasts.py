@@ -288,6 +288,27 @@ def judge_windows(
     )
 
 
+def swap_windows(judged: Judged, known: pd.DataFrame, *, no_refits: str) -> SwapRows:
+    """Return windows with what is known beforehand, F's losses and those of its twins.
+
+    Parameters
+    ----------
+    judged : Judged
+    known : DataFrame of n rows
+    no_refits : str
+        Why there are no twins, or what would give them.
+    """
+    twins = judged.compared.refits
+    losses = [] if twins is None else [twins[name].to_numpy() for name in twins]
+    return SwapRows(
+        judged=judged,
+        table=known,
+        f=Side(losses=judged.compared.loss_f),
+        refits=tuple(Side(losses=of_twin) for of_twin in losses),
+        no_refits=no_refits,
+    )
+
+
 def answer_comparison(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
@@ -321,14 +342,7 @@ def answer_comparison(
     known = failing.known_beforehand()
     windows = failing.table()
     swap = judge_swaps(
-        SwapRows(
-            judged=judged,
-            table=known,
-            f=Side(losses=judged.compared.loss_f),
-            refits=tuple(
-                Side(losses=known_loss(twin, "a twin of F", loss)) for twin in twins
-            ),
-        ),
+        swap_windows(judged, known, no_refits="give twins"),
         {name: Side(losses=losses[name].to_numpy()) for name in losses},
         segments=read_segments(segments, pd.concat([windows, known], axis=1)),
         seed=seed,

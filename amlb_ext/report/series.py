@@ -20,6 +20,7 @@ from amlb_ext.comparison.forecasts import (
     SHOWN_LOSSES,
     judge_windows,
     known_loss,
+    swap_windows,
     window_notes,
 )
 from amlb_ext.core.display import format_decimals
@@ -67,10 +68,9 @@ from amlb_ext.stats.window_losses import (
 )
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
-from amlb_ext.swap.answer import Side, SwapRows
+from amlb_ext.swap.answer import Side
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
-from amlb_ext.units.judged import Judged
 from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
@@ -441,7 +441,9 @@ def _build_task(
     described = describe_task(
         name,
         comparison,
-        _swap_windows(comparison.judged, known),
+        swap_windows(
+            comparison.judged, known, no_refits="the suite keeps none of its fits"
+        ),
         {
             framework: Side(losses=comparison.losses[framework].to_numpy())
             for framework in candidates
@@ -501,22 +503,6 @@ def _build_task(
         lacking=described.lacking,
         duels=comparison.duels,
         gains=comparison.gains,
-    )
-
-
-def _swap_windows(judged: Judged, known: pd.DataFrame) -> SwapRows:
-    """Return the windows of a table, F's losses and those of its twins."""
-    twins = judged.compared.refits
-    return SwapRows(
-        judged=judged,
-        table=known,
-        f=Side(losses=judged.compared.loss_f),
-        no_refits="the suite keeps none of its fits",
-        refits=(
-            ()
-            if twins is None
-            else tuple(Side(losses=twins[name].to_numpy()) for name in twins)
-        ),
     )
 
 
