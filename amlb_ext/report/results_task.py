@@ -49,7 +49,10 @@ from amlb_ext.units.labelled import LEAST_ROWS, LabelledRows, labelled_rows_of_t
 from amlb_ext.units.rows import hardness_config, judge_rows
 
 #: Why F, a framework of AMLB, has no re-fits beside which harm is judged.
-NO_REFITS = "it is a framework of AMLB, which is not fitted here; hardsynth compare fits a model again"
+NO_REFITS = (
+    "it is a framework of AMLB, which is not fitted here; hardsynth compare, with its training "
+    "rows, fits a model again"
+)
 #: What a job without predictions is.
 _WITHOUT = ("failed", "missing", "refused", "not run")
 _RENAMED = (
