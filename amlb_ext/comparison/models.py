@@ -13,7 +13,7 @@ from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
-from amlb_ext.models.checks import check_answers
+from amlb_ext.models.checks import check_answers, unit_notes
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.swap.harm import bootstrap_rows
@@ -39,7 +39,8 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
     y = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
     check_answers(answers, y, rows.y_given, model.name)
     scaled = (answers.f - rows.scale.low) / rows.scale.span
-    return Answers(f=scaled, raw=answers.raw, notes=answers.notes)
+    notes = (*answers.notes, *unit_notes(y, answers.f, model.name))
+    return Answers(f=scaled, raw=answers.raw, notes=notes)
 
 
 def as_predicted(rows: LabelledRows, answers: Answers) -> Predicted:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
@@ -30,6 +31,8 @@ from amlb_ext.models.given_table import GivenTable
 # about to print, that is all that is printed.
 
 
+#: Rank correlation from which on predictions order rows as the target does.
+SAME_ORDER = 0.5
 #: Two means that are equal but for rounding.
 _RTOL, _ATOL = 1e-6, 1e-9
 
@@ -123,6 +126,31 @@ def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
         f"{what} of {name} would be given as {printed:.6g}, and {of} give {own:.6g}: this is a "
         "fault of hardsynth, and nothing else is said",
         "please report it with the kind of the model and the types of the table",
+    )
+
+
+def unit_notes(y: np.ndarray, f: np.ndarray, name: str) -> tuple[str, ...]:
+    """Return a note where predictions order rows as the target does, and lose more than its mean.
+
+    Examples
+    --------
+    >>> price = np.geomspace(1e3, 1e6, 60)
+    >>> unit_notes(price, np.log(price), "F")[0][:60]
+    'F orders rows as the target does (rank correlation 1.00) and'
+    >>> unit_notes(price, price * 1.1, "F")
+    ()
+    """
+    with np.errstate(over="ignore"):
+        is_useless = np.mean((f - y) ** 2) > np.var(y)
+    if not is_useless or not np.ptp(f):
+        return ()
+    correlation = float(spearmanr(y, f).statistic)
+    if correlation < SAME_ORDER:
+        return ()
+    return (
+        f"{name} orders rows as the target does (rank correlation {correlation:.2f}) and loses "
+        f"more than the target's mean would: its median is {np.median(f):.4g}, and the target's "
+        f"{np.median(y):.4g}; is that in the target's unit?",
     )
 
 

@@ -338,6 +338,17 @@ def test_an_estimate_of_a_model_of_other_classes_is_refused():
         hs.estimate_error(F, X, Y.str.title())
 
 
+def test_another_unit_than_the_targets_is_asked_about():
+    price = np.exp(SIGNAL)
+    table = ALL[["age"]].assign(town=ALL["town"] == "ulm")
+    logs = LinearRegression().fit(table[OLD], SIGNAL[OLD])
+    plain = LinearRegression().fit(table[OLD], price[OLD])
+    candidates = {"logs": logs, "cents": 100 * plain.predict(table[NEW])}
+    result = hs.compare(plain, candidates, table[NEW], price[NEW], refits=0)
+    asked = [note.split()[0] for note in result.notes if "target's unit?" in note]
+    assert asked == ["logs", "cents"]
+
+
 def test_truths_for_labels_are_read_with_a_word():
     result = hs.compare(F, {"g": (F.predict(X) == "yes") * 1}, X, Y, refits=0)
     assert "g answers 0 and 1, which are read as no and yes" in result.notes
