@@ -283,6 +283,10 @@ def check_gate(
             found = rows[is_own].to_dict("records")
             row = {str(key): value for key, value in found[0].items()} if found else {}
             checks.append(_check(result, task, name, row))
+    # of a suite's tasks those of numbers have no decisions that could turn
+    deciding = {
+        task for task in chosen_tasks if task in swaps and len(swaps[task].flips)
+    }
     for task in chosen_tasks:
         if task not in swaps:
             continue
@@ -290,7 +294,7 @@ def check_gate(
             checks += _segment_checks(result, swaps[task], task, name)
             if no_harm:
                 checks.append(_harm_check(swaps[task], task, name, unit))
-            if max_flips is not None:
+            if max_flips is not None and (task in deciding or not deciding):
                 checks.append(
                     _flip_check(swaps[task], task, name, max_flips, result.level)
                 )

@@ -295,6 +295,18 @@ def test_a_gate_on_a_suite_holds_harm_flips_and_segments(scored, file, capsys):
     assert lines[-1].startswith("gate not met: 2 of 5")
 
 
+def test_flips_are_asked_of_tasks_with_decisions(scored, capsys):
+    words = ["gate", str(scored.suite), "--results", str(scored.results), "-j", "1"]
+    main([*words, "--candidate", CANDIDATE, "--max-flips", "30%"])
+    flips = [s for s in capsys.readouterr().out.splitlines() if "wrong under it" in s]
+    assert [
+        task for task in ("toy", TASK, "wine") if f" on {task}: " in str(flips)
+    ] == [
+        TASK,
+        "wine",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "culprit"),
     [
