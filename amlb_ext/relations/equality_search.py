@@ -27,9 +27,8 @@ from amlb_ext.relations.grammar import (
     quote_value,
 )
 from amlb_ext.relations.kinds import Rule
-from amlb_ext.relations.mining_table import LEAST_ROWS, SCREENING_ROWS, MiningTable
-from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows, fit_constant
-from amlb_ext.relations.values import half_unit_of
+from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
+from amlb_ext.relations.number_rules import fit_constant, is_nearly_constant
 
 #: Columns on the right side of an equality; plain sums may have as many as a rule can write.
 MOST_SOURCES = 8
@@ -77,21 +76,15 @@ class _Sample:
     """Columns on the rows that are tried first, centred and scaled, and how they are rounded."""
 
     def __init__(self, table: MiningTable, names: Sequence[str]) -> None:
-        n_tried = max(SCREENING_ROWS, ROWS_PER_COLUMN * len(names))
-        tried = np.sort(table.permutation[:n_tried])
-        rows = table.rows[list(names)].iloc[tried]
-        complete = complete_rows(rows)
+        complete = table.complete_sample(names, ROWS_PER_COLUMN)
         spread = complete.std().to_numpy()
         varies = spread > 0
         kept = complete.loc[:, varies]
         self.names = [str(name) for name in kept]
         self.numbers = kept.to_numpy(dtype=float)
         self.spread = spread[varies]
-        halves = []
-        for name in self.names:
-            halves.append(half_unit_of(table.numbers(name)))
         #: Half a unit of each column's last digit.
-        self.halves = np.array(halves)
+        self.halves = table.half_units(self.names)
         self.rounding = self.halves / self.spread
         mean = self.numbers.mean(axis=0)
         centred = (self.numbers - mean) / self.spread
@@ -125,8 +118,8 @@ def _most_noise(own: np.ndarray, everything: np.ndarray) -> np.ndarray:
 def mine_equalities(
     table: MiningTable,
     least_evidence: float,
-    known: Iterable[Rule] = (),
-    left_out: Collection[str] = (),
+    known: Iterable[Rule],
+    left_out: Collection[str],
 ) -> Iterator[Rule]:
     """Find numbers that a linear formula of two and more others gives in every row.
 
@@ -145,7 +138,7 @@ def mine_equalities(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.uniform(0, 255, (200, 3)).round(2), columns=["r", "g", "b"])
     >>> rows["mean"] = rows.sum(axis=1).div(3).round(2)
-    >>> [rule] = mine_equalities(MiningTable.from_rows(rows, 0), 10)
+    >>> [rule] = mine_equalities(MiningTable.from_rows(rows, 0), 10, [], [])
     >>> rule.text
     'mean == (r + g + b) / 3 within 0.005'
     """
@@ -357,8 +350,7 @@ def _verify(
     target = sample.names[formula.target]
     for name in (*names, target):
         numbers = table.numbers(name)
-        _, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
-        if 1 - counts.max() / counts.sum() < SUMMAND_SHARE:
+        if is_nearly_constant(numbers[~np.isnan(numbers)]):
             return None
     text = _write(formula, names, target)
     if len(text) > LONGEST_RULE:

@@ -21,8 +21,7 @@ from amlb_ext.relations.grammar import (
     quote_value,
 )
 from amlb_ext.relations.kinds import Rule
-from amlb_ext.relations.mining_table import LEAST_ROWS, SCREENING_ROWS, MiningTable
-from amlb_ext.relations.number_rules import complete_rows
+from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
 from amlb_ext.relations.values import WrittenForm, read_numbers
 
 #: By how much the parent's own choice is ahead of another column's that is as large.
@@ -291,7 +290,7 @@ def _complete_group(
 def mine_bands(
     table: MiningTable,
     least_evidence: float,
-    left_out: Collection[str] = (),
+    left_out: Collection[str],
 ) -> Iterator[Rule]:
     """Find shares of a whole: columns whose sum lies within a narrow band in every row.
 
@@ -308,21 +307,13 @@ def mine_bands(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.dirichlet([4, 3, 2], 300) * 100, columns=["a", "b", "c"])
     >>> rows = (rows * rng.uniform(0.99, 1.001, (300, 1))).round(2)
-    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows, 0), 10)]
+    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows, 0), 10, [])]
     ['99.01 <= a + b + c <= 100.1']
     """
-    n_values = table.rows[table.numeric_names].nunique()
-    names = []
-    for name in table.numeric_names:
-        # a column of two values is a mark, not a share
-        if name not in left_out and n_values[name] > 2 and table.rows[name].min() >= 0:
-            names.append(name)
-    if len(names) < LEAST_MEMBERS:
-        return
-    n_tried = max(SCREENING_ROWS, ROWS_PER_COLUMN * len(names))
-    complete = complete_rows(
-        table.rows[names].iloc[np.sort(table.permutation[:n_tried])]
-    )
+    # a column of two values is a mark, not a share
+    varied = table.varied_names(3, left_out)
+    shares = [name for name in varied if table.rows[name].min() >= 0]
+    complete = table.complete_sample(shares, ROWS_PER_COLUMN)
     names = [str(name) for name in complete]
     least_rows = max(LEAST_ROWS, ROWS_PER_COLUMN * len(names))
     if len(names) < LEAST_MEMBERS or len(complete) < least_rows:

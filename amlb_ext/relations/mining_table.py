@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from amlb_ext.relations.conditions import Condition
 from amlb_ext.relations.equations import read_equation
 from amlb_ext.relations.grammar import parse_condition
 from amlb_ext.relations.kinds import Rule, RuleKind
-from amlb_ext.relations.values import numeric_columns, read_numbers
+from amlb_ext.relations.values import half_unit_of, numeric_columns, read_numbers
 
 #: Rows on which all candidates are tried first.
 SCREENING_ROWS = 500
@@ -65,9 +67,43 @@ class MiningTable:
         """Return the numbers of a column, NaN where one is missing."""
         return read_numbers(self.rows, name)
 
+    @cached_property
+    def n_values(self) -> pd.Series:
+        """How many values each column of numbers takes."""
+        return self.rows[self.numeric_names].nunique()
+
+    def varied_names(
+        self, least_values: int = 2, left_out: Collection[str] = ()
+    ) -> list[str]:
+        """Return the columns of numbers that take so many values."""
+        return [
+            name
+            for name in self.numeric_names
+            if self.n_values[name] >= least_values and name not in left_out
+        ]
+
+    def half_units(self, names: Sequence[str]) -> np.ndarray:
+        """Return by how much rounding changed the numbers of columns at most."""
+        return np.array([half_unit_of(self.numbers(name)) for name in names])
+
     def screened_rows(self, names: list[str]) -> pd.DataFrame:
         """Return columns of the rows on which candidates are tried first."""
         return self.rows[names].iloc[self.sample]
+
+    def complete_sample(
+        self, names: Sequence[str], rows_per_column: int = 0
+    ) -> pd.DataFrame:
+        """Return numbers of rows that are tried first, without gaps.
+
+        All columns but the emptiest are kept where enough rows remain, else those without a gap.
+        """
+        n_tried = max(SCREENING_ROWS, rows_per_column * len(names))
+        sample = self.rows[list(names)].iloc[np.sort(self.permutation[:n_tried])]
+        half = len(sample) // 2
+        complete = sample.dropna(axis=1, thresh=half).dropna(axis=0)
+        if len(complete) >= LEAST_ROWS:
+            return complete
+        return sample.dropna(axis=1)
 
     def make_condition(self, text: str) -> Condition:
         """Return a condition on this table from its text."""

@@ -21,7 +21,6 @@ from amlb_ext.relations.conditions import TOLERANCE, tolerance_at
 from amlb_ext.relations.grammar import quote_name, quote_value, write_equality
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
-from amlb_ext.relations.values import half_unit_of
 
 #: The most frequent value of a number is a pile from this share on, where others are spread out.
 PILE_SHARE, SPREAD_VALUES = 0.3, 5
@@ -99,11 +98,7 @@ SumCandidate = tuple[tuple[str, ...], str]
 
 def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     """Find numbers that are the sum of two others, or equal to another one."""
-    n_values = table.rows[table.numeric_names].nunique()
-    varying = [name for name in table.numeric_names if n_values[name] > 1]
-    if len(varying) < 2:
-        return
-    screened = complete_rows(table.screened_rows(varying))
+    screened = table.complete_sample(table.varied_names())
     n_rows, n_columns = screened.shape
     if n_columns < 2 or not n_rows:
         return
@@ -111,15 +106,6 @@ def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
         rule = _verify_sum(table, summands, total, least_evidence=least_evidence)
         if rule is not None:
             yield rule
-
-
-def complete_rows(sample: pd.DataFrame) -> pd.DataFrame:
-    """Return rows without gaps: all columns but the emptiest, where enough rows remain."""
-    half = len(sample) // 2
-    complete = sample.dropna(axis=1, thresh=half).dropna(axis=0)
-    if len(complete) >= LEAST_ROWS:
-        return complete
-    return sample.dropna(axis=1)
 
 
 def _sum_candidates(screened: pd.DataFrame) -> Iterator[SumCandidate]:
@@ -184,16 +170,25 @@ def _verify_sum(
     difference = np.abs(sums - values)
     if (difference > tolerance_at(larger)).any():
         return None
-    # a row that draws its total from any row keeps the sum where it draws the value that it had
-    _, counts = np.unique(values, return_counts=True)
-    shares = counts / len(values)
-    chance_to_keep = float(np.square(shares).sum())
-    evidence = len(values) * (1 - chance_to_keep)
+    evidence = _count_changed(values)
     if evidence < least_evidence:
         return None
     left = " + ".join(quote_name(name) for name in names)
     right = quote_name(total)
     return table.make_rule("sum", f"{left} == {right}", evidence)
+
+
+def _count_changed(values: np.ndarray) -> float:
+    """Return how many rows have another value where each draws that of any row."""
+    _, counts = np.unique(values, return_counts=True)
+    shares = counts / len(values)
+    return len(values) * (1 - float(np.square(shares).sum()))
+
+
+def is_nearly_constant(numbers: np.ndarray) -> bool:
+    """Return whether hardly any row has another number than the most frequent one."""
+    _, counts = np.unique(numbers, return_counts=True)
+    return bool(1 - counts.max() / counts.sum() < SUMMAND_SHARE)
 
 
 # a == 0 or b == 0
@@ -266,21 +261,19 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     >>> rule.text
     'fahrenheit == 1.8 * celsius + 32'
     """
-    n_values = table.rows[table.numeric_names].nunique()
-    spread = [name for name in table.numeric_names if n_values[name] >= LEAST_VALUES]
-    if len(spread) < 2:
-        return
-    screened = complete_rows(table.screened_rows(spread))
+    screened = table.complete_sample(table.varied_names(LEAST_VALUES))
     names = list(screened.columns)
+    if len(names) < 2:
+        return
     numbers = screened.to_numpy(dtype=float)
-    rooms = np.array([half_unit_of(table.numbers(name)) for name in names])
+    rooms = table.half_units(names)
     # columns that lines tie together, directly or through others, have one number
     tied = np.arange(len(names))
     for i, j in _correlated_pairs(numbers, rooms):
         if tied[i] == tied[j]:
             continue
         source, target = i, j
-        if n_values[names[j]] > n_values[names[i]]:
+        if table.n_values[names[j]] > table.n_values[names[i]]:
             source, target = j, i
         rule = _verify_line(
             table,
@@ -345,10 +338,7 @@ def _verify_line(
     line = _fit_line(known_x, known_y, room)
     if line is None:
         return None
-    # a row that draws its target from any row stays on the line where it draws the value it had
-    _, counts = np.unique(known_y, return_counts=True)
-    shares = counts / len(known_y)
-    evidence = len(known_y) * (1 - float(np.square(shares).sum()))
+    evidence = _count_changed(known_y)
     if evidence < least_evidence:
         return None
     rule = table.make_rule("linear", _write_line(line, source, target), evidence)

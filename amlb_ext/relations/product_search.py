@@ -17,8 +17,7 @@ from amlb_ext.relations.conditions import TOLERANCE
 from amlb_ext.relations.grammar import quote_name, quote_value
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
-from amlb_ext.relations.number_rules import SUMMAND_SHARE, complete_rows
-from amlb_ext.relations.values import half_unit_of
+from amlb_ext.relations.number_rules import is_nearly_constant
 
 #: Two columns of fewer values are codes, of which some product is a third one by chance.
 LEAST_VALUES = 10
@@ -39,8 +38,8 @@ Candidate = tuple[int, int, int]
 def mine_products(
     table: MiningTable,
     least_evidence: float,
-    known: Collection[frozenset[str]] = (),
-    left_out: Collection[str] = (),
+    known: Collection[frozenset[str]],
+    left_out: Collection[str],
 ) -> list[Rule]:
     """Find numbers that are the product, or the quotient, of two others.
 
@@ -63,25 +62,17 @@ def mine_products(
     >>> rows = pd.DataFrame({"quantity": rng.integers(1, 90, 200) * 1.0})
     >>> rows["price"] = rng.gamma(2, 20, 200).round(2)
     >>> rows["total"] = rows["quantity"] * rows["price"]
-    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10)
+    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10, [], [])
     >>> rule.text
     'total == quantity * price'
     """
-    n_values = table.rows[table.numeric_names].nunique()
-    names = [
-        name
-        for name in table.numeric_names
-        if n_values[name] > 1 and name not in left_out
-    ]
-    if len(names) < 2:
-        return []
-    screened = complete_rows(table.screened_rows(names))
-    if len(screened) < LEAST_ROWS:
+    screened = table.complete_sample(table.varied_names(left_out=left_out))
+    if screened.shape[1] < 2 or len(screened) < LEAST_ROWS:
         return []
     names = [str(name) for name in screened]
     numbers = screened.to_numpy(dtype=float)
-    halves = np.array([half_unit_of(table.numbers(name)) for name in names])
-    is_spread = np.array([n_values[name] >= LEAST_VALUES for name in names])
+    halves = table.half_units(names)
+    is_spread = (table.n_values[names] >= LEAST_VALUES).to_numpy()
     # by the columns: a rule, and its room as a share of the result's standard deviation
     closest: dict[frozenset[str], tuple[Rule, float]] = {}
     kinds: tuple[Kind, ...] = ("product", "quotient")
@@ -202,10 +193,8 @@ def _verify(
     results = z[is_at_work]
     if len(results) < LEAST_ROWS or len(np.unique(results)) < LEAST_VALUES:
         return None
-    for numbers in (x[is_at_work], y[is_at_work]):
-        _, counts = np.unique(numbers, return_counts=True)
-        if 1 - counts.max() / len(numbers) < SUMMAND_SHARE:
-            return None
+    if is_nearly_constant(x[is_at_work]) or is_nearly_constant(y[is_at_work]):
+        return None
     rule = table.make_rule(kind, text, 0.0)
     room = 0.0
     if rule.breaks(table.rows).any():
