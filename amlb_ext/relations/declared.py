@@ -371,57 +371,34 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
                 suggest_nearest(name, _SDV),
             )
         try:
-            translate = _SDV[name]
-            key, value = translate(parameters)
+            value = _translate_constraint(name, parameters)
         except (KeyError, TypeError) as error:
             raise ConfigError(
                 f"constraint {number} ({name}) lacks the parameter {error}"
             ) from None
-        translated[key].append(value)
+        translated[_SDV[name]].append(value)
     return translated
 
 
-#: A constraint's parameters, and the setting that it becomes: its key and an entry.
-SDVParameters = Mapping[str, Any]
-Setting = tuple[str, Any]
-
-
-def _sdv_inequality(parameters: SDVParameters) -> Setting:
-    is_strict = parameters.get("strict_boundaries")
-    low = quote_name(parameters["low_column_name"])
-    high = quote_name(parameters["high_column_name"])
-    symbol = "<" if is_strict else "<="
-    return "rules", f"{low} {symbol} {high}"
-
-
-def _sdv_range(parameters: SDVParameters) -> Setting:
-    # SDV's default differs from that of Inequality: a range is strict
-    is_strict = parameters.get("strict_boundaries", True)
-    low = quote_name(parameters["low_column_name"])
-    middle = quote_name(parameters["middle_column_name"])
-    high = quote_name(parameters["high_column_name"])
-    symbol = "<" if is_strict else "<="
-    return "rules", f"{low} {symbol} {middle} {symbol} {high}"
-
-
-def _sdv_increments(parameters: SDVParameters) -> Setting:
-    column = quote_name(parameters["column_name"])
-    step = parameters["increment_value"]
-    return "rules", f"{column} % {step} == 0"
-
-
-def _sdv_one_hot(parameters: SDVParameters) -> Setting:
-    return "one_hot", list(parameters["column_names"])
-
-
-def _sdv_combinations(parameters: SDVParameters) -> Setting:
-    return "combinations", list(parameters["column_names"])
-
-
+#: By the class of a constraint of SDV's, the setting that it becomes.
 _SDV = {
-    "Inequality": _sdv_inequality,
-    "Range": _sdv_range,
-    "FixedIncrements": _sdv_increments,
-    "OneHotEncoding": _sdv_one_hot,
-    "FixedCombinations": _sdv_combinations,
+    "Inequality": "rules",
+    "Range": "rules",
+    "FixedIncrements": "rules",
+    "OneHotEncoding": "one_hot",
+    "FixedCombinations": "combinations",
 }
+
+
+def _translate_constraint(name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return an entry of the setting that a constraint becomes."""
+    if name in ("OneHotEncoding", "FixedCombinations"):
+        return list(parameters["column_names"])
+    if name == "FixedIncrements":
+        column = quote_name(parameters["column_name"])
+        return f"{column} % {parameters['increment_value']} == 0"
+    places = ("low", "middle", "high") if name == "Range" else ("low", "high")
+    columns = [quote_name(parameters[f"{place}_column_name"]) for place in places]
+    # SDV's default differs: a range is strict, an inequality is not
+    is_strict = parameters.get("strict_boundaries", name == "Range")
+    return (" < " if is_strict else " <= ").join(columns)
