@@ -11,6 +11,8 @@ from datetime import date
 
 import pandas as pd
 
+from amlb_ext.core.errors import DataError
+
 #: How dates are written, beside ISO 8601; each may be followed by a time of day.
 _DAY_FORMATS = (
     "%d.%m.%Y",
@@ -107,6 +109,24 @@ def parse_dates(texts: pd.Series) -> pd.Series:
         differs = (rival != best) & best.notna()
         raise AmbiguousDateError(str(texts[differs].iloc[0]))
     return best
+
+
+def read_dates(texts: pd.Series, what: str) -> pd.Series:
+    """Return texts as :func:`parse_dates` does; ``what`` is what an error calls them.
+
+    Raises
+    ------
+    DataError
+        Where each text can be read in two ways.
+    """
+    try:
+        return parse_dates(texts)
+    except AmbiguousDateError as error:
+        raise DataError(
+            f"{what} holds dates such as {str(error)!r}, of which nothing tells day and month "
+            "apart",
+            "write them as YEAR-MONTH-DAY",
+        ) from None
 
 
 def _parse_format(texts: pd.Series, day_format: str) -> pd.Series:

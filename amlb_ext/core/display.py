@@ -162,27 +162,6 @@ def format_decimals(
     return f"{value:{plus}.{decimals}f}"
 
 
-def format_with_spread(
-    value: Any,
-    spread: Any,
-    decimals: int = 3,
-    *,
-    sign: bool = False,
-    missing: str = "-",
-) -> str:
-    """Return a number and its standard deviation or error, the number alone if that is unknown.
-
-    Examples
-    --------
-    >>> format_with_spread(0.36551, 0.1, 4), format_with_spread(0.1, None, sign=True)
-    ('0.3655 ± 0.1000', '+0.100')
-    """
-    text = format_decimals(value, decimals, sign=sign, missing=missing)
-    if not (is_known(value) and is_known(spread)):
-        return text
-    return f"{text} ± {format_decimals(spread, decimals)}"
-
-
 def format_cell(value: Any) -> str:
     """Return any value of a table as plain text.
 

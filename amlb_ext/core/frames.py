@@ -155,17 +155,13 @@ def _restore_exact_integers(frame: pd.DataFrame, table: Any) -> pd.DataFrame:
     for name, values in frame.items():
         if values.dtype != "float64" or not (values.abs() >= MAX_EXACT_INTEGER).any():
             continue
-        column = table[name]
+        # Arrow calls its columns by texts, whatever pandas makes of them
+        column = table[str(name)]
         cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
         if any(isinstance(cell, int) for cell in cells):
-            exact[name] = restore_integers(values, cells)
+            integers = pd.Series(cells, values.index, dtype=object, name=name)
+            exact[name] = narrow_to_float64(integers)
     return frame.assign(**exact) if exact else frame
-
-
-def restore_integers(floats: pd.Series, integers: list[int | None]) -> pd.Series:
-    """Return whole numbers that were made floats, exact where ``float64`` would make them equal."""
-    exact = pd.Series(integers, index=floats.index, name=floats.name, dtype=object)
-    return narrow_to_float64(exact)
 
 
 def check_names(names: Iterable[str], what: str) -> None:

@@ -104,6 +104,13 @@ def holds_numbers(values: pd.Series) -> bool:
     return len(present) > 0 and all(_is_number(value) for value in present)
 
 
+def is_numeric(values: pd.Series) -> bool:
+    """Whether a column holds numbers, in a type for them or as objects; truth values are none."""
+    if pd.api.types.is_bool_dtype(values):
+        return False
+    return pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
+
+
 def narrow_to_float64(values: pd.Series) -> pd.Series:
     """Convert an ``object`` column of numbers to ``float64`` if distinct values stay distinct.
 

@@ -19,11 +19,6 @@ from amlb_ext.core.errors import ModelError, SourceError, SuiteError
 OWN_FOLDER = "hardsynth"
 #: Files in it, one of which every suite has: the request is written first, and the manifest last.
 _SUITE_RECORDS = ("manifest.json", "request.json")
-#: Manifests of former versions, which had one for each kind of suite, and what makes one anew.
-_FORMER_MANIFESTS = {
-    "forecasting.json": "hardsynth generate TABLE --series COLUMN",
-    "tasks.json": "hardsynth tasks weird",
-}
 #: Endings of the tables that are read.
 TABLE_ENDINGS = (
     ".csv",
@@ -106,13 +101,7 @@ def is_export_folder(root: Path) -> bool:
 
 
 def no_suite_error(root: Path) -> SuiteError:
-    """Return the error for a folder without a suite of this version."""
-    for name, command in _FORMER_MANIFESTS.items():
-        if (root / OWN_FOLDER / name).is_file():
-            return SuiteError(
-                f"{root} holds a suite of a former version of hardsynth, which had {name}",
-                f"make it again in another folder: {command} ... -o DIR",
-            )
+    """Return the error for a folder without a suite."""
     return SuiteError(
         f"{root} holds no suite of hardsynth",
         f"make one: hardsynth generate SOURCE -o {shlex.quote(str(root))}",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.dates import AmbiguousDateError, parse_dates
+from amlb_ext.core.dates import read_dates
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.task import Task
 
@@ -281,14 +281,8 @@ def _read_times(table: OrderedTable, name: str) -> tuple[np.ndarray, bool]:
 def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
     """Return a column of dates as seconds since 1970."""
     texts = column.astype(object)
-    try:
-        times = parse_dates(texts.astype("str").where(texts.notna()))
-    except AmbiguousDateError as error:
-        raise DataError(
-            f"{table.name}: --time {column.name} holds dates such as {str(error)!r}, of which "
-            "nothing tells day and month apart",
-            "write them as YEAR-MONTH-DAY",
-        ) from None
+    written = texts.astype("str").where(texts.notna())
+    times = read_dates(written, f"{table.name}: --time {column.name}")
     is_unread = times.isna() & texts.notna()
     if is_unread.any():
         row = int(np.flatnonzero(is_unread)[0])

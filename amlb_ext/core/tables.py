@@ -21,7 +21,7 @@ from amlb_ext.core.numbers import (
     MAX_EXACT_INTEGER,
     FloatColumn,
     convert_to_float64,
-    holds_numbers,
+    is_numeric,
 )
 from amlb_ext.core.task import (
     Column,
@@ -266,7 +266,7 @@ def _choose_kind(
     """Return the kind that the user names or the values suggest, and notes."""
     if kind is not None:
         return str(kind), []
-    if n_distinct <= 2 or not _is_numeric(values):
+    if n_distinct <= 2 or not is_numeric(values):
         return "classification", []
     if n_distinct > MAX_CLASSES_TO_MENTION or not _all_whole(values):
         return "regression", []
@@ -279,7 +279,7 @@ def _choose_kind(
 
 def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[str]]:
     """Return a regression target as ``float64``, and notes."""
-    if not _is_numeric(values):
+    if not is_numeric(values):
         _check_missing_texts(values, name)
         raise DataError(
             f"{name}: the target {values.name!r} is text, but regression needs numbers",
@@ -438,7 +438,7 @@ def _infer_type(values: pd.Series) -> ColumnType:
     # A column without any value says nothing of its type; as a number it needs no category.
     if len(present) == 0:
         return "numeric"
-    if _is_numeric(values):
+    if is_numeric(values):
         return "integer" if _all_whole(values) else "numeric"
     if isinstance(values.dtype, pd.CategoricalDtype):
         return "categorical"
@@ -462,13 +462,6 @@ def _are_dates(values: np.ndarray) -> bool:
     # In UTC: a column of local times has two offsets where summer time ends.
     times = pd.to_datetime(texts, errors="coerce", format="ISO8601", utc=True)
     return bool(times.notna().all())
-
-
-def _is_numeric(values: pd.Series) -> bool:
-    # pandas counts truth values as numbers
-    if pd.api.types.is_bool_dtype(values):
-        return False
-    return pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
 
 
 def _as_text(values: pd.Series) -> pd.Series:

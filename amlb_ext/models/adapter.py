@@ -30,7 +30,6 @@ from amlb_ext.models.answers import (
 from amlb_ext.models.columns import (
     Align,
     align_rows,
-    columns_of_model,
     describe_expected,
     list_names,
     select_features,
@@ -214,11 +213,6 @@ class ModelAdapter:
     def classes(self) -> list[Any] | None:
         """The classes in the model's own order; None where it names none."""
         return None if self.is_predictions else classes_of_model(self._asked)
-
-    @property
-    def knows_columns(self) -> bool:
-        """Whether the model names the columns that it was fitted on."""
-        return not self.is_predictions and columns_of_model(self.model)[0] is not None
 
     @property
     def can_fit_again(self) -> bool:

@@ -13,13 +13,7 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.frames import number_rows
 from amlb_ext.core.task import Task
-from amlb_ext.models.answers import (
-    Answers,
-    Labels,
-    RawAnswers,
-    label_text,
-    plain_form,
-)
+from amlb_ext.models.answers import Answers, Labels, label_text, plain_form
 from amlb_ext.models.columns import list_names
 from amlb_ext.models.given_table import GivenTable
 
@@ -58,54 +52,35 @@ def check_answers(
 
     Examples
     --------
+    >>> from amlb_ext.models.answers import RawAnswers
     >>> said = RawAnswers(decided=np.array([1.0, 3.0]))
     >>> y = np.array([1.0, 2.0])
     >>> check_answers(Answers(f=np.array([1.0, 3.0]), raw=said), y, y, "F")
     """
+    raw = answers.raw
     if answers.decided is None:
-        with np.errstate(over="ignore"):
-            loss = float(row_losses.squared_error(y, answers.f).mean())
-        _check_squared_error(answers.raw, given, loss, name)
+        if raw.decided is not None:
+            with np.errstate(over="ignore"):
+                loss = float(row_losses.squared_error(y, answers.f).mean())
+                misses = raw.decided.astype(float) - given.astype(float)
+                own = float(np.mean(misses**2))
+            _check("the squared error", loss, own, "its own predictions", name)
         return
-    rate = float((answers.decided != y).mean())
-    _check_error_rate(answers.raw, given, rate, name)
-    brier = float(row_losses.brier_loss(y, answers.f).mean())
-    _check_brier(answers.raw, given, brier, name)
-
-
-def _check_error_rate(raw: RawAnswers, y: np.ndarray, rate: float, name: str) -> None:
-    """Raise where a rate of wrong decisions is not the mean of ``predict(X) != y``."""
-    if raw.decided is None:
-        return
-    own = float(np.mean(~_are_equal(raw.decided, y)))
-    _check(
-        "the share of wrong decisions", rate, own, "the mean of predict(X) != y", name
-    )
-
-
-def _check_brier(raw: RawAnswers, y: np.ndarray, loss: float, name: str) -> None:
-    """Raise where a mean Brier loss is not that of the model's own probabilities.
-
-    ``sklearn.metrics.brier_score_loss(y, p, scale_by_half=False)``, for versions without it.
-    """
-    if raw.p is None or raw.classes is None:
-        return
-    hits = np.column_stack([_are_equal(np.full(len(y), c), y) for c in raw.classes])
-    # the truth may be a class that the model does not know
-    unknown = 1.0 - hits.sum(axis=1)
-    own = float((((raw.p - hits) ** 2).sum(axis=1) + unknown).mean())
-    _check("the Brier loss", loss, own, "its own probabilities", name)
-
-
-def _check_squared_error(
-    raw: RawAnswers, y: np.ndarray, loss: float, name: str
-) -> None:
-    """Raise where a mean squared error, in the target's unit, is not that of the predictions."""
-    if raw.decided is None:
-        return
-    with np.errstate(over="ignore"):
-        own = float(np.mean((raw.decided.astype(float) - y.astype(float)) ** 2))
-    _check("the squared error", loss, own, "its own predictions", name)
+    if raw.decided is not None:
+        rate = float((answers.decided != y).mean())
+        own = float(np.mean(~_are_equal(raw.decided, given)))
+        of = "the mean of predict(X) != y"
+        _check("the share of wrong decisions", rate, own, of, name)
+    if raw.p is not None and raw.classes is not None:
+        brier = float(row_losses.brier_loss(y, answers.f).mean())
+        n = len(given)
+        hits = [_are_equal(np.full(n, label), given) for label in raw.classes]
+        is_hit = np.column_stack(hits)
+        # the truth may be a class that the model does not know
+        unknown = 1.0 - is_hit.sum(axis=1)
+        # scikit-learn's brier_score_loss(scale_by_half=False), which older versions lack
+        own = float((((raw.p - is_hit) ** 2).sum(axis=1) + unknown).mean())
+        _check("the Brier loss", brier, own, "its own probabilities", name)
 
 
 def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -40,10 +40,12 @@ def kind_of_model(model: Any) -> str | None:
     >>> kind_of_model(LogisticRegression()), kind_of_model(Ridge()), kind_of_model(len)
     ('classification', 'regression', None)
     """
-    known = native_kind(model)
+    native = as_native(model)
+    if native is not None:
+        return native.kind
     # a service answers what it is asked for
-    if known is not None or not getattr(model, "gives_labels", True):
-        return known
+    if not getattr(model, "gives_labels", True):
+        return None
     if _has_tag(is_classifier, model):
         return "classification"
     if _has_tag(is_regressor, model):
@@ -260,12 +262,6 @@ def as_native(model: Any) -> NativeModel | None:
     if package == "statsmodels" and hasattr(model, "model"):
         return StatsmodelsResults(model)
     return None
-
-
-def native_kind(model: Any) -> str | None:
-    """Return the kind of a library's own model; None for any other object."""
-    native = as_native(model)
-    return None if native is None else native.kind
 
 
 def with_native_categories(model: Any, rows: Any) -> pd.DataFrame | None:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -306,15 +306,9 @@ class Transport:
         Waits between tries.
     """
 
-    def __init__(
-        self,
-        address: str,
-        options: ServiceOptions,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, address: str, options: ServiceOptions) -> None:
         self.address = address
         self.options = options
-        self._sleep = sleep
 
     @property
     def name(self) -> str:
@@ -347,7 +341,7 @@ class Transport:
                         f"{self.name} {error.what}, {attempt} times in a row",
                         f"{error.remedy}; then {SAME_COMMAND}",
                     ) from None
-                self._sleep(min(LONGEST_PAUSE, max(pause, error.wait)))
+                time.sleep(min(LONGEST_PAUSE, max(pause, error.wait)))
                 pause *= 2
         raise AssertionError("a question is tried at least once")
 
@@ -456,9 +450,7 @@ def _innermost_reason(error: BaseException) -> str:
     return last.strip(")'\" ").lower()[:LONGEST_QUOTE] or type(error).__name__
 
 
-def connect_service(
-    config: BaselineConfig, sleep: Callable[[float], None] = time.sleep
-) -> RemoteModel:
+def connect_service(config: BaselineConfig) -> RemoteModel:
     """Return the model behind an address; nothing is sent yet.
 
     Parameters
@@ -474,7 +466,7 @@ def connect_service(
         See :func:`check_service`.
     """
     check_service(config)
-    return RemoteModel(config.model, ServiceOptions.read(config.params), sleep)
+    return RemoteModel(config.model, ServiceOptions.read(config.params))
 
 
 class RemoteModel:
@@ -496,14 +488,9 @@ class RemoteModel:
     #: What it answers is asked for, and no labels beside probabilities: each row takes it time.
     gives_labels = False
 
-    def __init__(
-        self,
-        address: str,
-        options: ServiceOptions,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, address: str, options: ServiceOptions) -> None:
         self.options = options
-        self._transport = Transport(address, options, sleep)
+        self._transport = Transport(address, options)
         self._reader = AnswerReader(self._transport.name)
 
     @property

@@ -27,7 +27,6 @@ from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.openml import load_task
 from amlb_ext.sources.read_table import CsvFormat, read_table
 from amlb_ext.sources.table import Table, join_folds
@@ -43,7 +42,6 @@ class AmlbSource(Source):
     """
 
     name = "amlb"
-    forms = FORMS["amlb"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is a path to YAML or the name of a known definition."""

@@ -46,13 +46,10 @@ class Source(ABC):
     Attributes
     ----------
     name : str
-        Short name, for messages and tests.
-    forms : str
-        The specs it accepts, as shown to a user who typed another.
+        Short name, for messages and tests; what it accepts stands under it in ``forms``.
     """
 
     name: str
-    forms: str
 
     @abstractmethod
     def accepts(self, spec: str, options: SourceConfig) -> bool:

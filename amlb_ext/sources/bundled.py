@@ -29,7 +29,6 @@ from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.tasks import TASKS, WeirdTask, draw_fold, find_task
 from amlb_ext.tasks.record import TARGET
@@ -46,7 +45,6 @@ class BundledSource(Collection):
     """
 
     name = "bundled"
-    forms = FORMS["bundled"]
 
     def task_names(self) -> Sequence[str]:
         """Return the names of all bundled tasks."""
@@ -262,7 +260,6 @@ class WeirdSource(Collection):
     """
 
     name = "weird"
-    forms = FORMS["weird"]
 
     def task_names(self) -> Sequence[str]:
         """Return the names of all six."""

@@ -13,16 +13,11 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.dates import (
-    AmbiguousDateError,
-    parse_dates,
-    split_dates,
-    without_offsets,
-)
+from amlb_ext.core.dates import read_dates, split_dates, without_offsets
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
-    holds_numbers,
+    is_numeric,
     read_written_numbers,
     replace_as_objects,
 )
@@ -135,7 +130,7 @@ def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Tabl
             columns[name] = values
             types[name] = "categorical"
         elif role == "date":
-            parts, column_notes = _read_dates(values, table.name)
+            parts, column_notes = _read_date_parts(values, table.name)
             notes += column_notes
             types.pop(name, None)
             categories.pop(name, None)
@@ -176,7 +171,7 @@ def _read_numbers(
         )
     numbers = values
     notes = []
-    if not (pd.api.types.is_numeric_dtype(values) or holds_numbers(values)):
+    if not is_numeric(values):
         texts = values.dropna().astype(str)
         written = read_written_numbers(
             texts.unique(), options.decimal, what=f"{file}: column {name!r}"
@@ -198,7 +193,7 @@ def _read_numbers(
     return floats.values, notes
 
 
-def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
+def _read_date_parts(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the parts of a column of dates, and a note on what is no date."""
     name = str(values.name)
     if pd.api.types.is_datetime64_any_dtype(values):
@@ -209,16 +204,10 @@ def _read_dates(values: pd.Series, file: str) -> tuple[pd.DataFrame, list[str]]:
         # whole numbers with gaps, such as 20240131.0
         present = present.map(lambda value: f"{value:.0f}")
     texts = present.astype(str)
-    try:
-        times = parse_dates(texts)
-        on_the_wall = without_offsets(texts)
-        clock = times if on_the_wall.equals(texts) else parse_dates(on_the_wall)
-    except AmbiguousDateError as error:
-        raise DataError(
-            f"{file}: column {name!r} holds dates such as {str(error)!r}, of which nothing tells "
-            "day and month apart",
-            "write them as YEAR-MONTH-DAY",
-        ) from None
+    what = f"{file}: column {name!r}"
+    times = read_dates(texts, what)
+    on_the_wall = without_offsets(texts)
+    clock = times if on_the_wall.equals(texts) else read_dates(on_the_wall, what)
     notes = _check_unread(texts[times.isna()], texts, file, "date")
     return split_dates(times, clock).reindex(values.index), notes
 

@@ -29,7 +29,6 @@ from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.task import Fold, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, check_folds
 from amlb_ext.sources.typed_files import read_parquet
 
@@ -58,7 +57,6 @@ class DataFoundrySource(Source):
     """
 
     name = "data_foundry"
-    forms = FORMS["data_foundry"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec names BeyondArena, or a folder that is a container."""

@@ -14,7 +14,6 @@ from amlb_ext.core.tables import default_target, make_task
 from amlb_ext.core.task import Fold, Origin, Reading, TargetChoice, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import apply_roles, csv_format
-from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.sources.targets import to_tasks
@@ -35,7 +34,6 @@ class FileSource(Source):
     """
 
     name = "files"
-    forms = FORMS["files"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec has a table's ending."""

@@ -33,7 +33,6 @@ from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Collection, Source, TaskRef, cache_folder
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.forms import FORMS
 from amlb_ext.sources.table import Table, check_folds
 from amlb_ext.sources.typed_files import read_parquet
 
@@ -60,7 +59,6 @@ class OpenMLSource(Source):
     """
 
     name = "openml"
-    forms = FORMS["openml"]
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec has the form of an OpenML task or suite."""
@@ -69,10 +67,7 @@ class OpenMLSource(Source):
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the task, or the suite's tasks (which asks the server)."""
         match = _SPEC.fullmatch(spec)
-        if match is None:
-            raise SourceError(
-                f"{spec!r} is not an OpenML spec", f"accepted: {self.forms}"
-            )
+        assert match is not None, "accepts is asked first"
         domain = match["domain"]
         number = int(match["id"])
         if domain == "test.openml":
@@ -439,7 +434,6 @@ class TabArenaSource(Collection):
     """
 
     name = "tabarena"
-    forms = FORMS["tabarena"]
 
     def task_names(self) -> Sequence[str]:
         """Return the names of all 51."""

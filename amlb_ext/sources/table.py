@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, holds_numbers, narrow_to_float64
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER, is_numeric, narrow_to_float64
 from amlb_ext.core.task import ColumnType, Fold
 
 #: What the values of a declared type are, where it is not the type itself.
@@ -232,12 +232,10 @@ def _classify_values(table: Table, name: str) -> str:
         return ""
     if pd.api.types.is_bool_dtype(values):
         return "boolean"
-    if pd.api.types.is_numeric_dtype(values):
+    if is_numeric(values):
         return "numeric"
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
-    if holds_numbers(values):
-        return "numeric"
     # Booleans with gaps have the dtype object.
     if all(isinstance(value, bool | np.bool_) for value in values.dropna()):
         return "boolean"
@@ -269,8 +267,7 @@ def _to_common_dtype(values: pd.Series, value_class: str) -> pd.Series:
     """Convert a column to a dtype that all tables share, so that pandas does not guess one."""
     if value_class == "numeric":
         # A column that is empty in one of the files may have any dtype there.
-        is_number = pd.api.types.is_numeric_dtype(values) or holds_numbers(values)
-        return values if is_number else values.astype("float64")
+        return values if is_numeric(values) else values.astype("float64")
     if pd.api.types.is_datetime64_any_dtype(values):
         return values
     if value_class == "date" and not values.notna().any():

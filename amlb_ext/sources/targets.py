@@ -13,7 +13,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.numbers import holds_numbers
+from amlb_ext.core.numbers import is_numeric
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin, Reading, Task
 from amlb_ext.sources.column_roles import apply_roles
@@ -148,12 +148,7 @@ def to_tasks(
 
 
 def _check_numbers(values: pd.Series, name: str) -> None:
-    # to pandas, booleans are numbers too
-    is_boolean = pd.api.types.is_bool_dtype(values)
-    if pd.api.types.is_numeric_dtype(values) and not is_boolean:
-        return
-    # numbers that float64 cannot hold exactly are objects
-    if holds_numbers(values):
+    if is_numeric(values):
         return
     present = values.dropna()
     example = f", e.g. {present.iloc[0]!r}" if len(present) else ""

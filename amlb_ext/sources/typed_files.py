@@ -20,10 +20,9 @@ from amlb_ext.core.frames import (
     NA_TEXTS,
     check_names,
     plain_frame,
-    restore_integers,
     to_pandas,
 )
-from amlb_ext.core.numbers import MAX_EXACT_INTEGER, parse_number
+from amlb_ext.core.numbers import parse_number
 from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, open_zip
 from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.task import ColumnType
@@ -85,19 +84,22 @@ def read_parquet(
             or pa.types.is_large_string(field.type)
             for field in stored
         }
-        frame = pd.read_parquet(
-            path,
-            columns=columns,
-            # a folder called year=2024 would add a column
-            partitioning=None,
-            read_dictionary=[name for name in dictionaries if is_text.get(name)],
-            # a file read ahead is in memory twice
-            pre_buffer=False,
+        # named nowhere, so that it is gone when the frame stands
+        frame = to_pandas(
+            pq.read_table(
+                path,
+                columns=columns,
+                # a folder called year=2024 would add a column
+                partitioning=None,
+                read_dictionary=[name for name in dictionaries if is_text.get(name)],
+                # a file read ahead is in memory twice
+                pre_buffer=False,
+            ),
+            what=path.name,
         )
     except _DAMAGED as error:
         raise _invalid_file(path, "Parquet file", error) from None
     frame, notes = _move_index_to_columns(frame)
-    frame = _restore_exact_integers(to_pandas(frame, what=path.name), path)
     return _typed_table(frame, path, notes)
 
 
@@ -318,22 +320,3 @@ def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str
         return frame.reset_index(drop=True), ()
     note = "the unnamed index was dropped; name it to keep it as a column"
     return frame.reset_index(drop=True), (note,)
-
-
-def _restore_exact_integers(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Read again whole numbers with gaps, which pandas makes floats, where these are too short."""
-    inexact_names = []
-    for column in pq.read_schema(path):
-        is_wide_integer = column.type in (pa.int64(), pa.uint64())
-        if not is_wide_integer or column.name not in frame.columns:
-            continue
-        values = frame[column.name]
-        if values.dtype == "float64" and (values.abs() >= MAX_EXACT_INTEGER).any():
-            inexact_names.append(column.name)
-    if not inexact_names:
-        return frame
-    columns = pq.read_table(path, columns=inexact_names, partitioning=None)
-    for name in inexact_names:
-        integers = columns.column(name).to_pylist()
-        frame[name] = restore_integers(frame[name], integers)
-    return frame

@@ -22,7 +22,7 @@ import yaml
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from amlb_ext.core.display import format_with_spread, markdown_table
+from amlb_ext.core.display import format_decimals, is_known, markdown_table
 from amlb_ext.core.files import write_file, write_text
 
 PAGE = "index.md"
@@ -55,6 +55,27 @@ class Picture:
 
 
 Part = Table | Picture | str
+
+
+def format_with_spread(
+    value: Any,
+    spread: Any,
+    decimals: int = 3,
+    *,
+    sign: bool = False,
+    missing: str = "-",
+) -> str:
+    """Return a number and its standard deviation or error, the number alone if that is unknown.
+
+    Examples
+    --------
+    >>> format_with_spread(0.36551, 0.1, 4), format_with_spread(0.1, None, sign=True)
+    ('0.3655 ± 0.1000', '+0.100')
+    """
+    text = format_decimals(value, decimals, sign=sign, missing=missing)
+    if not (is_known(value) and is_known(spread)):
+        return text
+    return f"{text} ± {format_decimals(spread, decimals)}"
 
 
 def mean_and_error(values: Any, decimals: int = 3) -> str:

@@ -1,11 +1,15 @@
 """A model behind an address: asked in batches, tried again, and each wrong answer is one line."""
 
+import time
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from loopback_model import serving
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.models import service as module
 from amlb_ext.models.service import check_service, connect_service
 
 FRAME = pd.DataFrame(
@@ -39,9 +43,17 @@ def as_new(service, monkeypatch):
     monkeypatch.delenv("HARDSYNTH_BASELINE_KEY", raising=False)
 
 
-def connect(service, pauses=None, **params):
-    config = BaselineConfig(model=service.url, params=params)
-    return connect_service(config, sleep=[].append if pauses is None else pauses.append)
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """The pauses between two questions, which nobody waits for."""
+    found = []
+    clock = SimpleNamespace(sleep=found.append, monotonic=time.monotonic)
+    monkeypatch.setattr(module, "time", clock)
+    return found
+
+
+def connect(service, **params):
+    return connect_service(BaselineConfig(model=service.url, params=params))
 
 
 @pytest.mark.parametrize("form", ["json", "arrow"])
@@ -81,22 +93,17 @@ def test_probabilities_must_be_some(service):
         connect(service).predict_proba(FRAME[:1])
 
 
-def test_a_busy_service_is_asked_again_when_it_says(service):
-    pauses = []
+def test_a_busy_service_is_asked_again_when_it_says(service, pauses):
+    def answer(records):
+        is_busy = len(pauses) < 2
+        return (service.answer_busy if is_busy else service.answer_rightly)(records)
 
-    def sleep_and_recover(seconds):
-        pauses.append(seconds)
-        if len(pauses) == 2:
-            service.answer = service.answer_rightly
-
-    service.answer = service.answer_busy
-    config = BaselineConfig(model=service.url)
-    model = connect_service(config, sleep=sleep_and_recover)
-    assert model.predict(FRAME)[0] == 3.0
+    service.answer = answer
+    assert connect(service).predict(FRAME)[0] == 3.0
     assert pauses == [7.0, 7.0]
 
 
-def test_a_service_that_stays_busy_slow_or_down_is_given_up(service):
+def test_a_service_that_stays_busy_slow_or_down_is_given_up(service, pauses):
     service.answer = service.answer_busy
     with pytest.raises(ModelError, match=r"answered 503 .*'busy', 3 times in a row"):
         connect(service, tries=3).predict(FRAME)
@@ -104,12 +111,12 @@ def test_a_service_that_stays_busy_slow_or_down_is_given_up(service):
     with pytest.raises(ModelError, match=r"within 0\.1 s, 2 times") as error:
         connect(service, timeout=0.1, tries=2).predict(FRAME)
     assert "--baseline-params timeout=0.5,batch=100" in str(error.value)
-    pauses = []
+    pauses.clear()
     down = BaselineConfig(model="http://127.0.0.1:9/predict")
     with pytest.raises(
         ModelError, match=r"cannot be reached \(connection refused\), 5"
     ):
-        connect_service(down, sleep=pauses.append).predict(FRAME)
+        connect_service(down).predict(FRAME)
     # longer from try to try
     assert pauses == [1.0, 2.0, 4.0, 8.0]
 

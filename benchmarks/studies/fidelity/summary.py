@@ -23,11 +23,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import t as student
 
-from amlb_ext.core.display import format_with_spread
 from amlb_ext.stats.weighted_mean import holm_adjusted
 from benchmarks.studies.fidelity.protocol import REFERENCES, Contrast
 from benchmarks.studies.fidelity.sample import FIGURES
-from benchmarks.studies.page import STYLE
+from benchmarks.studies.page import STYLE, format_with_spread
 
 #: What stands for every table together.
 ALL_TABLES = "all tables"

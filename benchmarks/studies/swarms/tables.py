@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from amlb_ext.core.display import format_with_spread
 from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.task import Task
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
@@ -29,6 +28,7 @@ from benchmarks.studies.page import (
     Picture,
     Table,
     compare_with_printed,
+    format_with_spread,
     means_table,
     read_printed,
 )
