@@ -133,6 +133,13 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
+def direct(monkeypatch):
+    """No proxy stands between the tests and 127.0.0.1."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+
+
+@pytest.fixture
 def openml_cache(tmp_path):
     """A private copy of the offline OpenML cache with real tasks."""
     source = REAL_DATA / "openml_cache"

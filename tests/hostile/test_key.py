@@ -20,9 +20,7 @@ from amlb_ext.sources import open_specs
 
 
 @pytest.fixture
-def loopback(monkeypatch):
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
+def loopback(direct):
     with PublishingOpenML() as server:
         yield server
 
@@ -113,12 +111,10 @@ class Elsewhere(LoopbackOpenML):
         )
 
 
-def test_to_no_host_that_a_data_set_names(tmp_path, monkeypatch):
+def test_to_no_host_that_a_data_set_names(tmp_path, direct, monkeypatch):
     """The key is the configured one of this very server, and is not needed to read."""
     import openml
 
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
     lines = ["@relation t", "@attribute a numeric", "@attribute y {u,v}", "@data"]
     lines += [f"{row},{'uv'[row % 2]}" for row in range(20)]
     features = [("a", "numeric", []), ("y", "nominal", ["u", "v"])]

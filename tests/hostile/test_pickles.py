@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import pickle
 import zipfile
 
@@ -11,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hostile_files import Bomb
 from sklearn.linear_model import LinearRegression
 
 from amlb_ext.cli import main
@@ -19,24 +19,6 @@ from amlb_ext.models.files import load_model
 from amlb_ext.models.predictions import read_predictions
 from amlb_ext.sources.dataset_files import unpack
 from amlb_ext.sources.read_table import read_table
-
-
-class Bomb:
-    """Leaves a file when it is unpickled."""
-
-    def __init__(self, mark):
-        self.mark = mark
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.mark),)
-
-
-@pytest.fixture
-def mark(tmp_path):
-    """Where the bomb would leave something; it must not."""
-    place = tmp_path / "exploded"
-    yield place
-    assert not place.exists()
 
 
 @pytest.fixture
@@ -58,14 +40,8 @@ def test_a_pickled_baseline_is_refused(tmp_path, mark, name):
 def test_a_pickled_baseline_stops_the_command(tmp_path, mark, table, capsys):
     path = tmp_path / "m.pkl"
     path.write_bytes(pickle.dumps(Bomb(mark)))
-    words = [
-        "generate",
-        str(table),
-        "-o",
-        str(tmp_path / "out"),
-        "--baseline",
-        str(path),
-    ]
+    words = ["generate", str(table), "-o", str(tmp_path / "out")]
+    words += ["--baseline", str(path)]
     assert main([*words, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
     assert "--trust-pickle" in capsys.readouterr().err
     assert not [file for file in tmp_path.glob("out/**/*") if file.is_file()]
@@ -74,9 +50,9 @@ def test_a_pickled_baseline_stops_the_command(tmp_path, mark, table, capsys):
 def test_a_pickle_is_a_bomb_when_it_is_trusted(tmp_path):
     """The tests above would see one."""
     path = tmp_path / "m.pkl"
-    path.write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
+    path.write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
     load_model(path, trust_pickle=True)
-    assert (tmp_path / "exploded").exists()
+    assert (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("name", ["m.skops", "m.SKOPS"])

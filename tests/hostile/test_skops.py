@@ -214,12 +214,10 @@ def transformer(func):
     return node("ObjectNode", name, content=attributes(func=func, **version))
 
 
-@pytest.fixture
-def mark(tmp_path):
-    """What a file tries to make when it is loaded."""
-    place = tmp_path / "ran"
-    yield place
-    assert not place.exists()
+def load(tmp_path, func, **how):
+    """Load a transformer of ``func`` as a stranger's."""
+    path = write(tmp_path / "m.skops", transformer(func), **how)
+    return load_model(path, trust_pickle=False)
 
 
 def started(mark):
@@ -262,9 +260,8 @@ def test_an_attribute_of_a_module_is_no_class_of_it(tmp_path, mark, name):
         node("DTypeNode", name, content=attributes()),
         node("NdArrayNode", name, type="json", content=[], shape=words()),
     ):
-        path = write(tmp_path / "m.skops", transformer(evil))
         with pytest.raises(ModelError, match="not on the list") as caught:
-            load_model(path, trust_pickle=False)
+            load(tmp_path, evil)
         assert name in str(caught.value)
         assert "--trust-pickle only if the file is your own" in str(caught.value)
 
@@ -323,21 +320,16 @@ def test_nodes_that_call_are_refused_whatever_they_name(tmp_path, mark):
         node("InventedNode", "builtins.str"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match="not on the list"):
-            load_model(
-                write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False
-            )
+            load(tmp_path, evil)
 
 
 def test_only_listed_functions(tmp_path):
     for name in ("numpy.log1p", "scipy.special._ufuncs.expit"):
-        load_model(
-            write(tmp_path / "m.skops", transformer(node("FunctionNode", name))), False
-        )
+        load(tmp_path, node("FunctionNode", name))
     for name in ("numpy.load", "numpy.fromfile", "numpy.savetxt", "os.system", "builtins.eval",
                  "sklearn.datasets._base.load_files", "scipy.special.os"):  # fmt: skip
-        path = write(tmp_path / "m.skops", transformer(node("FunctionNode", name)))
         with pytest.raises(ModelError, match="not on the list"):
-            load_model(path, trust_pickle=False)
+            load(tmp_path, node("FunctionNode", name))
 
 
 def test_a_generator_that_calls_another_function(tmp_path):
@@ -345,7 +337,7 @@ def test_a_generator_that_calls_another_function(tmp_path):
     evil = node("RandomGeneratorNode", "numpy.random._generator.Generator",
                 content={"bit_generator": state, "seed_seq": attributes()})  # fmt: skip
     with pytest.raises(ModelError, match="not on the list"):
-        load_model(write(tmp_path / "m.skops", transformer(evil)), trust_pickle=False)
+        load(tmp_path, evil)
 
 
 def test_one_number_for_two_nodes_is_damage(tmp_path):
@@ -353,7 +345,7 @@ def test_one_number_for_two_nodes_is_damage(tmp_path):
     for item in two["content"]:
         item["__id__"] = 7
     with pytest.raises(ModelError, match="damaged"):
-        load_model(write(tmp_path / "m.skops", transformer(two)), trust_pickle=False)
+        load(tmp_path, two)
 
 
 @pytest.mark.parametrize("protocol", [0, -1, True, None, "2"])
@@ -361,9 +353,7 @@ def test_a_protocol_that_hides_names(tmp_path, protocol):
     old = {"module_path": "os", "function": "system"}
     evil = node("FunctionNode", "numpy.log1p", content=old)
     with pytest.raises(ModelError):
-        load_model(
-            write(tmp_path / "m.skops", transformer(evil), protocol=protocol), False
-        )
+        load(tmp_path, evil, protocol=protocol)
 
 
 def deep(levels):
@@ -403,14 +393,9 @@ SMALL = UnpackLimits(total=4 << 20, ratio=50, free_of_ratio=1 << 20)
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
-    path = tmp_path / "m.skops"
-    schema = transformer(array(1))
-    write(
-        path,
-        schema,
-        members={"a.npy": packed_zeros(3 << 20)},
-        compression=zipfile.ZIP_DEFLATED,
-    )
+    members = {"a.npy": packed_zeros(3 << 20)}
+    path = write(tmp_path / "m.skops", transformer(array(1)), members=members,
+                 compression=zipfile.ZIP_DEFLATED)  # fmt: skip
     with pytest.raises(ModelError, match="unpacks to more than 1 MiB"):
         load_skops(path, trusted=False, limits=SMALL)
 
@@ -418,9 +403,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path):
 def test_a_part_counts_as_often_as_it_is_read(tmp_path):
     data = packed_zeros(600 << 10)
     once = many("ListNode", "builtins.list", *(array(1, number=5) for _ in range(20)))
-    load_skops(
-        write(tmp_path / "m.skops", transformer(once), members={"a.npy": data}), False
-    )
+    load(tmp_path, once, members={"a.npy": data})
     often = many("ListNode", "builtins.list", *(array(1) for _ in range(20)))
     path = write(tmp_path / "m.skops", transformer(often), members={"a.npy": data})
     with pytest.raises(ModelError, match="unpacks to more than"):
@@ -450,12 +433,8 @@ def test_an_archive_inside_the_archive(tmp_path):
     sparse = node(
         "SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="a.npz"
     )
-    good = write(
-        tmp_path / "m.skops", transformer(sparse), members={"a.npz": out.getvalue()}
-    )
-    assert np.array_equal(
-        load_model(good, trust_pickle=False).func.toarray(), np.eye(3)
-    )
+    good = load(tmp_path, sparse, members={"a.npz": out.getvalue()})
+    assert np.array_equal(good.func.toarray(), np.eye(3))
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as inner:
         inner.writestr("data.npy", packed_zeros(5 << 20))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 from loopback_openml import LoopbackOpenML
+from small_faults import cheap
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import BaselineConfig, SourceConfig, build_config
@@ -23,13 +24,6 @@ ESCAPES = "\x1b[2J\x1b]0;title\x07\r\x9b31m\u202e\u2066x"
 
 
 # what is called
-
-
-@pytest.fixture
-def mark(tmp_path):
-    place = tmp_path / "ran"
-    yield place
-    assert not place.exists()
 
 
 @pytest.fixture
@@ -91,30 +85,8 @@ def test_commands_print_no_control_character(tmp_path, capsys):
     pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(
         tmp_path / "t.csv", index=False
     )
-    words = [
-        "--folds",
-        "1",
-        "--certificate",
-        "none",
-        "--synthesizer",
-        "local",
-        "-j",
-        "1",
-    ]
-    words += [
-        "--baseline",
-        "ridge",
-        "--composition",
-        "weighted",
-        "--kappa",
-        ".1",
-        "--rule",
-        "quantile",
-        "--no-train-hard",
-    ]
-    assert (
-        main(["generate", str(tmp_path / "t.csv"), "-o", str(suite), *words, "-q"]) == 0
-    )
+    words = [tmp_path / "t.csv", "-o", suite, "--rule", "quantile"]
+    assert cheap("generate", *words, "--certificate", "none") == 0
     (suite / "data" / f"{ESCAPES}.csv").write_text("x")
     for more in ([], ["-q"], ["--json"]):
         assert main(["verify", str(suite), *more]) == 1
@@ -147,11 +119,7 @@ def test_no_command_holds_words_of_a_manifest(version):
 # how much is fetched
 
 
-def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(
-    tmp_path, monkeypatch
-):
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
+def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(tmp_path, direct):
     many = list(range(1, 3001))
     with LoopbackOpenML({}, {k: (1, 1, None) for k in many}, {5: many}) as server:
         options = SourceConfig(

@@ -34,13 +34,6 @@ def no_network():
 
 
 @pytest.fixture
-def direct(monkeypatch):
-    """No proxy stands between the tests and 127.0.0.1."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
-@pytest.fixture
 def openml_server(direct):
     """Data sets that hold every trap of the client, and a suite with bad members."""
     dense = [
