@@ -16,6 +16,7 @@ from amlb_ext.suite import (
     SuiteTask,
     begin_suite,
     finish_suite,
+    verify_suite,
     write_fold,
 )
 
@@ -99,6 +100,11 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
         request=SuiteRequest(command="hardsynth generate openml/t/1 -o DIR"),
     )
     return root
+
+
+def problems(suite):
+    """Return what verify finds, warnings aside."""
+    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
 
 
 def take(task, index, origin=True):

@@ -2,11 +2,12 @@
 
 import bz2
 import gzip
-import io
+import stat
 import tarfile
 import zipfile
 
 import pytest
+from hostile_files import tarred, zipped
 
 from amlb_ext.core import packed
 from amlb_ext.core.errors import SourceError
@@ -17,20 +18,8 @@ MIB = 1 << 20
 SMALL = UnpackLimits(max_bytes=4 * MIB, max_members=50, max_ratio=50, ratio_from=MIB)
 
 
-def zipped(path, *members, method=zipfile.ZIP_DEFLATED):
-    with zipfile.ZipFile(path, "w", method) as out:
-        for name, data in members:
-            out.writestr(name, data)
-    return path
-
-
-def tarred(path, *members, mode="w:gz"):
-    with tarfile.open(path, mode) as out:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            out.addfile(info, io.BytesIO(data))
-    return path
+#: By the way to make an archive, its ending.
+ENDINGS = {zipped: ".zip", tarred: ".tgz"}
 
 
 def refused(path, tmp_path, said, limits=SMALL):
@@ -40,35 +29,28 @@ def refused(path, tmp_path, said, limits=SMALL):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("make", ENDINGS)
 @pytest.mark.parametrize("name", ["zeros.csv", "readme.txt"])
 def test_too_much_comes_out(tmp_path, make, name):
     """Members that are no tables count too: they must be unpacked to be passed over."""
-    end = ".zip" if make is zipped else ".tgz"
+    end = ENDINGS[make]
     data = bytes(5 * MIB)
-    refused(
-        make(tmp_path / f"a{end}", ("t.csv", b"a\n"), (name, data)),
-        tmp_path,
-        "more than",
-    )
+    path = make(tmp_path / f"a{end}", ("t.csv", b"a\n"), (name, data))
+    refused(path, tmp_path, "more than")
     many = [(f"{i}-{name}", data[:MIB]) for i in range(5)]
     refused(make(tmp_path / f"b{end}", *many), tmp_path, "more than")
 
 
-@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("make", ENDINGS)
 def test_too_much_for_its_size(tmp_path, make):
-    path = make(
-        tmp_path / ("a.zip" if make is zipped else "a.tgz"), ("t.csv", bytes(2 * MIB))
-    )
+    path = make(tmp_path / f"a{ENDINGS[make]}", ("t.csv", bytes(2 * MIB)))
     refused(path, tmp_path, "50 times its size")
 
 
-@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("make", ENDINGS)
 def test_too_many_members(tmp_path, make):
-    path = make(
-        tmp_path / ("a.zip" if make is zipped else "a.tgz"),
-        *((f"{i}.csv", b"") for i in range(60)),
-    )
+    members = [(f"{i}.csv", b"") for i in range(60)]
+    path = make(tmp_path / f"a{ENDINGS[make]}", *members)
     refused(path, tmp_path, "more than 50 members")
 
 
@@ -126,14 +108,11 @@ def test_a_sparse_member_stands_for_more_than_it_holds(tmp_path):
     refused(path, tmp_path, "not an ordinary file")
 
 
-@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("make", ENDINGS)
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name(tmp_path, make):
-    path = make(
-        tmp_path / ("a.zip" if make is zipped else "a.tgz"),
-        ("t.csv", b"a\n"),
-        ("T.csv", b"b\n"),
-    )
+    members = [("t.csv", b"a\n"), ("T.csv", b"b\n")]
+    path = make(tmp_path / f"a{ENDINGS[make]}", *members)
     refused(path, tmp_path, "occurs twice")
 
 
@@ -154,3 +133,36 @@ def test_ordinary_archives_come_through(tmp_path):
     ):
         found = dataset_files.unpack(path, tmp_path / "cache")
         assert (found / "x/t.csv").read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.csv", "/abs/out.csv", "a/../../out.csv", "C:\\o.csv"]
+)
+@pytest.mark.parametrize("make", ENDINGS)
+def test_a_member_that_leaves_the_folder(tmp_path, name, make):
+    members = [("good.csv", b"a\n"), (name, b"a\n")]
+    refused(make(tmp_path / f"a{ENDINGS[make]}", *members), tmp_path, "unsafe")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_member_that_is_a_link(tmp_path):
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+        link = tarfile.TarInfo("link.csv")
+        link.type, link.linkname = kind, "/etc/passwd"
+        path = tarred(tmp_path / "a.tar", (link, b""), mode="w")
+        refused(path, tmp_path, "not an ordinary file")
+    link = zipfile.ZipInfo("link.csv")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = zipped(tmp_path / "a.zip", (link, "/etc/passwd"))
+    refused(path, tmp_path, "not an ordinary file")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
+def test_a_damaged_archive(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04 no archive")
+    refused(tmp_path / name, tmp_path, "cannot unpack")
+
+
+def test_an_archive_without_tables(tmp_path):
+    path = zipped(tmp_path / "a.zip", ("readme.txt", "hello"))
+    refused(path, tmp_path, "holds no table")

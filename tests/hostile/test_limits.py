@@ -3,11 +3,8 @@
 import bz2
 import gzip
 import lzma
-import threading
 import time
 import zipfile
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import openml._api_calls
@@ -16,6 +13,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import requests
+from hostile_files import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, ServiceError, SourceError
@@ -177,42 +175,8 @@ def test_a_game_without_an_end(tmp_path, filler):
 # Servers
 
 
-@contextmanager
-def serving(answer):
-    """Serve what ``answer(handler, over)`` writes to every request; yield the address."""
-    over = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self):
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            with suppress(OSError):
-                answer(self, over)
-
-        do_GET = do_POST = handle_any
-
-        def do_HEAD(self):
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def drip_body(handler, over):
-    handler.send_response(200)
-    handler.end_headers()
+    respond(handler)
     while not over.wait(0.02):
         handler.wfile.write(b"x")
 
@@ -228,24 +192,17 @@ def send_nothing(handler, over):
 
 
 def send_endless(handler, over):
-    handler.send_response(200)
-    handler.end_headers()
+    respond(handler)
     while not over.is_set():
         handler.wfile.write(b"1,2\n" * 10_000)
 
 
 def send_bomb(handler, over):
-    handler.send_response(200)
-    handler.send_header("Content-Encoding", "gzip")
-    handler.send_header("Content-Length", str(len(BOMB)))
-    handler.end_headers()
-    handler.wfile.write(BOMB)
+    respond(handler, BOMB, Content_Encoding="gzip", Content_Length=len(BOMB))
 
 
 def redirect_endlessly(handler, over):
-    handler.send_response(302)
-    handler.send_header("Location", "/")
-    handler.end_headers()
+    respond(handler, status=302, Location="/")
     while not over.is_set():
         handler.wfile.write(bytes(1 << 16))
 

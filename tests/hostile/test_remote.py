@@ -1,16 +1,15 @@
 """Servers that lie, drip, redirect elsewhere or send too much; checksums; public buckets."""
 
-import contextlib
 import gzip
 import hashlib
 import io
 import socket
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import requests
+from hostile_files import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
@@ -20,82 +19,48 @@ BODY = b"a,y\n1,2\n"
 DIGEST = hashlib.sha256(BODY).hexdigest()
 
 
+def answer(handler, over):
+    """Answer /good.csv, and misbehave in every other way."""
+    path = handler.path
+    if path.startswith("/to?"):
+        respond(handler, status=302, Location=path.partition("?")[2])
+    elif path == "/endless":
+        respond(handler)
+        while not over.is_set():
+            handler.wfile.write(bytes(1 << 16))
+    elif path == "/huge":
+        respond(handler, Content_Length=1 << 50)
+    elif path in ("/drip", "/drip-header"):
+        if path == "/drip":
+            respond(handler)
+        else:
+            handler.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+        while not over.wait(0.05):
+            handler.wfile.write(b"x")
+    elif path == "/broken":
+        respond(handler, BODY, Content_Length=len(BODY) + 1)
+    elif path == "/packed.csv.gz":
+        respond(handler, gzip.compress(BODY, mtime=0), Content_Encoding="gzip")
+    elif path == "/odd-length":
+        respond(handler, BODY, Content_Length="ten")
+    elif path in ("/good.csv", "/my.bucket/a%20b.csv"):
+        respond(handler, BODY, Content_Length=len(BODY))
+    else:
+        handler.send_error(403 if path == "/private/a.csv" else 404)
+
+
 @pytest.fixture
-def web(monkeypatch):
-    """A server that answers /good and misbehaves in every other way; `seen` are its requests."""
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "127.0.0.1")
+def web(direct, monkeypatch):
+    """A server that answers so; `seen` are its requests."""
     monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
-    over = threading.Event()
+    web = SimpleNamespace(seen=[])
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            server.seen.append((self.path, dict(self.headers)))
-            with contextlib.suppress(OSError):
-                self.answer(self.path)
+    def note_and_answer(handler, over):
+        web.seen.append((handler.path, dict(handler.headers)))
+        answer(handler, over)
 
-        def answer(self, path):
-            if path.startswith("/to?"):
-                self.send_response(302)
-                self.send_header("Location", path.partition("?")[2])
-                self.end_headers()
-            elif path == "/endless":
-                self.send_response(200)
-                self.end_headers()
-                while not over.is_set():
-                    self.wfile.write(bytes(1 << 16))
-            elif path == "/huge":
-                self.send_response(200)
-                self.send_header("Content-Length", str(1 << 50))
-                self.end_headers()
-            elif path == "/drip":
-                self.send_response(200)
-                self.end_headers()
-                while not over.wait(0.05):
-                    self.wfile.write(b"x")
-            elif path == "/drip-header":
-                self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
-                while not over.wait(0.05):
-                    self.wfile.write(b"x")
-            elif path == "/broken":
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(BODY) + 1))
-                self.end_headers()
-                self.wfile.write(BODY)
-            elif path == "/packed.csv.gz":
-                self.send_response(200)
-                self.send_header("Content-Encoding", "gzip")
-                self.end_headers()
-                self.wfile.write(gzip.compress(BODY, mtime=0))
-            elif path == "/odd-length":
-                self.send_response(200)
-                self.send_header("Content-Length", "ten")
-                self.end_headers()
-                self.wfile.write(BODY)
-            elif path == "/private/a.csv":
-                self.send_error(403)
-            elif path in ("/good.csv", "/my.bucket/a%20b.csv"):
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(BODY)))
-                self.end_headers()
-                self.wfile.write(BODY)
-            else:
-                self.send_error(404)
-
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.seen = []
-    server.root = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield server
-    over.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(note_and_answer) as web.root:
+        yield web
 
 
 def nothing_kept(folder):

@@ -1,7 +1,6 @@
 """A suite of somebody else runs no code and writes nowhere else, whatever its files say."""
 
 import json
-import os
 import pickle
 import shutil
 
@@ -10,8 +9,11 @@ import pandas as pd
 import pytest
 import sklearn
 import yaml
+from hostile_files import Bomb, reseal, tree
 from sklearn.linear_model import LinearRegression
+from small_faults import LIGHT
 from small_models import shrink
+from small_suites import problems
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import build_config
@@ -21,42 +23,12 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.suite import Layout, SuiteFiles, verify_suite
+from amlb_ext.suite import Layout, SuiteFiles
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify_suite
 
-FAST = [
-    "--synthesizer",
-    "local",
-    "--folds",
-    "1",
-    "--composition",
-    "weighted",
-    "--kappa",
-    ".005",
-    "--generations",
-    "2",
-]
-FAST += ["--rule", "quantile", "--share", ".3", "--no-train-hard", "-j", "1", "-q"]
-
-
-class Bomb(LinearRegression):
-    """A model that leaves a file when it is unpickled."""
-
-    def __init__(self, mark=""):
-        self.mark = mark
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.mark),)
-
-
-@pytest.fixture
-def mark(tmp_path):
-    """What a file tries to make; it must not."""
-    place = tmp_path / "ran"
-    yield place
-    assert not place.exists()
+FAST = [*LIGHT, "--rule", "quantile", "--share", ".3"]
 
 
 def write_table(folder):
@@ -90,18 +62,6 @@ def suite(whole, tmp_path):
     return tmp_path / "theirs" / "hard"
 
 
-def reseal(suite, change):
-    """Change a manifest as whoever means harm does: its checksums are right again."""
-    layout = Layout(suite)
-    entry = json.loads(layout.manifest.read_text())
-    del entry["sha256"]
-    change(entry)
-    for relative in entry["files"]:
-        if layout.at(relative).is_file():
-            entry["files"][relative] = sha256_file(layout.at(relative))
-    layout.manifest.write_text(sealed_text(entry))
-
-
 def name_model(suite, path, **params):
     """Let all frameworks of a suite be this class, with checksums that hold."""
     layout = Layout(suite)
@@ -109,11 +69,7 @@ def name_model(suite, path, **params):
     for entry in frameworks.values():
         entry["params"] |= {"regressor": path, "regressor_params": params}
     layout.frameworks.write_text(yaml.safe_dump(frameworks))
-    reseal(suite, lambda entry: None)
-
-
-def problems(suite):
-    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
+    reseal(suite)
 
 
 # what a suite names
@@ -417,45 +373,6 @@ def test_a_model_file_without_its_checksum_is_not_read(suite, mark, model):
 # names and paths
 
 
-def rename(entry, new):
-    """Give the suite's task another name, everywhere in the manifest."""
-    (old,) = entry["tasks"]
-    entry["tasks"] = {new: entry["tasks"][old]}
-    entry["order"] = [new]
-    amlb_tasks = {}
-    for name, task in entry["amlb_tasks"].items():
-        name = new + name.removeprefix(old)
-        amlb_tasks[name] = {**task, "name": name, "task": new}
-    entry["amlb_tasks"] = amlb_tasks
-
-
-def tree(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-
-
-@pytest.mark.parametrize(
-    "name", ["../../../x", "/nowhere/x", "..", "a/b", "-u", "a\\b", "x\x1b[2J", ""]
-)
-def test_a_task_of_a_hostile_name_writes_nothing(suite, tmp_path, name, capsys):
-    reseal(suite, lambda entry: rename(entry, name))
-    before, root = tree(tmp_path), str(suite)
-    outs = [str(tmp_path / f"out{k}") for k in range(4)]
-    for words in (
-        ["certify", root, "-j", "1"],
-        ["score", root, "-r", outs[0], "-j", "1"],
-        ["report", root, "-r", outs[0], "-o", outs[1]],
-        ["export", root, "-o", outs[2], "--base-url", "https://example.org/x"],
-        ["install", root, "--userdir", outs[3]],
-        ["publish", root, "--dry-run", "--server", "http://localhost:1"],
-        ["verify", root, "--repair"],
-    ):
-        assert main([*words, "-q"]) in (1, 2), words
-    said = capsys.readouterr()
-    assert "not a plain name" in said.err + said.out
-    assert "\x1b" not in said.err + said.out
-    assert [path for path in tree(tmp_path) if path not in before] == []
-
-
 def test_names_of_definitions_and_pairs(suite):
     for change in (
         lambda entry: entry.update(name="../x"),
@@ -490,7 +407,7 @@ def test_a_framework_of_a_hostile_name_writes_nothing(suite, tmp_path):
     frameworks = yaml.safe_load(Layout(suite).frameworks.read_text())
     frameworks = {"../../x": frameworks["HardsynthCandidate"]}
     Layout(suite).frameworks.write_text(yaml.safe_dump(frameworks))
-    reseal(suite, lambda entry: None)
+    reseal(suite)
     before = tree(tmp_path)
     words = ["score", str(suite), "-r", str(tmp_path / "results"), "-j", "1", "-q"]
     assert main([*words, "--trust-suite"]) == 2

@@ -1,15 +1,13 @@
 """AMLB benchmark definitions: every form of `dataset`, archives, remote files, errors."""
 
-import io
 import os
-import stat
 import tarfile
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from hostile_files import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, NetworkError, SourceError
@@ -269,96 +267,22 @@ def test_folder_without_the_naming_convention(home, options):
         load(home, options, dataset="{user}/data")
 
 
-class TestArchivesThatLeave:
-    """Nothing is written outside, and the whole archive is refused."""
-
-    @pytest.mark.parametrize(
-        "name", ["../out.csv", "/abs/out.csv", "a/../../out.csv", "C:\\o.csv"]
-    )
-    @pytest.mark.parametrize("kind", ["zip", "tar"])
-    def test_paths(self, tmp_path, name, kind):
-        path = tmp_path / f"bad.{kind}"
-        if kind == "zip":
-            with zipfile.ZipFile(path, "w") as out:
-                out.writestr("good.csv", "a\n")
-                out.writestr(name, "a\n")
-        else:
-            with tarfile.open(path, "w") as out:
-                for member in ("good.csv", name):
-                    info = tarfile.TarInfo(member)
-                    info.size = 2
-                    out.addfile(info, io.BytesIO(b"a\n"))
-        with pytest.raises(SourceError, match="unsafe"):
-            dataset_files.unpack(path, tmp_path / "cache")
-        assert list((tmp_path / "cache").iterdir()) == []
-        assert not (tmp_path / "out.csv").exists()
-
-    @pytest.mark.parametrize(
-        "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
-    )
-    def test_links_in_tar(self, tmp_path, kind):
-        path = tmp_path / "bad.tar"
-        with tarfile.open(path, "w") as out:
-            info = tarfile.TarInfo("link.csv")
-            info.type, info.linkname = kind, "/etc/passwd"
-            out.addfile(info)
-        with pytest.raises(SourceError, match="not an ordinary file"):
-            dataset_files.unpack(path, tmp_path / "cache")
-
-    def test_links_in_zip(self, tmp_path):
-        path = tmp_path / "bad.zip"
-        with zipfile.ZipFile(path, "w") as out:
-            info = zipfile.ZipInfo("link.csv")
-            info.external_attr = (stat.S_IFLNK | 0o777) << 16
-            out.writestr(info, "/etc/passwd")
-        with pytest.raises(SourceError, match="not an ordinary file"):
-            dataset_files.unpack(path, tmp_path / "cache")
-
-    @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
-    def test_damaged(self, tmp_path, name):
-        (tmp_path / name).write_bytes(b"PK\x03\x04 no archive")
-        with pytest.raises(SourceError, match="cannot unpack"):
-            dataset_files.unpack(tmp_path / name, tmp_path / "cache")
-
-    def test_without_tables(self, tmp_path):
-        with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
-            out.writestr("readme.txt", "hello")
-        with pytest.raises(SourceError, match="holds no table"):
-            dataset_files.unpack(tmp_path / "a.zip", tmp_path / "cache")
-
-
 @pytest.fixture
 def web(home, direct):
     """Serve the user directory's files; `web.seen` counts, `web.fail` breaks answers."""
+    web = SimpleNamespace(seen=[], fail=[], short=0)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            server.seen.append(self.path)
-            path = home / self.path.lstrip("/")
-            if server.fail:
-                self.send_error(server.fail.pop(0))
-                return
-            if not path.is_file():
-                self.send_error(404)
-                return
-            body = path.read_bytes()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body) + server.short))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(handler, over):
+        web.seen.append(handler.path)
+        path = home / handler.path.lstrip("/")
+        if web.fail or not path.is_file():
+            handler.send_error(web.fail.pop(0) if web.fail else 404)
+            return
+        body = path.read_bytes()
+        respond(handler, body, Content_Length=len(body) + web.short)
 
-        def log_message(self, *args):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    server.seen, server.fail, server.short = [], [], 0
-    server.root = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(answer) as web.root:
+        yield web
 
 
 def test_remote_files_and_archives(home, options, web):

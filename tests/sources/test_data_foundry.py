@@ -35,14 +35,17 @@ def visits():
     )
 
 
+def write(folder, table, splits=SPLITS, **task):
+    task = {"target": "sales", "problem": "regression", **task}
+    return write_container(folder, table, splits=splits, **task)
+
+
 def load(folder):
     return next(open_specs([str(folder)])).load()
 
 
 def test_the_folds_of_repeat_0_come_in_the_order_of_their_numbers(visits, tmp_path):
-    folder = write_container(
-        tmp_path / "c", visits, target="sales", problem="regression", splits=SPLITS
-    )
+    folder = write(tmp_path / "c", visits)
     task = load(folder)
     assert task.name == "shop_visits"
     assert [len(fold.test) for fold in task.folds] == [10, 20]
@@ -52,13 +55,8 @@ def test_the_folds_of_repeat_0_come_in_the_order_of_their_numbers(visits, tmp_pa
 
 
 def test_a_column_that_is_declared_a_category_is_one(visits, tmp_path):
-    folder = write_container(
-        tmp_path / "c",
-        visits,
-        target="till",
-        problem="binary_classification",
-        splits=SPLITS,
-    )
+    task = {"target": "till", "problem": "binary_classification"}
+    folder = write(tmp_path / "c", visits, **task)
     dtypes = json.loads((folder / "dtypes.json").read_text())
     (folder / "dtypes.json").write_text(json.dumps({**dtypes, "size": "category"}))
     task = load(folder)
@@ -67,14 +65,7 @@ def test_a_column_that_is_declared_a_category_is_one(visits, tmp_path):
 
 
 def test_times_order_the_rows_and_are_no_feature(visits, tmp_path):
-    folder = write_container(
-        tmp_path / "c",
-        visits,
-        target="sales",
-        problem="regression",
-        splits=SPLITS,
-        time_on="day",
-    )
+    folder = write(tmp_path / "c", visits, time_on="day")
     [task], errors = order_tasks([load(folder)], SplitConfig(), SourceConfig())
     assert not errors
     assert np.diff(task.order.time).tolist() == [86400.0] * (N - 1)
@@ -83,25 +74,10 @@ def test_times_order_the_rows_and_are_no_feature(visits, tmp_path):
 
 
 def test_groups_of_one_column_and_of_two(visits, tmp_path):
-    one = write_container(
-        tmp_path / "one",
-        visits,
-        target="sales",
-        problem="regression",
-        splits=SPLITS,
-        group_on="shop",
-        group_labels="per_sample",
-    )
+    how = {"group_labels": "per_sample"}
+    one = write(tmp_path / "one", visits, group_on="shop", **how)
     assert len(set(load(one).order.group)) == 8
-    two = write_container(
-        tmp_path / "two",
-        visits,
-        target="sales",
-        problem="regression",
-        splits=SPLITS,
-        group_on=["shop", "till"],
-        group_labels="per_sample",
-    )
+    two = write(tmp_path / "two", visits, group_on=["shop", "till"], **how)
     order = load(two).order
     assert len(set(order.group)) == 16
     assert order.group_name == "shop, till"
@@ -118,9 +94,7 @@ def test_groups_of_one_column_and_of_two(visits, tmp_path):
     ],
 )
 def test_splits_that_do_not_fit_are_refused(visits, tmp_path, splits, words):
-    folder = write_container(
-        tmp_path / "c", visits, target="sales", problem="regression", splits=splits
-    )
+    folder = write(tmp_path / "c", visits, splits)
     with pytest.raises(SourceError, match=words):
         load(folder)
 
@@ -133,9 +107,7 @@ def test_splits_that_do_not_fit_are_refused(visits, tmp_path, splits, words):
     ],
 )
 def test_damaged_files_are_named(visits, tmp_path, name, words):
-    folder = write_container(
-        tmp_path / "c", visits, target="sales", problem="regression", splits=SPLITS
-    )
+    folder = write(tmp_path / "c", visits)
     (folder / name).write_text("{")
     with pytest.raises(SourceError, match=words):
         load(folder)
