@@ -32,6 +32,8 @@ def derive_seed(seed: int, *key: str | int) -> int:
     True
     >>> derive_seed(1, "toy", 0, "search") == derive_seed(1, "toy", 1, "search")
     False
+    >>> derive_seed(1, "a", "b0") == derive_seed(1, "ab", "0")
+    False
     """
     # Joined by the ASCII unit separator, so that ("ab", "c") and ("a", "bc") differ. Python's own
     # hash() of a text would change with every process.

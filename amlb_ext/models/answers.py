@@ -388,16 +388,12 @@ def _codes_of_columns(
     name: str,
 ) -> np.ndarray:
     """Return the code of each column."""
-    if p.ndim != 2:
-        raise ModelError(
-            f"the predictions of {name} have the shape {p.shape}",
-            wanted_text(labels.names),
-        )
-    if classes is None:
+    if classes is None and p.ndim == 2:
         if p.shape[1] == len(labels):
             return np.arange(len(labels))
         if p.shape[1] == len(known):
             return np.asarray(known)
+    if classes is None or p.ndim != 2:
         raise ModelError(
             f"the predictions of {name} have the shape {p.shape}",
             wanted_text(labels.names),

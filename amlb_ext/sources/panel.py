@@ -287,24 +287,20 @@ def _number_series(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
     columns = [str(column) for column in frame.columns]
-    for flag in ("series", "time", "target"):
-        column = getattr(roles, flag)
+    main = {"series": roles.series, "time": roles.time, "target": roles.target}
+    known = [("known", column) for column in roles.known]
+    for flag, column in (*main.items(), *known):
         if column not in columns:
             raise DataError(
                 f"{name} has no column {column!r}, named by --{flag}",
                 suggest_nearest(column, columns),
             )
-    if len({roles.series, roles.time, roles.target}) < 3:
+    if len(set(main.values())) < 3:
         raise ConfigError(
             "series, time and target name one column twice", "name three columns"
         )
     for column in roles.known:
-        if column not in columns:
-            raise DataError(
-                f"{name} has no column {column!r}, named by --known",
-                suggest_nearest(column, columns),
-            )
-        if column in (roles.series, roles.time, roles.target):
+        if column in main.values():
             raise ConfigError(
                 f"--known names {column!r}, which has another role", "leave it out"
             )
@@ -388,32 +384,31 @@ def _place_on_calendar(
     positions = calendar.get_indexer(table.times).astype(np.int32)
     off = np.flatnonzero(positions < 0)
     if len(off):
-        code = table.codes[off[0]]
-        own = infer_frequency(table.times[table.codes == code])
-        if own is None or old_spelling(own) == spelling:
-            problem = f"not a step of {spelling} from the others"
-            remedy = "move the time to the series' steps, or give another --frequency"
-        else:
-            problem = (
-                f"this series has frequency {old_spelling(own)}, others {spelling}"
-            )
-            remedy = "give each frequency as a table of its own"
-        raise DataError(f"{table.place(off[0])}: {problem}", remedy)
+        _refuse_other_frequency(table, off[0], spelling)
+        raise DataError(
+            f"{table.place(off[0])}: not a step of {spelling} from the others",
+            "move the time to the series' steps, or give another --frequency",
+        )
     return calendar, positions
+
+
+def _refuse_other_frequency(table: _SortedTable, position: int, spelling: str) -> None:
+    """Raise where the series of a row has a frequency of its own."""
+    code = table.codes[position]
+    own = infer_frequency(table.times[table.codes == code])
+    if own is not None and old_spelling(own) != spelling:
+        raise DataError(
+            f"{table.place(position)}: this series has frequency {old_spelling(own)}, others "
+            f"{spelling}",
+            "give each frequency as a table of its own",
+        )
 
 
 def _check_gaps(table: _SortedTable, positions: np.ndarray, offset: BaseOffset) -> None:
     gaps = np.flatnonzero(table.within_series() & (np.diff(positions) != 1))
     if not len(gaps):
         return
-    code = table.codes[gaps[0]]
-    own = infer_frequency(table.times[table.codes == code])
-    if own is not None and old_spelling(own) != old_spelling(offset):
-        raise DataError(
-            f"{table.place(gaps[0] + 1)}: this series has frequency {old_spelling(own)}, "
-            f"others {old_spelling(offset)}",
-            "give each frequency as a table of its own",
-        )
+    _refuse_other_frequency(table, gaps[0] + 1, old_spelling(offset))
     missing = int(positions[gaps[0] + 1] - positions[gaps[0]]) - 1
     raise DataError(
         f"{table.place(gaps[0] + 1)}: {missing} step{'s' if missing > 1 else ''} missing before "
