@@ -52,11 +52,17 @@ class Bare:
         return F.predict(rows) if self.labels is None else self.labels(rows)
 
 
-def native_categories():
+def same(model=F, again=F, rows=X, y=Y):
+    """F, the candidate that is F again, the rows, their targets."""
+    return model, again, rows, y
+
+
+def native_categories(is_given):
     lightgbm = pytest.importorskip("lightgbm")
     table = ALL.astype({"town": "category"})
     model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1)
-    return model.fit(table[OLD], TEXT[OLD]), table[NEW]
+    p = model.fit(table[OLD], TEXT[OLD]).predict_proba(table[NEW])
+    return same(model, p, table[NEW] if is_given else ALL[NEW])
 
 
 def renamed_columns():
@@ -65,19 +71,23 @@ def renamed_columns():
     model.fit(
         ALL[NUMBERS][OLD].rename(columns=lambda c: c.replace(" ", "_")), TEXT[OLD]
     )
-    return model
+    renamed = X.set_axis(model.feature_name_, axis=1)
+    return same(model, model.predict_proba(renamed), ALL[NEW])
 
 
 def booster():
     lightgbm = pytest.importorskip("lightgbm")
     data = lightgbm.Dataset(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
-    return lightgbm.train({"objective": "binary", "verbose": -1}, data, 5)
+    model = lightgbm.train({"objective": "binary", "verbose": -1}, data, 5)
+    return same(model, model.predict(X), ALL[NEW])
 
 
 def margins():
     xgboost = pytest.importorskip("xgboost")
     data = xgboost.DMatrix(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
-    return xgboost.train({"objective": "binary:logitraw"}, data, 5)
+    model = xgboost.train({"objective": "binary:logitraw"}, data, 5)
+    margin = model.predict(xgboost.DMatrix(X))
+    return same(model, 1 / (1 + np.exp(-margin)), ALL[NEW])
 
 
 def yes_first():
@@ -85,7 +95,9 @@ def yes_first():
     model = catboost.CatBoostClassifier(
         iterations=5, verbose=0, class_names=["yes", "no"], allow_writing_files=False
     )
-    return model.fit(ALL[NUMBERS][OLD], TEXT[OLD])
+    model.fit(ALL[NUMBERS][OLD], TEXT[OLD])
+    p = pd.DataFrame(model.predict_proba(X), columns=[str(c) for c in model.classes_])
+    return same(model, p[["no", "yes"]].to_numpy())
 
 
 def text_categories():
@@ -93,20 +105,16 @@ def text_categories():
     model = catboost.CatBoostClassifier(
         iterations=5, verbose=0, cat_features=["town"], allow_writing_files=False
     )
-    return model.fit(ALL[OLD], TEXT[OLD])
-
-
-def sorted_p(model, rows):
-    p = pd.DataFrame(
-        model.predict_proba(rows), columns=[str(c) for c in model.classes_]
-    )
-    return p[["no", "yes"]].to_numpy()
+    model.fit(ALL[OLD], TEXT[OLD])
+    return same(model, model.predict_proba(ALL[NEW]), ALL[NEW])
 
 
 def logit():
     sm = pytest.importorskip("statsmodels.api")
     old = sm.add_constant(ALL[NUMBERS][OLD])
-    return sm.Logit((TEXT[OLD] == "yes").astype(int), old).fit(disp=0)
+    model = sm.Logit((TEXT[OLD] == "yes").astype(int), old).fit(disp=0)
+    rows = X.assign(const=1.0)[["const", *NUMBERS]]
+    return same(model, model.predict(rows).to_numpy(), ALL[NEW])
 
 
 def polars_rows():
@@ -114,126 +122,67 @@ def polars_rows():
     return polars.from_pandas(X.reset_index(drop=True))
 
 
+def logistic(target):
+    return LogisticRegression().fit(ALL[NUMBERS][OLD], target[OLD])
+
+
 #: name -> F, the candidate that is F again, the rows, their targets
 SAME = {
-    "probabilities of a frame with named columns": lambda: (
-        Bare(lambda p: pd.DataFrame(p, columns=["no", "yes"])[["yes", "no"]]),
-        F,
-        X,
-        Y,
+    "probabilities of a frame with named columns": lambda: same(
+        Bare(lambda p: pd.DataFrame(p, columns=["no", "yes"])[["yes", "no"]])
     ),
-    "one probability a row": lambda: (Bare(lambda p: p[:, 1]), F, X, Y),
-    "one column of probabilities": lambda: (Bare(lambda p: p[:, [1]]), F, X, Y),
-    "no classes_": lambda: (Bare(lambda p: p), F, X, Y),
-    "single precision": lambda: (F, P.astype(np.float32), X, Y),
-    "targets in another order": lambda: (F, P, X, Y.sample(frac=1, random_state=0)),
-    "predictions in another order": lambda: (
-        F,
-        pd.DataFrame(P, columns=F.classes_, index=X.index).sample(frac=1),
-        X,
-        Y,
+    "one probability a row": lambda: same(Bare(lambda p: p[:, 1])),
+    "one column of probabilities": lambda: same(Bare(lambda p: p[:, [1]])),
+    "no classes_": lambda: same(Bare(lambda p: p)),
+    "single precision": lambda: same(F, P.astype(np.float32)),
+    "targets in another order": lambda: same(F, P, y=Y.sample(frac=1, random_state=0)),
+    "predictions in another order": lambda: same(
+        F, pd.DataFrame(P, columns=F.classes_, index=X.index).sample(frac=1)
     ),
-    "a Series of the second class": lambda: (
-        F,
-        pd.Series(P[:, 1], index=X.index, name="score"),
-        X,
-        Y,
+    "a Series of the second class": lambda: same(
+        F, pd.Series(P[:, 1], index=X.index, name="score")
     ),
-    "a Series of a named class": lambda: (
-        F,
-        pd.Series(P[:, 0], index=X.index, name="score:no"),
-        X,
-        Y,
+    "a Series of a named class": lambda: same(
+        F, pd.Series(P[:, 0], index=X.index, name="score:no")
     ),
-    "columns in another order": lambda: (F, P, ALL[["town", *NUMBERS[::-1]]][NEW], Y),
-    "fitted on an array": lambda: (
+    "columns in another order": lambda: same(F, P, ALL[["town", *NUMBERS[::-1]]][NEW]),
+    "fitted on an array": lambda: same(
         RandomForestClassifier(10, random_state=0).fit(
             ALL[NUMBERS][OLD].to_numpy(), TEXT[OLD]
-        ),
-        F,
-        X,
-        Y,
+        )
     ),
-    "asked with an array": lambda: (F, P, X.to_numpy(), Y.to_numpy()),
-    "a frame of polars": lambda: (F, P, polars_rows(), Y.to_numpy()),
-    "text for native categories": lambda: (
-        (model := native_categories())[0],
-        model[0].predict_proba(model[1]),
-        ALL[NEW],
-        Y,
+    "asked with an array": lambda: same(F, P, X.to_numpy(), Y.to_numpy()),
+    "a frame of polars": lambda: same(F, P, polars_rows(), Y.to_numpy()),
+    "text for native categories": lambda: native_categories(False),
+    "native categories": lambda: native_categories(True),
+    "names that a library changed": renamed_columns,
+    "a booster of LightGBM": booster,
+    "a booster of margins": margins,
+    "classes in another order": yes_first,
+    "categories of CatBoost": text_categories,
+    "results of statsmodels": logit,
+    "labels of another type": lambda: same(
+        logistic((TEXT == "yes").astype(float)),
+        logistic(TEXT == "yes"),
+        y=(Y == "yes").astype(int),
     ),
-    "native categories": lambda: (
-        (model := native_categories())[0],
-        model[0].predict_proba(model[1]),
-        model[1],
-        Y,
+    "a nullable target": lambda: same(
+        logistic(TEXT == "yes"),
+        logistic(TEXT == "yes"),
+        y=(Y == "yes").astype("boolean"),
     ),
-    "names that a library changed": lambda: (
-        (model := renamed_columns()),
-        model.predict_proba(X.set_axis(model.feature_name_, axis=1)),
-        ALL[NEW],
-        Y,
-    ),
-    "a booster of LightGBM": lambda: (
-        (model := booster()),
-        model.predict(X),
-        ALL[NEW],
-        Y,
-    ),
-    "a booster of margins": lambda: (
-        (model := margins()),
-        1 / (1 + np.exp(-model.predict(data_of(X)))),
-        ALL[NEW],
-        Y,
-    ),
-    "classes in another order": lambda: (
-        (model := yes_first()),
-        sorted_p(model, X),
-        X,
-        Y,
-    ),
-    "categories of CatBoost": lambda: (
-        (model := text_categories()),
-        model.predict_proba(ALL[NEW]),
-        ALL[NEW],
-        Y,
-    ),
-    "results of statsmodels": lambda: (
-        (model := logit()),
-        model.predict(X.assign(const=1.0)[["const", *NUMBERS]]).to_numpy(),
-        ALL[NEW],
-        Y,
-    ),
-    "labels of another type": lambda: (
-        LogisticRegression().fit(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(float)),
-        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
-        X,
-        (Y == "yes").astype(int),
-    ),
-    "a nullable target": lambda: (
-        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
-        LogisticRegression().fit(ALL[NUMBERS][OLD], TEXT[OLD] == "yes"),
-        X,
-        (Y == "yes").astype("boolean"),
-    ),
-    "rows without a target": lambda: (F, P, X, Y.where(np.arange(len(Y)) % 5 > 0)),
-    "a model that reads the index": lambda: (
+    "rows without a target": lambda: same(F, P, y=Y.where(np.arange(len(Y)) % 5 > 0)),
+    "a model that reads the index": lambda: same(
         lambda rows: SIGNAL[rows.index].to_numpy(),
         lambda rows: SIGNAL[rows.index],
-        X,
-        SIGNAL[NEW] + RNG.normal(size=len(X)),
+        y=SIGNAL[NEW] + RNG.normal(size=len(X)),
     ),
-    "a rank within the table": lambda: (
+    "a rank within the table": lambda: same(
         lambda rows: rows["age"].rank(pct=True),
         X["age"].rank(pct=True),
-        X,
-        Y.map({"no": 0, "yes": 1}).where(np.arange(len(Y)) % 5 > 0),
+        y=Y.map({"no": 0, "yes": 1}).where(np.arange(len(Y)) % 5 > 0),
     ),
 }
-
-
-def data_of(rows):
-    return pytest.importorskip("xgboost").DMatrix(rows)
 
 
 @pytest.mark.parametrize("case", SAME)
