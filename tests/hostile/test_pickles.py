@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hostile_files import Bomb
+from hostile_files import Bomb, zipped
 from sklearn.linear_model import LinearRegression
 
 from amlb_ext.cli import main
@@ -81,11 +81,9 @@ def test_arrays_with_pickled_objects_inside_skops(tmp_path, mark):
 
 
 def test_archives_keep_no_pickle(tmp_path, mark):
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w") as out:
-        out.writestr("t.csv", "a,y\n1,2\n")
-        for name in ("t_train.pkl", "t.pickle", "t.joblib", "t.npy", "__init__.py"):
-            out.writestr(name, pickle.dumps(Bomb(mark)))
+    names = ("t_train.pkl", "t.pickle", "t.joblib", "t.npy", "__init__.py")
+    bombs = [(name, pickle.dumps(Bomb(mark))) for name in names]
+    path = zipped(tmp_path / "a.zip", ("t.csv", "a,y\n1,2\n"), *bombs)
     found = unpack(path, tmp_path / "cache")
     assert [file.name for file in found.rglob("*")] == ["t.csv"]
 

@@ -1,13 +1,11 @@
 """AMLB benchmark definitions: every form of `dataset`, archives, remote files, errors."""
 
 import os
-import tarfile
-import zipfile
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from hostile_files import respond, serving
+from hostile_files import respond, serving, tarred, zipped
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, NetworkError, SourceError
@@ -50,18 +48,12 @@ def load(home, options, **task):
 
 
 def pack(home, name):
-    path = home / name
     files = sorted((home / "data").iterdir())
+    members = [(f"inner/{file.name}", file.read_bytes()) for file in files]
     if name.endswith(".zip"):
-        with zipfile.ZipFile(path, "w") as out:
-            for file in files:
-                out.write(file, f"inner/{file.name}")
-    else:
-        mode = "w:gz" if "gz" in name else "w:bz2" if "bz" in name else "w"
-        with tarfile.open(path, mode) as out:
-            for file in files:
-                out.add(file, f"inner/{file.name}")
-    return path
+        return zipped(home / name, *members)
+    mode = "w:gz" if "gz" in name else "w:bz2" if "bz" in name else "w"
+    return tarred(home / name, *members, mode=mode)
 
 
 def test_one_pair(home, options):

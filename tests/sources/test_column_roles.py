@@ -15,6 +15,11 @@ def load(path, **options):
     return next(open_specs([str(path)], SourceConfig(**options))).load()
 
 
+def read(folder, frame, **options):
+    frame.to_csv(folder / "a.csv", index=False)
+    return load(folder / "a.csv", **options)
+
+
 @pytest.fixture
 def shop(tmp_path):
     rng = np.random.default_rng(0)
@@ -108,9 +113,8 @@ def test_a_decimal_comma_is_found_where_the_column_shows_it(shop):
 def test_numbers_that_cannot_be_read_name_the_first(cells, said, tmp_path):
     cells = cells * 20
     frame = pd.DataFrame({"c": cells, "y": [0, 1] * (len(cells) // 2)})
-    frame.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(DataError, match=said):
-        load(tmp_path / "a.csv", read_as={"c": "number"})
+        read(tmp_path, frame, read_as={"c": "number"})
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -145,8 +149,7 @@ def test_dates_with_a_zone_are_of_its_calendar(zone, first, step, ending, tmp_pa
 def test_each_text_has_the_calendar_of_its_own_offset(tmp_path):
     texts = ["2024-03-31T00:00+01:00", "2024-04-01 00:00:00+0200", "2024-04-01T23:00Z"]
     frame = pd.DataFrame({"when": texts * 20, "y": [0, 1] * 30})
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    found = load(tmp_path / "a.csv", read_as={"when": "date"}).features
+    found = read(tmp_path, frame, read_as={"when": "date"}).features
     assert found["when_day"].tolist()[:3] == [31, 1, 1]
     assert found["when_seconds"].tolist()[:3] == [1711839600, 1711922400, 1712012400]
 
@@ -154,16 +157,14 @@ def test_each_text_has_the_calendar_of_its_own_offset(tmp_path):
 def test_days_and_months_that_nothing_tells_apart_are_refused(tmp_path):
     days = ["01/02/2024", "02/03/2024"] * 20
     frame = pd.DataFrame({"day": days, "y": [0, 1] * 20})
-    frame.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(DataError, match="tells day and month apart"):
-        load(tmp_path / "a.csv", read_as={"day": "date"})
+        read(tmp_path, frame, read_as={"day": "date"})
 
 
 def test_huge_whole_numbers_keep_their_digits_or_are_refused(tmp_path):
     ids = [10**25 + k for k in range(N)]
     frame = pd.DataFrame({"id": ids, "x": range(N), "y": [0, 1] * (N // 2)})
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    assert load(tmp_path / "a.csv").features["id"].nunique() == N
+    assert read(tmp_path, frame).features["id"].nunique() == N
     as_text = load(tmp_path / "a.csv", read_as={"id": "category"})
     assert as_text.features["id"].iloc[1] == str(10**25 + 1)
     with pytest.raises(DataError, match="--as id=category"):

@@ -2,13 +2,14 @@
 
 import bz2
 import gzip
+import io
 import json
 import lzma
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from hostile_files import zipped
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError
@@ -74,14 +75,12 @@ def test_every_form_gives_the_same_task(name, frame, tmp_path):
     pd.testing.assert_frame_equal(task.features, expected.features)
 
 
-def zipped(content):
-    import io
+def packed(*members):
+    return zipped(io.BytesIO(), *members).getvalue()
 
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("__MACOSX/._a.csv", "junk")
-        archive.writestr("folder/a.csv", content)
-    return stream.getvalue()
+
+def packed_table(content):
+    return packed(("__MACOSX/._a.csv", "junk"), ("folder/a.csv", content))
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,8 @@ def zipped(content):
         ("a.csv.GZ", gzip.compress),
         ("a.csv.bz2", bz2.compress),
         ("a.csv.xz", lzma.compress),
-        ("a.csv.zip", zipped),
-        ("a.zip", zipped),
+        ("a.csv.zip", packed_table),
+        ("a.zip", packed_table),
         # a program may have unpacked it on the way and kept the name
         ("a.csv.gz", bytes),
     ],
@@ -138,20 +137,10 @@ def test_flags_with_gaps_and_several_sheets_of_a_workbook(tmp_path):
 
 
 def test_a_workbook_without_openpyxl(tmp_path, monkeypatch):
-    (tmp_path / "a.xlsx").write_bytes(zipped("x"))
+    (tmp_path / "a.xlsx").write_bytes(packed_table("x"))
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
     with pytest.raises(HardsynthError, match=r"pip install 'hardsynth\[excel\]'"):
         read_table(tmp_path / "a.xlsx")
-
-
-def two_tables():
-    import io
-
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("a.csv", "x\n")
-        archive.writestr("b.csv", "x\n")
-    return stream.getvalue()
 
 
 #: The name of a file, what is in it, and what is said.
@@ -162,7 +151,7 @@ BAD = [
     ("a.csv.gz", gzip.compress(b"a,b\n" * 999, mtime=0)[:30], "cannot unpack a.csv.gz"),
     ("a.csv.xz", b"\xfd7zXZ\0junk", "cannot unpack a.csv.xz"),
     ("a.zip", b"PK\x03\x04junk", "cannot unpack a.zip"),
-    ("a.zip", two_tables(), "a.zip holds 2 tables instead of one"),
+    ("a.zip", packed(("a.csv", "x"), ("b.csv", "x")), "a.zip holds 2 tables instead of one"),
     ("a.csv.gz", gzip.compress(b"", mtime=0), "a.csv.gz is empty"),
     ("a.csv.gz", gzip.compress(b"0\n" * (150 << 20)), "more than 250 times its size"),
     ("a.csv.bz2", bz2.compress("\u00e9".encode("latin1")), r"iconv .* a.csv > utf8.csv"),
