@@ -82,9 +82,6 @@ class Loss:
     unit : {'', 'target', 'target squared', 'cost', 'nats'}
         What a mean loss is measured in; empty for a share or a loss without unit.
     basis : {'probabilities', 'decisions', 'numbers', 'anything'}
-    is_bounded : bool
-        Whether no row can lose more than a known amount. Where it can, the largest errors are
-        watched (:mod:`amlb_ext.stats.heavy_tails`).
     of_rows : callable
     is_of_pairs : bool
         Whether it is a mean over pairs of rows: the area under the ROC curve.
@@ -95,7 +92,6 @@ class Loss:
     formula: str
     unit: str = ""
     basis: Basis
-    is_bounded: bool
     of_rows: RowFunction = field(repr=False)
     is_of_pairs: bool = False
 
@@ -241,7 +237,6 @@ LOSSES: dict[str, Loss] = {
             title="Brier loss",
             formula="sum over classes of (f_c - 1[y = c])^2, from 0 to 2",
             basis="probabilities",
-            is_bounded=True,
             of_rows=_brier,
         ),
         Loss(
@@ -250,7 +245,6 @@ LOSSES: dict[str, Loss] = {
             formula="-log f_y",
             unit="nats",
             basis="probabilities",
-            is_bounded=False,
             of_rows=_log_loss,
         ),
         Loss(
@@ -258,7 +252,6 @@ LOSSES: dict[str, Loss] = {
             title="share of wrong decisions",
             formula="1[c != y]",
             basis="decisions",
-            is_bounded=True,
             of_rows=_zero_one,
         ),
         Loss(
@@ -266,7 +259,6 @@ LOSSES: dict[str, Loss] = {
             title="balanced error",
             formula="1[c != y] n / (C n_y): each class counts alike",
             basis="decisions",
-            is_bounded=True,
             of_rows=_balanced,
         ),
         Loss(
@@ -274,7 +266,6 @@ LOSSES: dict[str, Loss] = {
             title="1 - AUC",
             formula="share of pairs of classes that f_1 orders wrongly",
             basis="probabilities",
-            is_bounded=True,
             of_rows=_misranked,
             is_of_pairs=True,
         ),
@@ -284,7 +275,6 @@ LOSSES: dict[str, Loss] = {
             formula="(f - y)^2",
             unit="target squared",
             basis="numbers",
-            is_bounded=False,
             of_rows=_squared,
         ),
         Loss(
@@ -293,7 +283,6 @@ LOSSES: dict[str, Loss] = {
             formula="|f - y|",
             unit="target",
             basis="numbers",
-            is_bounded=False,
             of_rows=_absolute,
         ),
         Loss(
@@ -301,7 +290,6 @@ LOSSES: dict[str, Loss] = {
             title="squared logarithmic error",
             formula="(log(1 + f) - log(1 + y))^2",
             basis="numbers",
-            is_bounded=False,
             of_rows=_squared_log,
         ),
     )
@@ -468,7 +456,6 @@ def _pinball(q: float) -> Loss:
         formula="max(q (y - f), (q - 1) (y - f))",
         unit="target",
         basis="numbers",
-        is_bounded=False,
         of_rows=of_rows,
     )
 
@@ -514,7 +501,6 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
         title=f"your loss {name}",
         formula="as the function returns it",
         basis="anything",
-        is_bounded=False,
         of_rows=of_rows,
     )
 
@@ -582,7 +568,6 @@ def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
         formula="the cost matrix at (y, c)",
         unit="cost",
         basis="decisions",
-        is_bounded=True,
         of_rows=of_rows,
     )
 

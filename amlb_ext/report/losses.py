@@ -185,7 +185,6 @@ def _own_losses(full: TaskPredictions, notes: tuple[str, ...]) -> TaskLosses:
         if is_class
         else "((f - y) / range of the training targets)^2",
         basis="probabilities" if is_class else "numbers",
-        is_bounded=is_class,
         of_rows=lambda predicted: full.loss_of(predicted.f),
     )
     # sorted, so that tables do not depend on the order in which folders were read
