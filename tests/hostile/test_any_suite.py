@@ -624,7 +624,7 @@ SERIES = "--series s --time t --target y --horizon 2"
             f"gate {{{kind}}} -r x --need better {flag}"
             for kind in ("tables", "series")
             for flag in (
-                *("--rule squared", "--alpha 1", "--kind regression", "--refits 3"),
+                *("--rule squared", "--alpha 1", "--kind regression"),
                 *("--train t.csv", "--cv 3", "--claim recipes", "--seed 1", "--sep ;"),
                 *("--target y", "--record r.json", "--trust-pickle", "--group g"),
             )
