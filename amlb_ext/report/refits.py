@@ -103,11 +103,12 @@ def _predict_fold(
     about = suite.train_provenance(task, fold)
     group = row_clusters(about) if "group" in about else None
     seed, all_rows = suite.manifest.seed, np.arange(len(y))
+    # a fit is asked about the rows beside its own, too, of which nobody needs more than one
+    asked_beside = all_rows[:1]
     samples = []
     for number in range(refits):
         rng = random_stream(seed, task, fold, "harm", number)
-        drawn = bootstrap_rows(len(y), rng, group)
-        samples.append((drawn, np.setdiff1d(all_rows, drawn)))
+        samples.append((bootstrap_rows(len(y), rng, group), asked_beside))
     _, fits = baseline.cross_fit(
         Z, y, all_rows, samples, derive_int_seed(seed, task, fold, "harm-fit")
     )

@@ -186,8 +186,10 @@ def _of_values(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
             f"segment {name!r} has {len(values)} entries for {len(table)} rows",
             "give one entry for each row",
         )
-    if values.dtype == bool:
-        return [Segment(name=name, inside=values.to_numpy())]
+    # truth values may come as objects, or in a type that knows missing ones
+    is_mask = pd.api.types.is_bool_dtype(values.infer_objects())
+    if is_mask and not values.isna().any():
+        return [Segment(name=name, inside=values.to_numpy(dtype=bool))]
     return _of_column(name, values)
 
 

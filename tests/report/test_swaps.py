@@ -10,13 +10,20 @@ import pytest
 import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.core import row_losses
-from amlb_ext.report import build_report, report_tables, report_text, write_report
+from amlb_ext.report import (
+    build_report,
+    refits,
+    report_tables,
+    report_text,
+    write_report,
+)
 from amlb_ext.report.losses import measure_losses
 from amlb_ext.report.predictions import read_task_predictions
 from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.swaps import HARM_COLUMNS
 from amlb_ext.runner import read_jobs
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.swap.harm import bootstrap_rows
 
 CANDIDATE, TASK = "HardsynthCandidate", "titanic"
 SEGMENTS = ["sex", "age < 25"]
@@ -249,19 +256,42 @@ def test_harm_is_held_against_re_fits_of_f(refitted):
     assert "mine in place of F: harms; worst fifth" in text
 
 
-def test_re_fits_are_fits_on_bootstrap_samples_of_the_training_rows(scored, rows):
-    """By hand: the same estimator on the same rows predicts the same."""
+@pytest.fixture
+def refit(scored, rows):
+    """A function: so many re-fits of F on titanic."""
     full, _ = rows
     suite = SuiteFiles.load(scored.suite)
-    sides, _ = fit_baseline_again(suite, TASK, full, measure_losses(full).loss, 2)
-    assert len(sides) == 2
-    for side in sides:
-        assert np.allclose(side.predicted.f.sum(axis=1), 1)
-        assert not np.allclose(side.predicted.f, full.own())
+    loss = measure_losses(full).loss
+    return lambda count: fit_baseline_again(suite, TASK, full, loss, count)[0]
+
+
+def test_a_re_fit_on_all_rows_is_f_itself(rows, refit, monkeypatch):
+    """F has no randomness of its own here, so what differs is the sample alone."""
+    full, _ = rows
+    monkeypatch.setattr(refits, "bootstrap_rows", lambda n, rng, group: np.arange(n))
+    (again,) = refit(1)
+    assert again.predicted.f == pytest.approx(full.own())
+    assert again.losses == pytest.approx(full.rows["loss"])
+
+
+def test_re_fits_see_samples_of_each_folds_training_rows(rows, refit, monkeypatch):
+    full, _ = rows
+    drawn = []
+
+    def draw(n, rng, group):
+        drawn.append(bootstrap_rows(n, rng, group))
+        return drawn[-1]
+
+    monkeypatch.setattr(refits, "bootstrap_rows", draw)
+    first, second = refit(2)
+    # two folds, two samples each, all of them others
+    assert len({tuple(sample) for sample in drawn}) == len(drawn) == 4
+    assert all(0.55 < len(np.unique(s)) / len(s) < 0.7 for s in drawn)
+    for side in (first, second):
         loss = row_losses.brier_loss(full.y, side.predicted.f)
         assert side.losses == pytest.approx(loss)
-    mean = np.mean([side.losses.mean() for side in sides])
-    assert mean == pytest.approx(full.rows["loss"].mean(), rel=0.3)
+        assert not np.allclose(side.predicted.f, full.own())
+    assert not np.allclose(first.predicted.f, second.predicted.f)
 
 
 @pytest.mark.parametrize(

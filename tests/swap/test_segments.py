@@ -51,6 +51,13 @@ TABLE = pd.DataFrame(
             pd.DataFrame({"mine": TABLE["age"] < 5, "team": ["a", "b"] * 50}),
             {"mine": 5, "team = a": 50, "team = b": 50},
         ),
+        # masks in other types
+        ({"mine": (TABLE["age"] < 5).astype(object)}, {"mine": 5}),
+        ({"mine": (TABLE["age"] < 5).astype("boolean")}, {"mine": 5}),
+        (
+            {"mine": (TABLE["age"] < 5).astype("boolean").where(TABLE["age"] > 0)},
+            {"mine = False": 95, "mine = True": 4, "mine is missing": 1},
+        ),
         (np.array(["age < 5", "age > 97"]), {"age < 5": 5, "age > 97": 2}),
         (None, {}),
     ],
