@@ -371,7 +371,9 @@ def judge_segments(
                 n_units = len(np.unique(clusters[segment.inside]))
             if n_units < FEWEST_ROWS:
                 record |= {"low": np.nan, "high": np.nan, "verdict": "too few rows"}
-                record["rows_needed"] = float(FEWEST_ROWS)
+                # of rows in groups as many as so many groups have
+                needed = np.ceil(FEWEST_ROWS * n_inside / n_units)
+                record["rows_needed"] = float(needed)
             elif not np.isfinite(se):
                 record |= {"low": np.nan, "high": np.nan, "verdict": "too few changes"}
                 share_changed = float((contrast.d[segment.inside] != 0).mean())

@@ -133,6 +133,18 @@ def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do
     assert judged.loc["half", "rows_needed"] > 200
 
 
+def test_of_rows_in_groups_as_many_are_needed_as_thirty_groups_have():
+    rng = np.random.default_rng(0)
+    shop = np.repeat(np.arange(40), 10)
+    judged = judge_segments(
+        read_segments({"some": shop < 20}, pd.DataFrame(index=range(400))),
+        {"G": RowContrast(np.zeros(400), rng.normal(size=400), shop)},
+        np.ones(400),
+    )
+    assert judged["verdict"].tolist() == ["too few rows"]
+    assert judged["rows_needed"].tolist() == [300]
+
+
 def test_where_few_rows_change_nothing_is_known_of_a_group_without_change():
     """Its change is no exact 0: rows like these change in one of a hundred cases."""
     d = np.zeros(600)
