@@ -33,6 +33,7 @@ from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.losses import read_report_loss
 from amlb_ext.report.model import (
     BuiltReport,
+    BuiltTask,
     Chart,
     ColourRole,
     FrameworkRanks,
@@ -49,7 +50,7 @@ from amlb_ext.report.summary import (
     verdict_sentences,
 )
 from amlb_ext.report.swaps import refuse_unknown_segments
-from amlb_ext.report.task import BuiltTask, TaskInputs, build_task_report
+from amlb_ext.report.task import TaskInputs, build_task_report
 from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
     JobTable,

@@ -6,42 +6,17 @@ Of rows and windows alike. Nothing of this ranks frameworks: bad units were chos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.compare import TaskComparison
-from amlb_ext.report.model import ReportSection
+from amlb_ext.report.compare import TaskComparison, best_first
+from amlb_ext.report.model import BuiltTask, TaskReport
 from amlb_ext.report.swaps import segments_of_task, swap_sections
-from amlb_ext.swap.answer import Side, SwapAnswer, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
 from amlb_ext.units.slices import losses_on_slices, search_and_judge
-
-
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What is told of a task.
-
-    Attributes
-    ----------
-    slices, slice_losses : DataFrame
-        See :mod:`amlb_ext.units.slices`; both begin with the column ``task``.
-    swap : SwapAnswer
-        What replacing F by each framework does.
-    sections : tuple of ReportSection
-        The same as a report shows it.
-    lacking : dict of str to HardsynthError
-        Segments that the task has not, and why.
-    """
-
-    slices: pd.DataFrame
-    slice_losses: pd.DataFrame
-    swap: SwapAnswer
-    sections: tuple[ReportSection, ...]
-    lacking: Mapping[str, HardsynthError]
 
 
 def describe_task(
@@ -51,12 +26,13 @@ def describe_task(
     sides: Mapping[str, Side],
     *,
     columns: Sequence[Column],
-    shown: Sequence[str],
     segments: Sequence[str],
     segment_table: pd.DataFrame | None = None,
     seed: int = 0,
-) -> Described:
+) -> BuiltTask:
     """Describe where F fails in slices of the features, and what replacing it does.
+
+    What only rows or only windows have is added to the report that is returned.
 
     Parameters
     ----------
@@ -68,8 +44,6 @@ def describe_task(
         Frameworks of which something may be said on all units.
     columns : sequence of Column
         Of the features.
-    shown : sequence of str
-        Frameworks whose losses in slices are shown, the best first.
     segments : sequence of str
         Columns and conditions that a user names.
     segment_table : DataFrame of n rows, optional
@@ -77,6 +51,7 @@ def describe_task(
     seed : int
     """
     judged = comparison.judged
+    contrasts = comparison.contrasts
     compared = judged.compared
     clusters = compared.clusters
     if clusters is None:
@@ -92,11 +67,13 @@ def describe_task(
     slice_losses = pd.DataFrame()
     # of pairs of rows a slice has no mean loss of its own
     if units.loss is None or not units.loss.is_of_pairs:
+        incomplete = contrasts.loc[contrasts["verdict"] == "incomplete", "framework"]
+        shown = [n for n in best_first(contrasts) if n not in set(incomplete)]
         slice_losses = losses_on_slices(
             task,
             slices=slices.table,
             inside=slices.inside,
-            losses=comparison.losses[list(shown)],
+            losses=comparison.losses[shown],
             loss_f=compared.loss_f,
             clusters=clusters,
             level=compared.level,
@@ -106,10 +83,30 @@ def describe_task(
         segments, units.table if segment_table is None else segment_table
     )
     swap = judge_swaps(units, sides, segments=found, seed=seed)
-    return Described(
-        slices=slices.table,
-        slice_losses=slice_losses,
-        swap=swap.without_trees(),
-        sections=swap_sections(task, swap, judged),
+    return BuiltTask(
+        report=TaskReport(
+            name=task,
+            title=task,
+            unit=judged.unit,
+            capping=compared.cap.sentence(compared.span),
+            weighting=comparison.weighting,
+            weighted=comparison.is_weighted,
+            no_claim=comparison.no_claim,
+            warnings=comparison.warnings,
+            contrasts=contrasts,
+            pairs=comparison.pairs,
+            slices=slices.table,
+            slice_losses=slice_losses,
+            notes=tuple(
+                f"{error.message}, so it is not judged here"
+                for error in lacking.values()
+            ),
+            sections=swap_sections(task, swap, judged),
+            swap=swap.without_trees(),
+        ),
+        losses=compared.cap.apply(comparison.losses),
+        loss_f=compared.cap.apply(compared.loss_f),
         lacking=lacking,
+        duels=comparison.duels,
+        gains=comparison.gains,
     )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import Unit
 from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
@@ -284,20 +285,20 @@ class TaskReport:
     name: str
     title: str
     unit: Unit
-    kind: str
-    target: str
-    labels: tuple[str, ...]
-    rows: dict[str, int]
-    folds: int
-    certificate: Certificate | None
-    loss: str
-    weighting: str
-    no_claim: str
-    warnings: tuple[str, ...]
-    contrasts: pd.DataFrame
-    pairs: pd.DataFrame
-    scores: pd.DataFrame
-    slices: pd.DataFrame
+    kind: str = ""
+    target: str = ""
+    labels: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
+    folds: int = 0
+    certificate: Certificate | None = None
+    loss: str = ""
+    weighting: str = ""
+    no_claim: str = ""
+    warnings: tuple[str, ...] = ()
+    contrasts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    pairs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)
+    slices: pd.DataFrame = field(default_factory=pd.DataFrame)
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
     weighted: bool = True
@@ -356,6 +357,42 @@ class TaskReport:
                 f"replaced, by column: {counts}."
             )
         return " ".join(sentences)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltTask:
+    """A task's part of the report, and what the whole report needs of it.
+
+    Attributes
+    ----------
+    report : TaskReport
+    losses : DataFrame of shape (n, frameworks)
+        Losses on the untouched test folds, capped as in contrasts, NaN where there is none.
+    loss_f : ndarray of shape (n,)
+        F's losses.
+    lacking : dict of str to HardsynthError
+        Segments that the task has not, and why.
+    duels : DataFrame
+        Every two candidates on all units.
+    gains : sequence of dict
+        What is left to gain.
+    refused : dict of int to str
+        Predictions that could not be used, by index in the table of jobs.
+    added : list of dict
+        Scores per fold for AMLB's ``results.csv``.
+    unfit : str
+        Why the loss that a user named does not fit the task; empty where it does.
+    """
+
+    report: TaskReport
+    losses: pd.DataFrame
+    loss_f: np.ndarray
+    lacking: Mapping[str, HardsynthError]
+    duels: pd.DataFrame
+    gains: Sequence[dict[str, Any]]
+    refused: dict[int, str] = field(default_factory=dict)
+    added: list[dict[str, Any]] = field(default_factory=list)
+    unfit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

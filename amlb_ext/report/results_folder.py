@@ -37,9 +37,8 @@ from amlb_ext.report.build import (
     points_per_chart,
 )
 from amlb_ext.report.charts import framework_colours
-from amlb_ext.report.model import BuiltReport, TaskReport
+from amlb_ext.report.model import BuiltReport, BuiltTask, TaskReport
 from amlb_ext.report.results_task import ResultInputs, build_result_task
-from amlb_ext.report.task import BuiltTask
 from amlb_ext.runner.jobs import JobTable, read_benchmark_jobs, runs_by_benchmark
 from amlb_ext.runner.results import read_results
 from amlb_ext.sources import open_specs

@@ -20,10 +20,10 @@ from amlb_ext.core.task import Fold, Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
-from amlb_ext.report.compare import TaskComparison, best_first, compare_units
+from amlb_ext.report.compare import TaskComparison, compare_units
 from amlb_ext.report.described import describe_task
 from amlb_ext.report.losses import TaskLosses, measure_losses, read_report_loss
-from amlb_ext.report.model import Chart, ColourRole, TaskReport
+from amlb_ext.report.model import BuiltTask, Chart, ColourRole
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -32,12 +32,10 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.report.swaps import (
     judged_frameworks,
-    lacking_notes,
     swap_rows,
     swap_sides,
 )
 from amlb_ext.report.task import (
-    BuiltTask,
     draw_task_charts,
     incomplete_texts,
 )
@@ -434,15 +432,13 @@ def _describe(
     """Return the task's part of the report."""
     rows, full, judged = found.rows, found.full, found.judged
     features, notes = rows.task.features, list(found.notes)
-    cap, loss_f = judged.compared.cap, judged.compared.loss_f
     candidates = judged_frameworks(comparison.contrasts)
-    described = describe_task(
+    built = describe_task(
         task.name,
         comparison,
         swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
         swap_sides(full, comparison.losses, candidates),
         columns=rows.task.columns,
-        shown=[n for n in best_first(comparison.contrasts) if n in candidates],
         segments=inputs.segments,
     )
     views = {"full": full}
@@ -461,7 +457,7 @@ def _describe(
             task.name,
             views,
             comparison,
-            slice_losses=described.slice_losses,
+            slice_losses=built.report.slice_losses,
             loss=found.measured.title,
             colours=inputs.colours,
             points=inputs.points,
@@ -471,42 +467,24 @@ def _describe(
         for row in comparison.contrasts.to_dict("records")
         if row["verdict"] == "incomplete"
     }
-    report = TaskReport(
-        name=task.name,
-        title=task.name,
-        unit=ROW,
+    report = replace(
+        built.report,
         kind=task.kind.value,
         target=task.target_name,
         labels=task.labels,
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
-        certificate=None,
         loss=found.measured.title,
         metric=found.measured.metric,
-        capping=cap.sentence(found.measured.span),
-        weighting=comparison.weighting,
-        weighted=comparison.is_weighted,
-        no_claim=comparison.no_claim,
         warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
-        contrasts=comparison.contrasts,
-        pairs=comparison.pairs,
         scores=score_parts(task.name, report_parts(views), inputs.level),
-        slices=described.slices,
-        slice_losses=described.slice_losses,
         charts=charts,
-        notes=(*lacking_notes(described.lacking), *task.notes, *rows.notes, *notes),
-        sections=described.sections,
-        swap=described.swap,
+        notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
-    return BuiltTask(
+    return replace(
+        built,
         report=report,
         refused=read.refused,
-        added=[],
-        losses=cap.apply(comparison.losses),
-        loss_f=cap.apply(loss_f),
-        lacking=described.lacking,
-        duels=comparison.duels,
-        gains=comparison.gains,
         unfit=_unfit_text(task, inputs.loss),
     )
 

@@ -414,7 +414,6 @@ def _task_report(
     ]
     if runs:
         sections += coder_sections(scores, runs, jobs, kinds, charts)
-    nothing = pd.DataFrame()
     chart = None
     if charts and len(scores):
         of_task = jobs[(jobs["amlb_task"] == task.name) & (jobs["status"] == "scored")]
@@ -426,17 +425,8 @@ def _task_report(
         kind=task.type.value,
         target=task.target,
         labels=task.labels,
-        rows={},
         folds=len(task.folds),
-        certificate=None,
-        loss="",
-        weighting="",
-        no_claim="",
-        warnings=(),
-        contrasts=nothing,
-        pairs=nothing,
         scores=tidy[list(SCORE_COLUMNS)],
-        slices=nothing,
         charts=() if chart is None else (chart,),
         sections=tuple(sections),
     )

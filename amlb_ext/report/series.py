@@ -36,23 +36,21 @@ from amlb_ext.report.charts import (
     framework_colours,
     slice_chart,
 )
-from amlb_ext.report.compare import TaskComparison, best_first, compare_units
+from amlb_ext.report.compare import TaskComparison, compare_units
 from amlb_ext.report.described import describe_task
 from amlb_ext.report.model import (
     BuiltReport,
+    BuiltTask,
     Chart,
     ChartSeries,
     ColourRole,
     ReportSection,
-    TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
 from amlb_ext.report.swaps import (
     judged_frameworks,
-    lacking_notes,
 )
-from amlb_ext.report.task import BuiltTask
 from amlb_ext.runner.results import (
     find_predictions,
     find_running,
@@ -438,7 +436,7 @@ def _build_task(
             n_made[task.kind] = len(task.items)
     known = failing.known_beforehand()
     candidates = judged_frameworks(contrasts)
-    described = describe_task(
+    built = describe_task(
         name,
         comparison,
         swap_windows(
@@ -449,7 +447,6 @@ def _build_task(
             for framework in candidates
         },
         columns=[Column(feature, "numeric") for feature in known],
-        shown=[n for n in best_first(contrasts) if n in candidates],
         segments=segments,
         segment_table=pd.concat([failing.table(), known], axis=1),
         seed=seed,
@@ -460,50 +457,30 @@ def _build_task(
             contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW),
             slice_chart(
                 f"{name}-slices",
-                described.slice_losses,
+                built.report.slice_losses,
                 colours,
                 loss=judged.loss.with_unit,
             ),
         ]
-    report = TaskReport(
-        name=name,
-        title=name,
-        unit=WINDOW,
+    report = replace(
+        built.report,
         kind="forecasting",
         target=str(table.entry.made.get("roles", {}).get("target", "")),
-        labels=(),
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
         certificate=judged.certificate,
         loss=judged.loss.with_unit,
         metric=judged.loss.name,
-        weighting=comparison.weighting,
-        weighted=comparison.is_weighted,
-        no_claim=comparison.no_claim,
         warnings=tuple(f"{n}: {why}." for n, why in judged.incomplete.items()),
-        contrasts=contrasts,
-        pairs=comparison.pairs,
         scores=_score_table(judged, level),
-        slices=described.slices,
-        slice_losses=described.slice_losses,
         charts=tuple(chart for chart in charts if chart is not None),
-        notes=(*lacking_notes(described.lacking), *judged.notes),
-        swap=described.swap,
+        notes=(*built.report.notes, *judged.notes),
         sections=(
-            *described.sections,
+            *built.report.sections,
             *_sections(judged, made, contrasts, colours, worst),
         ),
     )
-    return BuiltTask(
-        report=report,
-        refused={},
-        added=[],
-        losses=comparison.losses,
-        loss_f=comparison.judged.compared.loss_f,
-        lacking=described.lacking,
-        duels=comparison.duels,
-        gains=comparison.gains,
-    )
+    return replace(built, report=report)
 
 
 def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:

@@ -87,11 +87,6 @@ def segments_of_task(
     return list(found.values()), lacking
 
 
-def lacking_notes(lacking: Mapping[str, HardsynthError]) -> list[str]:
-    """Return a sentence for each segment that a task has not."""
-    return [f"{error.message}, so it is not judged here" for error in lacking.values()]
-
-
 def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> None:
     """Raise ``ConfigError`` for a segment that no task has; given is what each of them lacks."""
     if not lacking:

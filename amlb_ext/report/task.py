@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import ROW
 from amlb_ext.relations.wording import describe_rule
 from amlb_ext.report import charts
@@ -20,12 +19,11 @@ from amlb_ext.report.compare import (
     best_first,
     compare_frameworks,
     is_baseline_framework,
-    is_control_framework,
 )
 from amlb_ext.report.described import describe_task
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses
-from amlb_ext.report.model import Chart, ColourRole, TaskReport
+from amlb_ext.report.model import BuiltTask, Chart, ColourRole
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -35,7 +33,6 @@ from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.swaps import (
     judged_frameworks,
-    lacking_notes,
     swap_rows,
     swap_sides,
 )
@@ -62,43 +59,6 @@ WHAT_TO_DO = (
 RELATION_COLUMNS = ("task", "relation", "in_words", "kind", "from", "evidence", "folds")
 #: Those that are read even where nothing was run on them, for what F does there.
 SHOWN = ("full", "", "ga")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltTask:
-    """A task's part of the report, and what the whole report needs of it.
-
-    Attributes
-    ----------
-    report : TaskReport
-    refused : dict of int to str
-        Predictions that could not be used, by index in the table of jobs.
-    added : list of dict
-        Scores per fold for AMLB's ``results.csv``.
-    losses : DataFrame of shape (n, frameworks)
-        Losses of the candidates on the untouched test folds, capped as in contrasts, NaN where
-        they have none.
-    loss_f : ndarray of shape (n,)
-        F's losses.
-    lacking : dict of str to HardsynthError
-        Segments that the task has not, and why.
-    duels : DataFrame
-        Every two candidates on all units.
-    gains : sequence of dict
-        What is left to gain.
-    unfit : str
-        Why the loss that a user named does not fit the task; empty where it does.
-    """
-
-    report: TaskReport
-    refused: dict[int, str]
-    added: list[dict[str, Any]]
-    losses: pd.DataFrame
-    loss_f: np.ndarray
-    lacking: Mapping[str, HardsynthError] = field(default_factory=dict)
-    duels: pd.DataFrame = field(default_factory=pd.DataFrame)
-    gains: Sequence[dict[str, Any]] = ()
-    unfit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +146,6 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     # What is described: failures, scores on every part, charts.
     features = _read_features(suite, full.name)
     parts = report_parts(views)
-    # Between candidates and F: a re-fit of F would take places from others.
-    ranked = [name for name in full.f if not is_control_framework(name)]
-    losses = measured.by_framework[ranked]
-    loss_f, cap = measured.f, measured.cap
     candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
     refits: tuple[Side, ...] = ()
     no_refits = "--refits 5 does it, in each fold"
@@ -197,13 +153,12 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         refits, no_refits = fit_baseline_again(
             suite, task, full, measured.loss, inputs.refits
         )
-    described = describe_task(
+    built = describe_task(
         task,
         comparison,
         swap_rows(full, comparison.judged, features, measured.loss, refits, no_refits),
         swap_sides(full, comparison.losses, candidates),
         columns=[column.as_column() for column in entry.coding.columns],
-        shown=[n for n in best_first(comparison.contrasts) if n not in incomplete],
         segments=inputs.segments,
         seed=suite.manifest.seed,
     )
@@ -213,7 +168,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             task,
             views,
             comparison,
-            slice_losses=described.slice_losses,
+            slice_losses=built.report.slice_losses,
             loss=measured.title,
             colours=inputs.colours,
             points=inputs.points,
@@ -231,10 +186,9 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     incomplete_warnings = [
         f"{framework}: {why}." for framework, why in incomplete.items()
     ]
-    report = TaskReport(
-        name=task,
+    report = replace(
+        built.report,
         title=source_name if source_name and len(namesakes) == 1 else task,
-        unit=ROW,
         kind=entry.kind.value,
         target=entry.target,
         labels=entry.coding.labels,
@@ -243,23 +197,10 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         certificate=inputs.certificate,
         loss=measured.title,
         metric=measured.metric,
-        capping=cap.sentence(measured.span),
-        weighting=comparison.weighting,
-        no_claim=comparison.no_claim,
-        warnings=(*comparison.warnings, *incomplete_warnings),
-        contrasts=comparison.contrasts,
-        pairs=comparison.pairs,
+        warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, inputs.level),
-        slices=described.slices,
-        slice_losses=described.slice_losses,
         charts=task_charts,
-        notes=(
-            *measured.notes,
-            *lacking_notes(described.lacking),
-            *entry.notes,
-            *fold_sentences,
-        ),
-        weighted=comparison.is_weighted,
+        notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
         replaced=dict(_sum_counts(summaries, "replaced")),
@@ -272,23 +213,17 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         composition=_composition(summaries),
         main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
-        sections=described.sections,
-        swap=described.swap,
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
     job_names = {}
     for job in jobs.to_dict("records"):
         framework = str(job["framework"])
         job_names[framework] = (str(job["name"]), str(job["constraint"]))
-    return BuiltTask(
+    return replace(
+        built,
         report=report,
         refused=refused,
         added=list(fold_scores(task, parts, job_names)),
-        losses=cap.apply(losses),
-        loss_f=cap.apply(loss_f),
-        lacking=described.lacking,
-        duels=comparison.duels,
-        gains=comparison.gains,
     )
 
 
