@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import cloudpickle
 
-from amlb_ext.core.checked_call import Text, checked_call
+from amlb_ext.core.checked_call import Pair, Text, checked_call
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.files import write_file
@@ -136,7 +136,7 @@ def estimate_error(
     X: Any,
     y: Any,
     *,
-    train: tuple[Any, Any] | None = None,
+    train: Pair | None = None,
     unlabelled: Any = None,
     align: Align = "auto",
     **settings: Any,

@@ -24,6 +24,7 @@ from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
     CountOrNone,
     Level,
+    Pair,
     Seed,
     check_candidates,
     checked_call,
@@ -69,7 +70,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    train: tuple[Any, Any] | None = None,
+    train: Pair | None = None,
     kind: Literal["classification", "regression", "binary", "multiclass"] | None = None,
     rule: str = "auto",
     alpha: float | None = None,
@@ -478,12 +479,10 @@ def _check_settings(
     *,
     refits: int,
     claim: str,
-    train: tuple[Any, Any] | None,
+    train: Any,
     cv: Any,
 ) -> None:
     check_candidates(candidates, '{"boosting": model}')
-    if train is not None and (not isinstance(train, tuple) or len(train) != 2):
-        raise ConfigError("train is no pair", "give train=(X0, y0)")
     check_refits(refits)
     if claim == "recipes" and cv is None and (train is None or not refits):
         raise ConfigError(

@@ -653,6 +653,8 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
     if not base > 0:
         return f"a loss of {format_number(row['loss'])}, and F none"
     change, low, high = row["relative"], row["low"] / base, row["high"] / base
+    if low == high == 0:
+        return "the same loss"
     text = f"{format_percent(abs(change))} {_word(change)} loss"
     if low * high > 0:
         near, far = sorted((abs(low), abs(high)))

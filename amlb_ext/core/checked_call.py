@@ -30,6 +30,12 @@ def _refuse_text(names: Collection[str]) -> Collection[str]:
     return names
 
 
+def _read_pair(given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ValueError("rows with their targets are wanted: give (X, y)")
+    return given[0], given[1]
+
+
 #: Confidence level of intervals.
 Level = Annotated[float, Field(gt=0, lt=1)]
 Seed = Annotated[int, Field(ge=0)]
@@ -37,6 +43,8 @@ Seed = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 CountOrNone = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
+#: Rows and their targets.
+Pair = Annotated[Any, AfterValidator(_read_pair)]
 Names = Annotated[Collection[str], AfterValidator(_refuse_text)]
 
 

@@ -310,6 +310,14 @@ SCORERS = {
     "r2": "squared",
     "explained_variance": None,
     "roc_auc": "auc",
+    # as AMLB calls them
+    "acc": "zero_one",
+    "balacc": "balanced",
+    "logloss": "log_loss",
+    "mae": "absolute",
+    "mse": "squared",
+    "rmse": "squared",
+    "rmsle": "squared_log",
 }
 #: The same by the function that a scorer calls.
 _SCORED_BY = {

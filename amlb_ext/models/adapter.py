@@ -22,6 +22,7 @@ from amlb_ext.models.answers import (
     Answers,
     Labels,
     RawAnswers,
+    classes_of_columns,
     flat_rows,
     read_labels,
     read_numbers,
@@ -300,15 +301,15 @@ class ModelAdapter:
             if flat.ndim == 1 and flat.dtype.kind != "f":
                 return answers_of_labels(said, labels, n, self.name, present=present)
             return interpret_predictions(said, labels, self.name, present=present)
-        classes = self.classes
         p = self._ask("predict_proba", table)
+        classes = classes_of_columns(p, self.classes)
         if isinstance(p, tuple):
             flat_rows(p, n, self.name)
         f = read_probabilities(
             p, labels, n, self.name, classes=classes, present=present
         )
         decided = read_labels(said, labels, n, self.name)
-        if classes is None and not isinstance(p, pd.DataFrame):
+        if classes is None:
             _check_order(f, decided, self.name)
         raw_p = np.asarray(p, dtype=float)
         raw = RawAnswers(

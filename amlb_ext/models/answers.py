@@ -319,7 +319,7 @@ def read_probabilities(
     n: int,
     name: str,
     *,
-    classes: Sequence[Any] | None = None,
+    classes: list[Any] | None = None,
     present: Sequence[int] | None = None,
 ) -> np.ndarray:
     """Return probabilities in the order of the labels, ``(n, C)``.
@@ -332,7 +332,7 @@ def read_probabilities(
     n : int
     name : str
         For errors.
-    classes : sequence, optional
+    classes : list, optional
         What the columns are; the table's classes, in the order of the labels, when omitted.
     present : sequence of int, optional
         Codes of the classes that the table has; all when omitted.
@@ -352,8 +352,7 @@ def read_probabilities(
             f"{name} answers {len(values)} outputs for each of {n} rows",
             "give a model of one target",
         )
-    if isinstance(values, pd.DataFrame) and classes is None:
-        classes = list(values.columns)
+    classes = classes_of_columns(values, classes)
     try:
         p = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -378,6 +377,33 @@ def read_probabilities(
     f = np.zeros((n, len(labels)))
     f[:, codes] = np.clip(p, 0, 1)
     return f
+
+
+def classes_of_columns(p: Any, classes: list[Any] | None) -> list[Any] | None:
+    """Return the classes in the order of the columns of probabilities.
+
+    Those of a frame that is headed by classes may stand in another order than the model's.
+
+    Parameters
+    ----------
+    p : array or DataFrame
+    classes : list or None
+        In the model's order; None where it names none.
+
+    Examples
+    --------
+    >>> p = pd.DataFrame([[0.2, 0.8]], columns=["yes", "no"])
+    >>> classes_of_columns(p, ["no", "yes"]), classes_of_columns(p.to_numpy(), ["no", "yes"])
+    (['yes', 'no'], ['no', 'yes'])
+    """
+    if not isinstance(p, pd.DataFrame):
+        return classes
+    headed = list(p.columns)
+    if classes is None:
+        return headed
+    # a RangeIndex counts places, even where classes are numbers
+    is_headed = not isinstance(p.columns, pd.RangeIndex)
+    return headed if is_headed and set(headed) == set(classes) else classes
 
 
 def _codes_of_columns(

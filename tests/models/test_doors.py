@@ -52,6 +52,12 @@ class Bare:
         return F.predict(rows) if self.labels is None else self.labels(rows)
 
 
+class Sorted(Bare):
+    """The same, and it names its classes."""
+
+    classes_ = ("no", "yes")
+
+
 def same(model=F, again=F, rows=X, y=Y):
     """F, the candidate that is F again, the rows, their targets."""
     return model, again, rows, y
@@ -130,6 +136,9 @@ def logistic(target):
 SAME = {
     "probabilities of a frame with named columns": lambda: same(
         Bare(lambda p: pd.DataFrame(p, columns=["no", "yes"])[["yes", "no"]])
+    ),
+    "a frame headed by classes, in another order than classes_": lambda: same(
+        Sorted(lambda p: pd.DataFrame(p, columns=["no", "yes"])[["yes", "no"]])
     ),
     "one probability a row": lambda: same(Bare(lambda p: p[:, 1])),
     "one column of probabilities": lambda: same(Bare(lambda p: p[:, [1]])),

@@ -39,6 +39,8 @@ DECIDED = CLASSES.decided
         ("pinball:.9", metrics.mean_pinball_loss(Y, F, alpha=0.9)),
         ("neg_root_mean_squared_error", metrics.mean_squared_error(Y, F)),
         ("r2", metrics.mean_squared_error(Y, F)),
+        ("mae", metrics.mean_absolute_error(Y, F)),
+        ("rmse", metrics.mean_squared_error(Y, F)),
         (
             make_scorer(metrics.mean_pinball_loss, alpha=0.2),
             metrics.mean_pinball_loss(Y, F, alpha=0.2),
@@ -62,6 +64,7 @@ def test_a_loss_of_numbers_has_the_mean_of_the_metric(name, expected):
         ("balanced", 1 - metrics.balanced_accuracy_score(CODES, DECIDED)),
         ("auc", 1 - metrics.roc_auc_score(CODES, P)),
         ("roc_auc", 1 - metrics.roc_auc_score(CODES, P)),
+        ("logloss", metrics.log_loss(CODES, PROBABILITIES)),
         (
             {"yes": {"no": 10}, "no": {"yes": 1}},
             np.mean(
