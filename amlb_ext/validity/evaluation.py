@@ -221,7 +221,8 @@ def _region_measures(evaluation: Evaluation, seed: int) -> list[Measure]:
     """Measure whether failures are foreseen, and whether anything there can be mended."""
     full, unit = evaluation.parts["full"], evaluation.unit
     if evaluation.no_region:
-        return [measures.missing_measure("region", evaluation.no_region, "", 0.5, ">=")]
+        region = measures.plan_measure("region", "", ">=", 0.5)
+        return [region.missing(evaluation.no_region)]
     return [
         measures.measure_region(full.weight, full.bad, full.losses.clusters, unit),
         measures.measure_solvability(
@@ -317,7 +318,8 @@ def _null_measures(evaluation: Evaluation) -> list[Measure]:
 
 def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
     """Report on the second weight v, reducible hardness: without a limit, so it decides nothing."""
-    name, source = "effective size, v", "weights v = (T - F)^2; information only"
+    source = "weights v = (T - F)^2; information only"
+    size = measures.plan_measure("effective size, v", source)
     views: list[tuple[str, np.ndarray | None]] = [
         ("on all rows", None),
         ("weighted by w", full.weight),
@@ -329,10 +331,9 @@ def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
             "distinct real rows that the test rows weighted by v are worth, of "
             f"{n_real}"
         )
-        size = measures.make_measure(name, value, text, source)
+        size = size.found(value, text)
     else:
-        why = "no row has a reducible hardness"
-        size = measures.missing_measure(name, why, source, None, "")
+        size = size.missing("no row has a reducible hardness")
     gaps = full.losses.gaps
     n_candidates = gaps.shape[1]
     counts, shares = [], []

@@ -89,6 +89,31 @@ class Measure:
         """Return the measure as a mapping."""
         return dict(vars(self))
 
+    def missing(self, why: str) -> Measure:
+        """Return a planned measure as one that could not be taken."""
+        return replace(self, text=why)
+
+    def found(
+        self, value: float, text: str, *, low: float = math.nan, high: float = math.nan
+    ) -> Measure:
+        """Return a planned measure with its value: the threshold says whether it passes."""
+        passed = None
+        if self.threshold is not None:
+            is_enough = value >= self.threshold
+            passed = bool(is_enough if self.sense == ">=" else value <= self.threshold)
+        return replace(
+            self,
+            value=finite_or_none(value),
+            low=finite_or_none(low),
+            high=finite_or_none(high),
+            passed=passed,
+            text=text,
+        )
+
+    def estimated(self, estimate: MeanEstimate, text: str) -> Measure:
+        """Return a planned measure with an estimate and its interval."""
+        return self.found(estimate.point, text, low=estimate.low, high=estimate.high)
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -190,26 +215,20 @@ def make_measure(
     >>> make_measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
     False
     """
-    passed = None
-    if threshold is not None:
-        passed = bool(value >= threshold if sense == ">=" else value <= threshold)
-    return Measure(
-        name=name,
-        value=finite_or_none(value),
-        low=finite_or_none(low),
-        high=finite_or_none(high),
-        threshold=threshold,
-        source=source,
-        passed=passed,
-        text=text,
-        sense=sense,
-    )
+    planned = plan_measure(name, source, sense, threshold)
+    return planned.found(value, text, low=low, high=high)
 
 
-def missing_measure(
-    name: str, why: str, source: str, threshold: float | None, sense: str
+def plan_measure(
+    name: str, source: str, sense: str = "", threshold: float | None = None
 ) -> Measure:
-    """Return a measure that could not be taken; it has not passed when it has a threshold."""
+    """Return a measure before it is taken; while it has a threshold, it has not passed.
+
+    Examples
+    --------
+    >>> plan_measure("tau", "", ">=", 0.5).missing("no made rows").passed
+    False
+    """
     return Measure(
         name=name,
         value=None,
@@ -218,7 +237,7 @@ def missing_measure(
         threshold=threshold,
         source=source,
         passed=None if threshold is None else False,
-        text=why,
+        text="",
         sense=sense,
     )
 
@@ -261,32 +280,24 @@ def measure_region(
     weights: np.ndarray, bad: np.ndarray, clusters: np.ndarray, unit: Unit
 ) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
-    name = "region"
     source = "ours: the interval must lie above .5, else there is no region"
+    region = plan_measure("region", source, ">=", 0.5)
     # an area between two classes needs rows of both: F may fail on all rows
     sides = ((bad, f"bad {unit.many}"), (~bad, f"{unit.many} that are not bad"))
     for flags, what in sides:
         n_real = len(np.unique(clusters[flags]))
         if n_real < MIN_ROWS:
-            why = too_few_text(n_real, what, unit)
-            return missing_measure(name, why, source, 0.5, ">=")
+            return region.missing(too_few_text(n_real, what, unit))
     area = clustered_auc(weights, bad, clusters)
     # a constant w has an AUC of .5 without error, which its interval does not show; and where every
     # bad row weighs more than every other there is no error, and so no interval
     is_above_chance = bool(np.ptp(weights) > 0 and (area.low > 0.5 or area.point == 1))
-    region = make_measure(
-        name,
-        area.point,
+    text = (
         f"how well {unit.features} alone foresee F's failures: AUC of P(bad | {unit.given}) for "
-        f"the bad test {unit.many}",
-        source,
-        low=area.low,
-        high=area.high,
-        threshold=0.5,
-        sense=">=",
+        f"the bad test {unit.many}"
     )
     # not the value but the lower limit decides: a point above .5 may be chance
-    return replace(region, passed=is_above_chance)
+    return replace(region.estimated(area, text), passed=is_above_chance)
 
 
 def clustered_auc(
@@ -349,16 +360,17 @@ def measure_solvability(
     has_match : bool
         Whether a candidate of F's own family saw as many as F.
     """
-    name, source = "solvability", "ours: the lower limit must lie above 0"
+    source = "ours: the lower limit must lie above 0"
+    solvability = replace(
+        plan_measure("solvability", source, ">=", 0.0), finding=NOT_SHOWN
+    )
     loss_f = all_rows.baseline
-    why = ""
-    if all_rows.n_real_rows < 2 * MIN_ROWS:
-        # the candidates are chosen on one half of the rows and judged on the other
-        why = too_few_text(all_rows.n_real_rows, unit.many, unit, 2 * MIN_ROWS)
-    elif not weights @ loss_f > 0:
-        why = "F makes no error in the region"
-    if why:
-        return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+    n_real = all_rows.n_real_rows
+    # the candidates are chosen on one half of the rows and judged on the other
+    if n_real < 2 * MIN_ROWS:
+        return solvability.missing(too_few_text(n_real, unit.many, unit, 2 * MIN_ROWS))
+    if not weights @ loss_f > 0:
+        return solvability.missing("F makes no error in the region")
     # gaps, not losses: where a candidate is F fitted again, rounding is no saving
     candidate_losses = loss_f[:, None] + all_rows.gaps
     saving = best_saving(candidate_losses, loss_f, weights, all_rows.clusters, rng)
@@ -377,15 +389,8 @@ def measure_solvability(
         )
     elif finding != MENDABLE and n_capped:
         text += f"; {n_capped} of the candidates saw fewer training rows than F"
-    solvability = make_measure(
-        name,
-        saving.point,
-        text,
-        source,
-        low=saving.low,
-        high=saving.high,
-        threshold=0.0,
-        sense=">=",
+    solvability = solvability.found(
+        saving.point, text, low=saving.low, high=saving.high
     )
     return replace(solvability, passed=passed, finding=finding)
 
@@ -433,8 +438,8 @@ def percent_or_more(share: float) -> str:
 
 def measure_hardness(made: Losses, bad: Losses, unit: Unit) -> Measure:
     """F's mean loss on made rows over that on real bad rows."""
-    name, least = "hardness", 0.8
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
+    hardness = plan_measure("hardness", source, ">=", 0.8)
     why = why_not_compared(
         bad.n_real_rows,
         made.n_real_rows,
@@ -443,21 +448,16 @@ def measure_hardness(made: Losses, bad: Losses, unit: Unit) -> Measure:
         nothing=f"no made {unit.many} on which F is known",
     )
     if why:
-        return missing_measure(name, why, source, least, ">=")
+        return hardness.missing(why)
     # a rule of quantiles finds bad rows even where F's loss is 0 everywhere
     level = max(float(bad.baseline.mean()), 1e-12)
     loss = weighted_mean_interval(made.baseline, None, made.clusters)
-    return make_measure(
-        name,
-        loss.point / level,
+    text = (
         f"F's mean loss on {unit.made} over that on real bad {unit.many} ({loss.point:.3g} / "
-        f"{level:.3g})",
-        source,
-        low=loss.low / level,
-        high=loss.high / level,
-        threshold=least,
-        sense=">=",
+        f"{level:.3g})"
     )
+    low, high = loss.low / level, loss.high / level
+    return hardness.found(loss.point / level, text, low=low, high=high)
 
 
 def measure_effective_size(
@@ -558,15 +558,13 @@ def measure_labels(
     """
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
     source = "docs/validity.md, 6"
-    agreement_name, support_name = f"{prefix}label agreement", f"{prefix}label support"
+    agreement = plan_measure(f"{prefix}label agreement", source, ">=")
+    support = plan_measure(f"{prefix}label support", source, ">=", margin)
     which = "bad" if weights is None else "weighted real"
     real = f"real bad {unit.many}" if weights is None else f"weighted real {unit.many}"
     n_bad = len(np.unique(bad.clusters))
     if why := why_not_compared(n_bad, len(made.clusters), unit):
-        return [
-            missing_measure(agreement_name, why, source, None, ">="),
-            missing_measure(support_name, why, source, margin, ">="),
-        ]
+        return [agreement.missing(why), support.missing(why)]
     bad_share = float(np.average(bad.agrees, weights=weights))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
     text = (
@@ -577,20 +575,11 @@ def measure_labels(
         text += f"; as generated {recorded:.0%}"
     least = round(bad_share - AGREEMENT_MARGIN, 4)
     # a limit of 0 would be no check at all: every share reaches it
-    is_limited = least > 0
-    if not is_limited:
+    if least <= 0:
         text += f"; no limit, since it supports so few {real}"
-    agreement = make_measure(
-        agreement_name,
-        made_share.point,
-        text,
-        source,
-        low=made_share.low,
-        high=made_share.high,
-        threshold=least if is_limited else None,
-        sense=">=" if is_limited else "",
-    )
-    if is_limited:
+        agreement = replace(agreement, sense="").estimated(made_share, text)
+    else:
+        limited = replace(agreement, threshold=least)
         gap = _mean_difference(
             made.agrees.astype(float),
             made.clusters,
@@ -598,22 +587,18 @@ def measure_labels(
             bad.clusters,
             b_weights=weights,
         )
-        agreement = _fails_only_surely(agreement, gap, -AGREEMENT_MARGIN)
+        agreement = _fails_only_surely(
+            limited.estimated(made_share, text), gap, -AGREEMENT_MARGIN
+        )
     gap = _mean_difference(
         made.support, made.clusters, bad.support, bad.clusters, b_weights=weights
     )
-    support = make_measure(
-        support_name,
-        gap.point,
+    text = (
         f"plausibility of made {unit.many}' labels minus that of {which} {unit.many}'; fails if "
-        "surely (one-sided 95 %) below limit",
-        source,
-        low=gap.low,
-        high=gap.high,
-        threshold=margin,
-        sense=">=",
+        "surely (one-sided 95 %) below limit"
     )
-    return [agreement, _fails_only_surely(support, gap, margin)]
+    support = _fails_only_surely(support.estimated(gap, text), gap, margin)
+    return [agreement, support]
 
 
 def _fails_only_surely(measure: Measure, gap: MeanEstimate, least: float) -> Measure:

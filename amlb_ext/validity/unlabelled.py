@@ -39,7 +39,7 @@ from amlb_ext.validity.measures import (
     Measure,
     finite_or_none,
     make_measure,
-    missing_measure,
+    plan_measure,
 )
 from amlb_ext.validity.task_rows import TaskRows, baseline_spec
 
@@ -337,7 +337,7 @@ def _powered_intervals(
 
 
 def _no_gain(reason: str) -> Measure:
-    return missing_measure("ppi gain", reason, PPI_SOURCE, None, "")
+    return plan_measure("ppi gain", PPI_SOURCE).missing(reason)
 
 
 def assign_unlabelled_files(

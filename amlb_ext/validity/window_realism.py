@@ -22,7 +22,7 @@ from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
     make_measure,
-    missing_measure,
+    plan_measure,
     too_few_text,
 )
 from amlb_ext.validity.realism_measures import (
@@ -141,8 +141,8 @@ def measure_window_realism(
         if n_series >= MIN_ROWS:
             why = f"not enough windows: {len(cut_made)} made ones"
         return [
-            missing_measure("two-sample test", why, "", None, "<="),
-            missing_measure("closest record", why, "", None, ">="),
+            plan_measure("two-sample test", "", "<=").missing(why),
+            plan_measure("closest record", "", ">=").missing(why),
         ]
     by_features = [
         _table(window_features(cut, length, season), cut.series)
@@ -194,16 +194,13 @@ def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Meas
     The value is the largest gap of their means, over the standard error of the sources' mean:
     beyond 2 the made windows are other series, as far as the sources can tell.
     """
-    name, source = (
-        "time order",
-        "autocorrelations 1 and m of values and differences; ours",
-    )
+    source = "autocorrelations 1 and m of values and differences; ours"
+    order = plan_measure("time order", source, "<=", TIME_ORDER_LIMIT)
     length = common_length([made, sources], season)
     cut_made = cut_alike(made, length, season)
     cut_sources = cut_alike(sources, length, season)
     if len(cut_made) < 3 or len(cut_sources) < 3:
-        why = "not enough windows: three on either side are needed"
-        return missing_measure(name, why, source, TIME_ORDER_LIMIT, "<=")
+        return order.missing("not enough windows: three on either side are needed")
     of_made = time_order(cut_made, season)
     of_sources = time_order(cut_sources, season)
     texts, gaps = [], []
@@ -215,15 +212,11 @@ def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Meas
         gaps.append(abs(mean - real) / max(error, _TINY))
         texts.append(f"{what} {format_decimals(real, 2)} to {format_decimals(mean, 2)}")
     worst = int(np.argmax(gaps))
-    return make_measure(
-        name,
-        float(gaps[worst]),
+    text = (
         "largest shift of an autocorrelation, in standard errors of the windows that these were "
-        f"made of; from those to these: {'; '.join(texts)}",
-        source,
-        threshold=TIME_ORDER_LIMIT,
-        sense="<=",
+        f"made of; from those to these: {'; '.join(texts)}"
     )
+    return order.found(float(gaps[worst]), text)
 
 
 def measure_scale(scale: np.ndarray) -> Measure:

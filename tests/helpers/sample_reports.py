@@ -13,7 +13,7 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.measures import make_measure, missing_measure
+from amlb_ext.validity.measures import make_measure, plan_measure
 
 FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
 PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation")
@@ -196,8 +196,8 @@ def _certificate(rng, name, kind, verdict):
             threshold=50.0,
             sense=">=",
         ),
-        missing_measure(
-            "solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="
+        plan_measure("solvability", "ours", ">=", 0.0).missing(
+            "not enough rows: 7 distinct real rows"
         ),
         make_measure("clustered width", 2.31, "information only", "docs/validity.md"),
     )

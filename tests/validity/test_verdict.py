@@ -13,7 +13,7 @@ from amlb_ext.validity.measures import (
     LabelOpinion,
     make_measure,
     measure_labels,
-    missing_measure,
+    plan_measure,
 )
 from amlb_ext.validity.ranking_measures import measure_null
 
@@ -64,7 +64,7 @@ def sound(*changed, without=()):
 
 
 def missing(name):
-    return missing_measure(name, "not enough rows", "", 0.5, ">=")
+    return plan_measure(name, "", ">=", 0.5).missing("not enough rows")
 
 
 @pytest.mark.parametrize(
