@@ -27,25 +27,17 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.judged_rows import JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
 from amlb_ext.validity.candidates import JUDGE_ONLY, JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
-    CandidateOpinion,
     HeldOutCandidates,
     HeldOutPart,
     RealOpinion,
     parts_with_failures,
-    pool_opinions,
 )
-from amlb_ext.validity.measures import (
-    MIN_ROWS,
-    LabelOpinion,
-    Measure,
-    judge_labels,
-    measure_labels,
-)
+from amlb_ext.validity.measures import MIN_ROWS, Measure, ScoredUnits, measure_labels
 from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
 #: Weights of the error that are tried, hardest first; with the last no search takes place.
@@ -293,7 +285,7 @@ def try_rung(
         Rows made from a part with this kappa; one search serves all targets, so it may remember.
     rng : Generator
     """
-    opinions: list[CandidateOpinion] = []
+    opinions: list[ScoredUnits] = []
     failing = parts_with_failures(parts)
     for number, part in enumerate(failing, 1):
         made = augment(part)
@@ -302,8 +294,8 @@ def try_rung(
         # after the last part all checks are due, whatever z2 is
         if not opinions or number == len(failing):
             continue
-        made_so_far = pool_opinions(opinions)
-        real_so_far = pool_opinions(real.failures[:number])
+        made_so_far = ScoredUnits.join(opinions)
+        real_so_far = ScoredUnits.join(real.failures[:number])
         z2_so_far = fidelity_z2(made_so_far.losses, real_so_far.losses)
         if z2_so_far > HOPELESS:
             return Rung(
@@ -315,8 +307,8 @@ def try_rung(
             )
     if not opinions:
         return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
-    pooled = pool_opinions(opinions)
-    checks = _measure_checks(parts[0].fitted, pooled, real, rng)
+    pooled = ScoredUnits.join(opinions)
+    checks = _measure_checks(pooled, real, rng)
     # None is no verdict: too few rows to say
     failed = [check.name for check in checks if check.passed is False]
     z2, tau, agreement, support = (check.value for check in checks)
@@ -333,32 +325,18 @@ def try_rung(
 
 
 def _measure_checks(
-    models: FoldModels,
-    made: CandidateOpinion,
-    real: RealOpinion,
-    rng: np.random.Generator,
+    made: ScoredUnits, real: RealOpinion, rng: np.random.Generator
 ) -> list[Measure]:
     """Fidelity and labels, as a certificate measures them."""
-    failures = pool_opinions(real.failures)
-
-    def label_opinion(rows: CandidateOpinion) -> LabelOpinion:
-        support, agrees = judge_labels(
-            rows.judged,
-            rows.y,
-            rmse=real.rmse,
-            n_classes=models.n_classes,
-        )
-        clusters = rows.losses.clusters
-        return LabelOpinion(support=support, agrees=agrees, clusters=clusters)
-
+    failures = ScoredUnits.join(real.failures)
     fidelities = measure_fidelity(made.losses, failures.losses, rng, "ga", ROW)
     label_checks = measure_labels(
-        label_opinion(made),
-        label_opinion(failures),
+        real.judge(made),
+        real.judge(failures),
         ROW,
         all_agree=real.agrees,
         # no generation filtered these rows, so there is no other opinion to record
         recorded=None,
-        n_classes=models.n_classes,
+        n_classes=real.judge.n_classes,
     )
     return [*fidelities, *label_checks]

@@ -11,7 +11,7 @@ n units of a part, m candidates, R twins of F; see :mod:`amlb_ext.validity.measu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,56 +29,12 @@ from amlb_ext.validity.measures import (
     LabelOpinion,
     Losses,
     Measure,
+    ScoredUnits,
     finite_or_none,
 )
 from amlb_ext.validity.reference import (
     Reference,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredUnits:
-    """One part of a task, all folds or origins together; see the module's notation.
-
-    Attributes
-    ----------
-    losses : Losses
-        Of the candidates and of F.
-    labels : LabelOpinion
-        What an oracle says of the labels that has made none of them.
-    twins : ndarray of shape (n, R)
-        Losses of F's re-fits; R is 0 where they were not asked.
-    fold, weight, bad : ndarray of shape (n,)
-        Empty where they are not known, which may be so of all parts but ``full``.
-    reducible : ndarray of shape (n,) or None
-        v = (T - F)^2, where it is known.
-    recorded : ndarray of shape (n,) or None
-        Whether the generation's own oracle supported the label.
-    """
-
-    losses: Losses
-    labels: LabelOpinion
-    twins: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    fold: np.ndarray = field(default_factory=lambda: np.empty(0))
-    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
-    bad: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    reducible: np.ndarray | None = None
-    recorded: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.losses)
-
-    @property
-    def known_losses(self) -> Losses:
-        """The losses, or none at all where F's loss is missing on some unit."""
-        if np.isnan(self.losses.baseline).any():
-            return self.losses.take(np.zeros(0, dtype=int))
-        return self.losses
-
-    @property
-    def recorded_share(self) -> float | None:
-        """Share of the labels that the generation's own oracle supported."""
-        return None if self.recorded is None else float(self.recorded.mean())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +50,8 @@ class Evaluation:
         Candidates that could be fitted everywhere.
     parts : dict of str to ScoredUnits
         By suffix: ``full`` are all that are tested, ``bad`` those that made ones are set beside.
+    judge : callable
+        What the judges say of the labels of a part.
     tested_bad : Losses or None
         Of the bad ones that are tested; None without any.
     from_failures : tuple of str
@@ -121,6 +79,7 @@ class Evaluation:
     unit: Unit
     names: list[str]
     parts: dict[str, ScoredUnits]
+    judge: Callable[[ScoredUnits], LabelOpinion]
     tested_bad: Losses | None
     from_failures: tuple[str, ...]
     reference: Reference
@@ -154,10 +113,8 @@ class Evaluation:
         return parts
 
 
-def is_usable_weight(weights: np.ndarray | None) -> bool:
+def is_usable_weight(weights: np.ndarray) -> bool:
     """Whether weights are known and not all zero."""
-    if weights is None:
-        return False
     return bool(np.isfinite(weights).all() and weights.sum() > 0)
 
 
@@ -195,7 +152,7 @@ def measure_evaluation(
         out += _null_measures(capped)
         clusters = full.losses.clusters
         out.append(measures.measure_effective_size(full.weight, clusters, capped.unit))
-    if full.reducible is not None:
+    if len(full.reducible):
         out += _second_weight_measures(full, full.reducible)
     out += of_files
     if bad is not None and made is not None:
@@ -355,12 +312,12 @@ def _label_measures(
     evaluation: Evaluation, made: ScoredUnits, real: ScoredUnits, prefix: str = ""
 ) -> list[Measure]:
     """Compare the labels of made units with those of the real ones that they stand for."""
-    full = evaluation.parts["full"]
+    full, judge = evaluation.parts["full"], evaluation.judge
     return measures.measure_labels(
-        made.labels,
-        real.labels,
+        judge(made),
+        judge(real),
         evaluation.unit,
-        all_agree=full.labels.agrees,
+        all_agree=judge(full).agrees,
         recorded=made.recorded_share,
         n_classes=evaluation.n_classes,
         prefix=prefix,

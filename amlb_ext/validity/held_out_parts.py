@@ -44,7 +44,7 @@ from amlb_ext.validity.candidates import (
     candidates_beside,
     fit_zoo,
 )
-from amlb_ext.validity.measures import Losses, judge_labels
+from amlb_ext.validity.measures import LabelJudge, Losses, ScoredUnits
 from amlb_ext.validity.reference import LOSS
 
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search. With
@@ -86,9 +86,7 @@ class HeldOutPart:
     failures: np.ndarray
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
     judges: tuple[list[str], ...] = ()
-    _own: dict[int, CandidateOpinion] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _own: dict[int, ScoredUnits] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def models(self) -> FoldModels:
@@ -129,7 +127,7 @@ class HeldOutPart:
         zoo = self.zoos[target]
         return {name: model.predict(rows.Z) for name, model in zoo.items()}
 
-    def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
+    def ask_candidates(self, rows: JudgedRows, target: int) -> ScoredUnits:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
         return self.weigh_predictions(
             self.predict_candidates(rows, target), rows, target
@@ -137,7 +135,7 @@ class HeldOutPart:
 
     def weigh_predictions(
         self, predicted: Mapping[str, np.ndarray], rows: JudgedRows, target: int
-    ) -> CandidateOpinion:
+    ) -> ScoredUnits:
         """Return what predictions of the candidates say of the rows that they are of."""
         y = rows.y[:, target]
         # those that could be fitted; calibrate gives up where there are none
@@ -151,7 +149,7 @@ class HeldOutPart:
             clusters=self.rows.row[rows.parent],
         )
         judged = np.mean([predicted[name] for name in judges], axis=0)
-        return CandidateOpinion(losses, judged, y)
+        return ScoredUnits(losses=losses, judged=judged, y=y)
 
     def names(self, target: int) -> list[str]:
         """Return the names of the candidates."""
@@ -159,7 +157,7 @@ class HeldOutPart:
 
     def own_opinion(
         self, target: int, predicted: Mapping[str, np.ndarray] | None = None
-    ) -> CandidateOpinion:
+    ) -> ScoredUnits:
         """Return the opinion on all rows of the part, which nobody is asked about twice.
 
         Parameters
@@ -175,27 +173,6 @@ class HeldOutPart:
         return self._own[target]
 
 
-@dataclass(frozen=True)
-class CandidateOpinion:
-    """What candidates and judges say of some rows.
-
-    Attributes
-    ----------
-    losses : Losses
-    judged : ndarray of shape (n,) or (n, C)
-        T, the mean prediction of the judges, see :mod:`amlb_ext.validity.candidates`.
-    y : ndarray of shape (n,)
-    """
-
-    losses: Losses
-    judged: np.ndarray
-    y: np.ndarray
-
-    def take(self, rows: np.ndarray) -> CandidateOpinion:
-        """Return the opinion on some of the rows, by position or as a mask."""
-        return CandidateOpinion(self.losses.take(rows), self.judged[rows], self.y[rows])
-
-
 @dataclass(frozen=True, kw_only=True)
 class RealOpinion:
     """What candidates and judges say of the real rows of one target: what rungs are held against.
@@ -204,52 +181,33 @@ class RealOpinion:
     ----------
     target : int
         Position in the group.
-    failures : list of CandidateOpinion
+    failures : list of ScoredUnits
         Of each part with failures.
-    rmse : float
-        Of the judges over all rows; 0 for classes.
+    judge : LabelJudge
     agrees : ndarray of bool
         Whether the judges support the label, for all rows.
     """
 
     target: int
-    failures: Sequence[CandidateOpinion]
-    rmse: float
+    failures: Sequence[ScoredUnits]
+    judge: LabelJudge
     agrees: np.ndarray
 
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Collect opinions on all rows; of the many rows that are no failures T is enough."""
-        models = parts[0].fitted
-        pooled = pool_opinions([part.own_opinion(target) for part in parts])
-        T, y = pooled.judged, pooled.y
-        rmse = 0.0
-        if not models.n_classes:
-            rmse = float(np.sqrt(((T - y) ** 2).mean()))
-        _, agrees = judge_labels(
-            T,
-            y,
-            rmse=rmse,
-            n_classes=models.n_classes,
-        )
+        pooled = ScoredUnits.join([part.own_opinion(target) for part in parts])
+        judge = LabelJudge.settle(pooled, parts[0].fitted.n_classes)
         failures = []
         for part in parts_with_failures(parts):
             failures.append(part.own_opinion(target).take(part.rows.is_bad))
-        return cls(target=target, failures=failures, rmse=rmse, agrees=agrees)
+        agrees = judge(pooled).agrees
+        return cls(target=target, failures=failures, judge=judge, agrees=agrees)
 
 
 def parts_with_failures(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
     """Return the parts on which F fails: the others have nothing to augment."""
     return [part for part in parts if part.rows.is_bad.any()]
-
-
-def pool_opinions(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
-    """Return the opinions of several parts as one, row for row."""
-    return CandidateOpinion(
-        Losses.join([opinion.losses for opinion in opinions]),
-        judged=np.concatenate([opinion.judged for opinion in opinions]),
-        y=np.concatenate([opinion.y for opinion in opinions]),
-    )
 
 
 def hold_out_parts(

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -116,7 +116,35 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Losses:
+class UnitRecord:
+    """A record of arrays, or of such records, with an entry for each unit.
+
+    An array without entries holds what is not known of any unit.
+    """
+
+    def take(self, units: np.ndarray) -> Self:
+        """Return the record of some units, by position or as a mask."""
+        taken = {}
+        for name, value in vars(self).items():
+            if isinstance(value, UnitRecord):
+                taken[name] = value.take(units)
+            else:
+                taken[name] = value[units] if len(value) else value
+        return replace(self, **taken)
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Return the units of several records as one, for the same models."""
+        joined: dict[str, Any] = {}
+        for name, value in vars(parts[0]).items():
+            values = [getattr(part, name) for part in parts]
+            is_record = isinstance(value, UnitRecord)
+            joined[name] = value.join(values) if is_record else np.concatenate(values)
+        return replace(parts[0], **joined)
+
+
+@dataclass(frozen=True)
+class Losses(UnitRecord):
     """Losses of all models on the same units; see the module's notation.
 
     Attributes
@@ -149,22 +177,58 @@ class Losses:
         """Number of distinct real rows behind the losses."""
         return len(np.unique(self.clusters))
 
-    def take(self, rows: np.ndarray) -> Losses:
-        """Return the losses of some rows, by position or as a mask."""
-        return Losses(self.candidates[rows], self.baseline[rows], self.clusters[rows])
-
     def with_candidates(self, columns: np.ndarray) -> Losses:
         """Return the losses of F and of some candidates, by position."""
         return Losses(self.candidates[:, columns], self.baseline, self.clusters)
 
-    @classmethod
-    def join(cls, parts: Sequence[Losses]) -> Losses:
-        """Return the losses of several parts as one, for the same candidates."""
-        return cls(
-            np.concatenate([part.candidates for part in parts]),
-            np.concatenate([part.baseline for part in parts]),
-            np.concatenate([part.clusters for part in parts]),
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredUnits(UnitRecord):
+    """One part of a task, all folds or origins together: what models lose on it, judges among them.
+
+    Attributes
+    ----------
+    losses : Losses
+        Of the candidates and of F.
+    judged : ndarray of shape (n,) or (n, C)
+        T, what judges predict that have made none of the labels; of windows the MASE of the
+        candidates' median, an ensemble that no made window was chosen by.
+    y : ndarray of shape (n,)
+        The targets; empty for windows.
+    twins : ndarray of shape (n, R)
+        Losses of F's re-fits; R is 0 where they were not asked.
+    fold, weight, bad : ndarray of shape (n,)
+        Empty where they are not known, which may be so of all parts but ``full``.
+    reducible : ndarray of shape (n,)
+        v = (T - F)^2; empty where it is not known.
+    recorded : ndarray of shape (n,)
+        Whether the generation's own oracle supported the label; empty where it was not asked.
+    """
+
+    losses: Losses
+    judged: np.ndarray
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    twins: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    fold: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bad: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    reducible: np.ndarray = field(default_factory=lambda: np.empty(0))
+    recorded: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def known_losses(self) -> Losses:
+        """The losses, or none at all where F's loss is missing on some unit."""
+        if np.isnan(self.losses.baseline).any():
+            return self.losses.take(np.zeros(0, dtype=int))
+        return self.losses
+
+    @property
+    def recorded_share(self) -> float | None:
+        """Share of the labels that the generation's own oracle supported."""
+        return float(self.recorded.mean()) if len(self.recorded) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +238,7 @@ class LabelOpinion:
     Attributes
     ----------
     support : ndarray of shape (n,)
-        How plausible each label is, see :func:`judge_labels`.
+        How plausible each label is, see :class:`LabelJudge`.
     agrees : ndarray of shape (n,), bool
         Whether the oracle supports it.
     clusters : ndarray of shape (n,)
@@ -489,40 +553,53 @@ def effective_size(weights: np.ndarray, clusters: np.ndarray) -> tuple[float, in
     return float(kish_size(weight_per_row)), len(weight_per_row)
 
 
-def judge_labels(
-    T: np.ndarray,
-    y: np.ndarray,
-    *,
-    rmse: float,
-    n_classes: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how plausible each label is to an oracle, and whether it supports it.
+@dataclass(frozen=True)
+class LabelJudge:
+    """What predictions of judges say of labels, on one scale for all parts of a task.
 
-    Plausible: the oracle's probability of the label beyond what it expects where the row
+    Plausible: the judges' probability of the label beyond what they expect where the row
     stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
-    for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
+    for mislabelled ones; regression: minus the distance to the judges in their RMSEs.
 
-    Parameters
+    Attributes
     ----------
-    T : ndarray of shape (n,) or (n, C)
-        What the oracle predicts.
-    y : ndarray of shape (n,)
     rmse : float
-        Of the oracle; regression only.
+        Of the judges; regression only.
     n_classes : int
         C, or 0 for regression.
 
     Examples
     --------
-    >>> both = judge_labels(np.array([[0.1, 0.9]]), np.array([0]), rmse=0.0, n_classes=2)
-    >>> both[0].round(2).tolist(), both[1].tolist()  # .1 - (.01 + .81)
+    >>> losses = Losses(np.empty((1, 0)), np.zeros(1), np.zeros(1))
+    >>> units = ScoredUnits(losses=losses, judged=np.array([[0.1, 0.9]]), y=np.array([0]))
+    >>> said = LabelJudge(rmse=0.0, n_classes=2)(units)
+    >>> said.support.round(2).tolist(), said.agrees.tolist()  # .1 - (.01 + .81)
     ([-0.72], [False])
     """
-    support, agrees = check_labels(T, y, rmse=None if n_classes else rmse)
-    if n_classes:
-        expected = (T**2).sum(axis=1)
-        support = support - expected
-    return np.maximum(support, LEAST_PLAUSIBLE), agrees
+
+    rmse: float
+    n_classes: int
+
+    @classmethod
+    def settle(cls, real: ScoredUnits, n_classes: int) -> LabelJudge:
+        """Return the judge whose scale is how far it is off on all real rows."""
+        rmse = 0.0
+        if not n_classes:
+            rmse = float(np.sqrt(((real.judged - real.y) ** 2).mean()))
+        return cls(rmse, n_classes)
+
+    def __call__(self, units: ScoredUnits) -> LabelOpinion:
+        """Return how plausible each label is, and whether the judges support it."""
+        T, rmse = units.judged, None if self.n_classes else self.rmse
+        support, agrees = check_labels(T, units.y, rmse=rmse)
+        if self.n_classes:
+            expected = (T**2).sum(axis=1)
+            support = support - expected
+        return LabelOpinion(
+            support=np.maximum(support, LEAST_PLAUSIBLE),
+            agrees=agrees,
+            clusters=units.losses.clusters,
+        )
 
 
 def measure_labels(

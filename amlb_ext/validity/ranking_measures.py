@@ -175,10 +175,16 @@ def measure_fidelity(
     z2_low, z2_high = _bootstrap_interval(z2_against_real, made_rows, bad_rows, rng)
     tau_low, tau_high = _bootstrap_interval(kendall_tau, made_rows, bad_rows, rng)
     z2 = mean_z2(delta_made, delta_real, se_real)
-    text = f"squared gap between {what} and real bad {unit.many}, in standard errors of the real ones"
+    text = (
+        f"squared gap between {what} and real bad {unit.many}, in standard errors of the "
+        "real ones"
+    )
     z2_measure = z2_measure.found(z2, text, low=z2_low, high=z2_high)
     tau = kendall_tau(delta_made, delta_real)
-    text = f"agreement of rankings on {what} and on real bad {unit.many}; random halves: {halves:.2f}"
+    text = (
+        f"agreement of rankings on {what} and on real bad {unit.many}; random halves: "
+        f"{halves:.2f}"
+    )
     tau_measure = tau_measure.found(tau, text, low=tau_low, high=tau_high)
     return [z2_measure, tau_measure]
 

@@ -12,7 +12,7 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,8 +43,8 @@ from amlb_ext.validity.candidates import (
     fit_zoo,
     names_like,
 )
-from amlb_ext.validity.evaluation import Evaluation, ScoredUnits
-from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
+from amlb_ext.validity.evaluation import Evaluation
+from amlb_ext.validity.measures import LabelJudge, Losses, ScoredUnits
 from amlb_ext.validity.reference import (
     PART,
     Reference,
@@ -154,8 +154,7 @@ def evaluate_task(
     # a candidate that fails on one fold has no pooled losses, so it leaves all of them
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
-    stacked = _stack_parts(scores)
-    pooled = _pool_parts(rows, stacked, columns)
+    pooled = _pool_parts(scores, columns)
     reference = _reference_of_tests(pooled, names)
     if len(names) >= MIN_CANDIDATES:
         reference = replace(reference, note=chosen_note)
@@ -177,6 +176,7 @@ def evaluate_task(
         unit=ROW,
         names=names,
         parts=pooled,
+        judge=LabelJudge.settle(pooled["full"], len(rows.labels)),
         tested_bad=pooled["bad"].losses if "bad" in pooled else None,
         from_failures=MADE_PARTS[::-1],
         reference=reference,
@@ -353,47 +353,18 @@ def describe_capped(rows: TaskRows, evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _stack_parts(scores: Sequence[_FoldScores]) -> dict[str, _PartScores]:
-    """Return the rows of each part, fold after fold."""
-    stacked = {}
+def _pool_parts(
+    scores: Sequence[_FoldScores], columns: Sequence[int]
+) -> dict[str, ScoredUnits]:
+    """Return the rows of each part, fold after fold, with the losses of some candidates."""
+    pooled = {}
     for part in PARTS:
         # a fold whose F makes no error has no bad rows, and nothing made from them
         of_folds = [each.parts[part] for each in scores if part in each.parts]
-        if not of_folds:
-            continue
-        columns = {}
-        for column in fields(_PartScores):
-            blocks = [getattr(scored, column.name) for scored in of_folds]
-            columns[column.name] = np.concatenate(blocks)
-        stacked[part] = _PartScores(**columns)
-    return stacked
-
-
-def _pool_parts(
-    rows: TaskRows, stacked: Mapping[str, _PartScores], columns: Sequence[int]
-) -> dict[str, ScoredUnits]:
-    """Return each part with the losses of some candidates, and what the judges say of labels."""
-    # one scale for all parts: how far the judges are off on all real rows
-    rmse = 0.0
-    if not rows.labels:
-        full = stacked["full"]
-        rmse = float(np.sqrt(((full.oracle - full.y) ** 2).mean()))
-    pooled = {}
-    for part, scores in stacked.items():
-        support, agrees = judge_labels(
-            scores.oracle, scores.y, rmse=rmse, n_classes=len(rows.labels)
-        )
-        clusters = scores.clusters
-        pooled[part] = ScoredUnits(
-            losses=Losses(scores.candidate_losses[:, columns], scores.loss_f, clusters),
-            labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
-            twins=scores.twins,
-            fold=scores.fold,
-            weight=scores.weight,
-            bad=scores.bad,
-            reducible=scores.reducible,
-            recorded=scores.recorded,
-        )
+        if of_folds:
+            units = ScoredUnits.join(of_folds)
+            losses = units.losses.with_candidates(np.array(columns, dtype=int))
+            pooled[part] = replace(units, losses=losses)
     return pooled
 
 
@@ -420,30 +391,10 @@ class _FoldRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _PartScores:
-    """One part in one fold, row for row; see the module's notation and :class:`ScoredUnits`.
-
-    ``oracle`` is the mean prediction of the judges, T.
-    """
-
-    candidate_losses: np.ndarray
-    loss_f: np.ndarray
-    twins: np.ndarray
-    oracle: np.ndarray
-    y: np.ndarray
-    clusters: np.ndarray
-    fold: np.ndarray
-    weight: np.ndarray
-    reducible: np.ndarray
-    bad: np.ndarray
-    recorded: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class _FoldScores:
     """The scores of one fold, by part of the task."""
 
-    parts: dict[str, _PartScores]
+    parts: dict[str, ScoredUnits]
     dropped: dict[str, str] = field(default_factory=dict)
     refit_problem: str = ""
     views: tuple[FoldView, ...] = ()
@@ -559,7 +510,7 @@ class _FoldModels:
             contrasts[name] = expected_contrast(model.predict(Z), f, t)
         return contrasts
 
-    def score(self, test: Rows) -> _PartScores:
+    def score(self, test: Rows) -> ScoredUnits:
         """Return losses and provenance of one part, row for row."""
         request, about = self.request, test.provenance
         Z = self.encoder.transform(test.features)
@@ -581,14 +532,13 @@ class _FoldModels:
             loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
             for column, twin in enumerate(self.twins):
                 twins[:, column] = row_losses.row_loss(y, twin.predict(Z))
-        return _PartScores(
-            candidate_losses=candidate_losses,
-            loss_f=loss_f,
-            twins=twins,
+        clusters = about["parent_row"].to_numpy()
+        return ScoredUnits(
+            losses=Losses(candidate_losses, loss_f, clusters),
             # a judge may be a candidate too: no model is asked twice
-            oracle=np.mean([predicted[name] for name in self.judge_names], axis=0),
+            judged=np.mean([predicted[name] for name in self.judge_names], axis=0),
             y=y,
-            clusters=about["parent_row"].to_numpy(),
+            twins=twins,
             fold=np.full(len(y), self.fold),
             weight=about["weight"].to_numpy(dtype=float),
             reducible=about["reducible"].to_numpy(dtype=float),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (
     Evaluation,
-    ScoredUnits,
     measure_evaluation,
     write_certificate,
 )
@@ -43,6 +42,7 @@ from amlb_ext.validity.measures import (
     LabelOpinion,
     Losses,
     Measure,
+    ScoredUnits,
     make_measure,
 )
 from amlb_ext.validity.reference import Reference
@@ -167,24 +167,6 @@ def _measure_files(
     return of_files, looks
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What is forecast for some windows.
-
-    ``losses`` are MASE of F and of the candidates, with series as clusters; ``median_mase``,
-    ``(n,)``, is that of the candidates' median: an ensemble that no made window was chosen by.
-    """
-
-    losses: Losses
-    median_mase: np.ndarray
-
-    @classmethod
-    def join(cls, parts: Sequence[_Answers]) -> _Answers:
-        """Return the answers for several sets of windows as one."""
-        median_mase = np.concatenate([part.median_mase for part in parts])
-        return cls(Losses.join([part.losses for part in parts]), median_mase)
-
-
 def evaluate_windows(
     forecaster: Forecaster,
     failing: FailingWindows,
@@ -203,7 +185,7 @@ def evaluate_windows(
     """
     candidates = candidate_forecasters(forecaster, size)
     dropped: dict[str, str] = {}
-    answers: dict[str, _Answers] = {}
+    answers: dict[str, ScoredUnits] = {}
     while not answers:
         try:
             answers = _ask_all(forecaster, candidates, failing, made, seed)
@@ -212,24 +194,21 @@ def evaluate_windows(
             dropped[failed.name] = failed.reason
             candidates = [each for each in candidates if each.name != failed.name]
     tests = answers["full"]
-    tolerance = _TOLERANCE * float(tests.median_mase.mean())
-    parts = {}
-    for part, said in answers.items():
-        labels = LabelOpinion(
-            support=np.maximum(-said.median_mase, LEAST_PLAUSIBLE),
-            agrees=np.asarray(said.median_mase <= tolerance),
-            clusters=said.losses.clusters,
+    tolerance = _TOLERANCE * float(tests.judged.mean())
+
+    def judge(units: ScoredUnits) -> LabelOpinion:
+        return LabelOpinion(
+            support=np.maximum(-units.judged, LEAST_PLAUSIBLE),
+            agrees=np.asarray(units.judged <= tolerance),
+            clusters=units.losses.clusters,
         )
-        parts[part] = ScoredUnits(losses=said.losses, labels=labels)
+
     weights = failing.weighting.weights
     if weights is None:
         weights = np.ones(len(tests.losses))
-    parts["full"] = replace(
-        parts["full"], fold=failing.cutoffs, weight=weights, bad=failing.is_bad
-    )
+    full = replace(tests, fold=failing.cutoffs, weight=weights, bad=failing.is_bad)
     if twins:
-        losses = np.column_stack([twin.mase for twin in twins])
-        parts["full"] = replace(parts["full"], twins=losses)
+        full = replace(full, twins=np.column_stack([twin.mase for twin in twins]))
     tested_bad = tests.losses.take(failing.is_bad)
     reference = Reference(
         columns=np.arange(len(candidates)),
@@ -241,7 +220,8 @@ def evaluate_windows(
         name=KIND,
         unit=WINDOW,
         names=[candidate.name for candidate in candidates],
-        parts=parts,
+        parts={**answers, "full": full},
+        judge=judge,
         tested_bad=tested_bad,
         from_failures=tuple(part.kind for part in made.parts),
         reference=reference,
@@ -266,19 +246,19 @@ def _ask_all(
     failing: FailingWindows,
     made: MadeWindows,
     seed: int,
-) -> dict[str, _Answers]:
+) -> dict[str, ScoredUnits]:
     """Ask one origin after another, so that the pasts of one at a time are in memory.
 
     Returns
     -------
-    dict of str to _Answers
+    dict of str to ScoredUnits
         ``full``: all windows of the test origins; ``bad``: the bad ones of test and learning
         origins; and the made parts.
     """
     learning = [] if failing.learning is None else failing.learning.parts()
-    tests: list[_Answers] = []
-    earlier: list[_Answers] = []
-    answers: dict[str, _Answers] = {}
+    tests: list[ScoredUnits] = []
+    earlier: list[ScoredUnits] = []
+    answers: dict[str, ScoredUnits] = {}
     ends = np.cumsum([len(windows) for windows in failing.tests])
     mase_of_origins = np.split(failing.forecasts.mase, ends[:-1])
     for windows, mase in zip(failing.tests, mase_of_origins, strict=True):
@@ -302,11 +282,8 @@ def _ask_all(
         future, scale = windows.future[bad], windows.scale[bad]
         mase = scaled_errors(future, ask(pasts).mean, scale)
         earlier.append(zoo.answer(pasts, future, scale, mase, windows.items[bad]))
-    full = _Answers.join(tests)
-    tested_bad = _Answers(
-        full.losses.take(failing.is_bad), full.median_mase[failing.is_bad]
-    )
-    bad_ones = _Answers.join([tested_bad, *earlier])
+    full = ScoredUnits.join(tests)
+    bad_ones = ScoredUnits.join([full.take(failing.is_bad), *earlier])
     return {"full": full, "bad": bad_ones, **answers}
 
 
@@ -338,7 +315,7 @@ class _Zoo:
         scale: np.ndarray,
         mase: np.ndarray,
         series: np.ndarray,
-    ) -> _Answers:
+    ) -> ScoredUnits:
         """Return what the candidates forecast behind some pasts, with F's losses there."""
         means = [ask(pasts).mean for ask in self._asks]
         losses = [scaled_errors(future, mean, scale) for mean in means]
@@ -346,12 +323,12 @@ class _Zoo:
         for first in range(0, len(median), _WINDOWS_AT_ONCE):
             part = slice(first, first + _WINDOWS_AT_ONCE)
             median[part] = np.median([mean[part] for mean in means], axis=0)
-        return _Answers(
+        return ScoredUnits(
             losses=Losses(np.column_stack(losses), mase, series),
-            median_mase=scaled_errors(future, median, scale),
+            judged=scaled_errors(future, median, scale),
         )
 
-    def answer_made(self, made: MadeWindows, cutoff: int) -> dict[str, _Answers]:
+    def answer_made(self, made: MadeWindows, cutoff: int) -> dict[str, ScoredUnits]:
         """Return the answers for what was made at this cutoff; nothing at others."""
         if made.windows is None or made.windows.cutoff != cutoff:
             return {}
