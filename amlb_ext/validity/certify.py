@@ -264,12 +264,11 @@ def certify_task(
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
-        gain = measure_unlabelled_gain(
+        gain, powered, gain_notes = measure_unlabelled_gain(
             capped.names, capped.parts["full"].losses, views, far
         )
-        measures += gain.measures
-        notes += [*far.notes, *gain.notes]
-        powered = gain.intervals
+        measures += gain
+        notes += [*far.notes, *gain_notes]
     certificate = write_certificate(
         evaluation,
         measures,

@@ -25,11 +25,12 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.baseline.replacements import Chooser
+from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
-from amlb_ext.suite import Rows
+from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
@@ -40,7 +41,6 @@ from amlb_ext.validity.candidates import (
     Size,
     candidates_and_judges,
     candidates_beside,
-    fit_zoo,
     names_like,
 )
 from amlb_ext.validity.evaluation import Evaluation
@@ -56,15 +56,18 @@ from amlb_ext.validity.reference import (
 from amlb_ext.validity.task_rows import (
     PARTS,
     REFIT_PREFIX,
+    EncodedFold,
+    FoldRequest,
     TaskRows,
     baseline_spec,
+    losses_of_candidates,
     refit_baseline,
 )
 from amlb_ext.validity.unlabelled import (
     FoldView,
     Unlabelled,
     expected_contrast,
-    view_fold,
+    fit_region,
 )
 
 
@@ -117,13 +120,12 @@ def evaluate_task(
         # the suite does not hold the file: no more re-fits than those that came with it
         refits = rows.count_refits(refits)
         has_stored_refits = refits > 0
-    request = _FoldRequest(
+    request = FoldRequest(
         specs=specs,
         size=size,
         refits=refits,
         seed=seed,
         has_stored_refits=has_stored_refits,
-        far=far,
         whole=whole,
     )
     # fewer candidates make no ranking, so nothing is held to the reference
@@ -134,7 +136,7 @@ def evaluate_task(
     if chosen is not None and not candidates and size == "quick" and seed == rows.seed:
         stored = stored_losses(chosen, _asked_candidates(specs))
     # jobs end in any order, and an order that changed with it would change the pooled losses
-    jobs = _plan_jobs(rows, chosen if stored is None else None, request)
+    jobs = _plan_jobs(rows, chosen if stored is None else None, request, far)
     by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
     results = [by_job[number] for number in range(len(jobs))]
     scores: list[_FoldScores] = results[: len(rows.folds)]
@@ -211,7 +213,10 @@ def _boosting_notes(rows: TaskRows, zoo: Mapping[str, ModelSpec]) -> list[str]:
 
 
 def _plan_jobs(
-    rows: TaskRows, chosen: pd.DataFrame | None, request: _FoldRequest
+    rows: TaskRows,
+    chosen: pd.DataFrame | None,
+    request: FoldRequest,
+    far: Unlabelled | None,
 ) -> list[tuple[Any, ...]]:
     """Return the jobs of an evaluation: one a fold, and one a part of the training rows asked."""
     jobs: list[tuple[Any, ...]] = []
@@ -219,25 +224,15 @@ def _plan_jobs(
     for fold in folds:
         # a job carries the rows of its own fold alone
         rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
-        jobs.append((score_fold, rows_of_fold, fold, request))
+        jobs.append((score_fold, rows_of_fold, fold, request, far))
     if chosen is None:
         return jobs
     # beside the folds, so that no process waits for the last of them
     first_fold = replace(rows, folds={folds[0]: rows.folds[folds[0]]})
     specs = {name: request.specs[name] for name in _asked_candidates(request.specs)}
+    of_asked = replace(request, specs=specs)
     for part in chosen[PART].unique():
-        jobs.append(
-            (
-                score_training_part,
-                first_fold,
-                chosen,
-                int(part),
-                specs,
-                request.whole,
-                request.most_rows,
-                request.seed,
-            )
-        )
+        jobs.append((score_training_part, first_fold, chosen, int(part), of_asked))
     return jobs
 
 
@@ -269,7 +264,7 @@ def _add_training_rows(
     chosen: pd.DataFrame,
     scored: Sequence[np.ndarray],
     *,
-    request: _FoldRequest,
+    request: FoldRequest,
     names: Sequence[str],
 ) -> Reference:
     """Return a reference of test rows with the training rows that were scored, part by part."""
@@ -369,28 +364,6 @@ def _pool_parts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _FoldRequest:
-    """Settings that all folds of an evaluation share.
-
-    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
-    candidates that see all training rows.
-    """
-
-    specs: Mapping[str, ModelSpec]
-    size: Size
-    refits: int
-    seed: int
-    has_stored_refits: bool
-    far: Unlabelled | None
-    whole: frozenset[str]
-
-    @property
-    def most_rows(self) -> int | None:
-        """Training rows that the other candidates see at most."""
-        return QUICK_ROWS if self.size == "quick" else None
-
-
-@dataclass(frozen=True, kw_only=True)
 class _FoldScores:
     """The scores of one fold, by part of the task."""
 
@@ -400,26 +373,16 @@ class _FoldScores:
     views: tuple[FoldView, ...] = ()
 
 
-def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
+def score_fold(
+    rows: TaskRows, fold: int, request: FoldRequest, far: Unlabelled | None
+) -> _FoldScores:
     """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
     _, parts = rows.folds[fold]
     models = _FoldModels(rows, fold, request)
     views = []
-    far = request.far
     # in this order: asking for the baseline fits F
     if far is not None and not far.support.refused and models.baseline is not None:
-        views.append(
-            view_fold(
-                rows,
-                fold,
-                parts["full"],
-                far,
-                encoder=models.encoder,
-                y=models.y,
-                baseline=models.baseline,
-                expected_contrasts=models.expected_contrasts,
-            )
-        )
+        views.append(models.view(far, parts["full"]))
     scored = {}
     for part, test in parts.items():
         # a fold may have no row of a part, and models refuse to predict none
@@ -435,18 +398,11 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     )
 
 
-class _FoldModels:
+class _FoldModels(EncodedFold):
     """The models of one fold: candidates, judges, F and its twins."""
 
-    def __init__(self, rows: TaskRows, fold: int, request: _FoldRequest) -> None:
-        self.rows = rows
-        self.fold = fold
-        self.request = request
-        train, _ = rows.folds[fold]
-        self.encoder = Encoder(rows.columns).fit(train.features)
-        self.target = TargetEncoder(rows.kind, rows.labels, train.target)
-        self.Z = self.encoder.transform(train.features)
-        self.y = self.target.transform(train.target)
+    def __init__(self, rows: TaskRows, fold: int, request: FoldRequest) -> None:
+        super().__init__(rows, fold, request)
         self._fit_candidates_and_judges()
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
@@ -467,17 +423,7 @@ class _FoldModels:
         specs, judges = candidates_and_judges(
             request.specs, rows.kind, request.size, n_classes=len(rows.labels)
         )
-        self.models, self.dropped = fit_zoo(
-            specs,
-            kind=rows.kind,
-            n_classes=self.target.n_classes,
-            n_categorical=self.encoder.n_categorical_,
-            Z=self.Z,
-            y=self.y,
-            seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
-            most=request.most_rows,
-            whole=request.whole,
-        )
+        self.models, self.dropped = self.fit_zoo(specs)
         self.judge_names = [name for name in judges if name in self.models]
 
     def _unfitted_baseline(self) -> EstimatorBaseline | None:
@@ -500,10 +446,33 @@ class _FoldModels:
         seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
         return unfitted.fit(self.Z, self.y, seed)
 
-    def expected_contrasts(self, Z: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the judges expect each model to lose beyond F, given the features."""
+    def view(self, far: Unlabelled, test: Rows) -> FoldView:
+        """Judge all test rows of the fold and the unlabelled rows by its models, F among them."""
+        rows = self.rows
+        train, _ = rows.folds[self.fold]
         assert self.baseline is not None  # read_unlabelled refuses an F that is a file
-        f = self.baseline.predict(Z)
+        region = fit_region(rows, self.fold, self.Z, self.y, self.baseline)
+        # as the suite's own test rows were fitted to their training file
+        chooser = Chooser((self.baseline,), self.encoder)
+        fitted = fit_to_train(train.features, far.features, rows.columns, chooser)
+        near_X = self.encoder.transform(test.features)
+        far_X = self.encoder.transform(fitted.features)
+        weight = region.weights(near_X)
+        # another version of a library may fit another region: the drift says how far it moved
+        stored = test.provenance["weight"].to_numpy(dtype=float)
+        return FoldView(
+            tau=self.expected_contrasts(near_X, self.baseline),
+            far=self.expected_contrasts(far_X, self.baseline),
+            weight=weight,
+            far_weight=region.weights(far_X),
+            drift=float(np.abs(weight - stored).max(initial=0.0)),
+        )
+
+    def expected_contrasts(
+        self, Z: np.ndarray, baseline: EstimatorBaseline
+    ) -> dict[str, np.ndarray]:
+        """Return what the judges expect each model to lose beyond F, given the features."""
+        f = baseline.predict(Z)
         t = np.mean([self.models[name].predict(Z) for name in self.judge_names], axis=0)
         contrasts = {}
         for name, model in self.models.items():
@@ -516,11 +485,7 @@ class _FoldModels:
         Z = self.encoder.transform(test.features)
         y = self.target.transform(test.target)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
-        # a candidate that failed here keeps its column, or columns of folds would not match
-        candidate_losses = np.full((len(y), len(request.specs)), np.nan)
-        for column, name in enumerate(request.specs):
-            if name in predicted:
-                candidate_losses[:, column] = row_losses.row_loss(y, predicted[name])
+        candidate_losses = losses_of_candidates(request.specs, predicted, y)
         loss_f = about["loss"].to_numpy(dtype=float)
         # a twin that could not be fitted keeps its column, too
         twins = np.full((len(y), request.refits), np.nan)
