@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -47,7 +48,8 @@ from amlb_ext.validity.measures import (
 )
 from amlb_ext.validity.reference import Reference
 from amlb_ext.validity.window_realism import (
-    WindowSet,
+    common_length,
+    cut_alike,
     measure_copies,
     measure_scale,
     measure_time_order,
@@ -141,14 +143,13 @@ def _measure_files(
     looks: list[Measure] = []
     season = failing.panel.season
     for part in made.parts:
-        assert made.windows is not None  # a part has sources
-        own = WindowSet(pasts=part.pasts, future=part.future, series=part.sources)
         # of the same origin: another weekday or year would be told apart, too
-        sources = WindowSet(
-            pasts=made.windows.pasts,
-            future=made.windows.future,
-            series=made.windows.items,
-        )
+        real = made.windows
+        assert real is not None  # a part has sources
+        length = common_length([part.pasts, real.pasts], season)
+        cut = partial(cut_alike, length=length, season=season)
+        own = cut(part.pasts, part.future, part.sources)
+        sources = cut(real.pasts, real.future, real.items)
         counts = [f"{count} {reason}" for reason, count in part.dropped.items()]
         kept = make_measure(
             f"{part.kind} windows kept",
