@@ -169,20 +169,32 @@ def read_labelled_rows(
         task, labels, present = _with_all_classes(task, values, models, declared)
     if order is not None:
         task = dataclasses.replace(task, order=order.take(task.row_ids))
+    return _encoded_rows(
+        task,
+        left_out,
+        table=table,
+        labels=labels,
+        present=present,
+        y_given=values.to_numpy(dtype=object)[task.row_ids],
+        notes=task.notes,
+    )
+
+
+def _encoded_rows(
+    task: Task, left_out: Collection[str], *, notes: Sequence[str], **known: Any
+) -> LabelledRows:
+    """Return a task's rows encoded, without columns that tell nothing, beside what is known."""
     task, more_notes = _without_columns(task, left_out)
     encoder = Encoder(task.columns, known="table").fit(task.features)
     scale = TargetEncoder(task.kind, task.labels, task.target)
     return LabelledRows(
-        table=table,
         task=task,
         encoder=encoder,
         scale=scale,
-        labels=labels,
-        present=present,
         Z=encoder.transform(task.features),
         y=scale.transform(task.target),
-        y_given=values.to_numpy(dtype=object)[task.row_ids],
-        notes=(*task.notes, *more_notes),
+        notes=(*notes, *more_notes),
+        **known,
     )
 
 
@@ -214,22 +226,15 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
         folds=(),
         order=order,
     )
-    tested, notes = _without_columns(tested, ())
-    scale = TargetEncoder(tested.kind, tested.labels, tested.target)
-    encoder = Encoder(tested.columns, known="table").fit(tested.features)
-    y = scale.transform(tested.target)
-    present = np.unique(y.astype(int)) if tested.labels else ()
-    return LabelledRows(
+    present = np.unique(tested.target.cat.codes) if tested.labels else ()
+    return _encoded_rows(
+        tested,
+        (),
         table=GivenTable.of(tested.features),
-        task=tested,
-        encoder=encoder,
-        scale=scale,
         labels=Labels(tested.labels),
         present=tuple(int(code) for code in present),
-        Z=encoder.transform(tested.features),
-        y=y,
         y_given=tested.target.to_numpy(dtype=object),
-        notes=tuple(notes),
+        notes=(),
     )
 
 

@@ -357,18 +357,10 @@ def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray
     weight = np.empty(len(cross.Z))
     weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_fold_
     weights = [weight[part.held] for part in parts]
-    if _looks_forward(cross):
-        weights[0] = _share_of_bad(parts[0])
+    # the first part in time has nothing to learn its region from: its rows weigh alike
+    if cross.order is not None and cross.order.time is not None:
+        weights[0] = np.full(len(parts[0].rows), parts[0].rows.is_bad.mean())
     return np.concatenate(weights)
-
-
-def _looks_forward(cross: CrossFit) -> bool:
-    return cross.order is not None and cross.order.time is not None
-
-
-def _share_of_bad(part: HeldOutPart) -> np.ndarray:
-    """Return equal weights: the first part in time has nothing to learn its region from."""
-    return np.full(len(part.rows), part.rows.is_bad.mean())
 
 
 def _expected_gaps(

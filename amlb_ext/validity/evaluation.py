@@ -362,6 +362,7 @@ def write_certificate(
         no_twins=evaluation.no_twins,
         is_searched=is_searched,
     )
+    candidates, null = _mean_losses(evaluation)
     # worth a note even where another measure decides
     unbeaten = nothing_to_mend(found)
     more = [unbeaten] if unbeaten and unbeaten != reason else []
@@ -373,8 +374,8 @@ def write_certificate(
         measures=tuple(found),
         unit=evaluation.unit,
         rows=_part_sizes(evaluation),
-        candidates=_candidate_losses(evaluation),
-        null=_null_losses(evaluation),
+        candidates=candidates,
+        null=null,
         dropped=dict(sorted(evaluation.dropped.items())),
         notes=tuple(dict.fromkeys([*notes, *more])),
         size=size,
@@ -393,27 +394,23 @@ def _part_sizes(evaluation: Evaluation) -> dict[str, int]:
     return sizes
 
 
-def _candidate_losses(evaluation: Evaluation) -> dict[str, dict[str, float | None]]:
-    """Return the mean loss of each candidate on each part."""
-    losses: dict[str, dict[str, float | None]] = {}
-    for column, name in enumerate(evaluation.names):
-        losses[name] = {}
-        for part, (scored, weights) in evaluation.weighted_parts().items():
-            mean = np.average(scored.losses.candidates[:, column], weights=weights)
-            losses[name][part] = finite_or_none(mean)
-    return losses
-
-
-def _null_losses(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Return the mean losses of F and of its twins on each part."""
-    losses: dict[str, dict[str, Any]] = {}
+def _mean_losses(
+    evaluation: Evaluation,
+) -> tuple[dict[str, dict[str, float | None]], dict[str, dict[str, Any]]]:
+    """Return the mean loss of each candidate on each part, and those of F and of its twins."""
+    candidates: dict[str, dict[str, float | None]]
+    candidates = {name: {} for name in evaluation.names}
+    null: dict[str, dict[str, Any]] = {}
     for part, (scored, weights) in evaluation.weighted_parts().items():
+        for name, losses in zip(candidates, scored.losses.candidates.T, strict=True):
+            mean = np.average(losses, weights=weights)
+            candidates[name][part] = finite_or_none(mean)
         # weights of 1, not none: the last digits of the mean depend on the way it is summed
         if weights is None:
             weights = np.ones(len(scored))
         twins = [np.average(twin, weights=weights) for twin in scored.twins.T]
-        losses[part] = {
+        null[part] = {
             "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
             "twins": [finite_or_none(mean) for mean in twins],
         }
-    return losses
+    return candidates, null

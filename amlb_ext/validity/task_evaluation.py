@@ -157,17 +157,16 @@ def evaluate_task(
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
     pooled = _pool_parts(scores, columns)
-    reference = _reference_of_tests(pooled, names)
-    if len(names) >= MIN_CANDIDATES:
-        reference = replace(reference, note=chosen_note)
-        if chosen is not None:
-            reference = _add_training_rows(
-                reference,
-                chosen,
-                results[len(rows.folds) :] if stored is None else [stored],
-                request=request,
-                names=names,
-            )
+    if len(names) < MIN_CANDIDATES:
+        chosen, chosen_note = None, ""
+    reference = _settle_reference(
+        pooled,
+        names,
+        request,
+        chosen=chosen,
+        scored=results[len(rows.folds) :] if stored is None else [stored],
+        note=chosen_note,
+    )
     if reference.note:
         notes.append(reference.note)
     fewer_rows: list[str] = []
@@ -247,33 +246,37 @@ def _asked_candidates(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.endswith(ALL_ROWS)]
 
 
-def _reference_of_tests(
-    pooled: Mapping[str, ScoredUnits], names: Sequence[str]
-) -> Reference:
-    """Return what made rows are held to, of the test folds alone."""
-    asked = np.array([names.index(name) for name in _asked_candidates(names)], int)
-    full = pooled["full"]
-    losses = full.losses.with_candidates(asked)
-    return Reference(
-        columns=asked, losses=losses, weights=full.weight, tested=losses.n_real_rows
-    )
-
-
-def _add_training_rows(
-    reference: Reference,
-    chosen: pd.DataFrame,
-    scored: Sequence[np.ndarray],
-    *,
-    request: FoldRequest,
+def _settle_reference(
+    pooled: Mapping[str, ScoredUnits],
     names: Sequence[str],
+    request: FoldRequest,
+    *,
+    chosen: pd.DataFrame | None,
+    scored: Sequence[np.ndarray],
+    note: str,
 ) -> Reference:
-    """Return a reference of test rows with the training rows that were scored, part by part."""
+    """Return what made rows are held to: the test folds, and training rows where any are chosen.
+
+    ``scored`` are the losses on the chosen rows, part by part.
+    """
+    asked = _asked_candidates(names)
+    positions = np.array([names.index(name) for name in asked], int)
+    full = pooled["full"]
+    losses = full.losses.with_candidates(positions)
+    reference = Reference(
+        columns=positions,
+        losses=losses,
+        weights=full.weight,
+        tested=losses.n_real_rows,
+        note=note,
+    )
+    if chosen is None:
+        return reference
     # a candidate that failed on some fold was asked about training rows all the same
     all_asked = _asked_candidates(request.specs)
-    asked = _asked_candidates(names)
     columns = [all_asked.index(name) for name in asked]
-    losses = np.concatenate(scored)[:, columns]
-    return join_training_rows(reference, chosen, losses, asked)
+    of_training = np.concatenate(scored)[:, columns]
+    return join_training_rows(reference, chosen, of_training, asked)
 
 
 def cap_errors(rows: TaskRows, evaluation: Evaluation) -> tuple[Evaluation, list[str]]:

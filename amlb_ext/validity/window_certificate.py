@@ -29,6 +29,7 @@ from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
 from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
+from amlb_ext.units.origins import split_by_origin
 from amlb_ext.units.rolling import RolledForecasts, request_at
 from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity.candidates import Size
@@ -260,8 +261,7 @@ def _ask_all(
     tests: list[ScoredUnits] = []
     earlier: list[ScoredUnits] = []
     answers: dict[str, ScoredUnits] = {}
-    ends = np.cumsum([len(windows) for windows in failing.tests])
-    mase_of_origins = np.split(failing.forecasts.mase, ends[:-1])
+    mase_of_origins = split_by_origin(failing.forecasts.mase, failing.tests)
     for windows, mase in zip(failing.tests, mase_of_origins, strict=True):
         request = request_at(failing.panel, windows, seed)
         zoo = _Zoo(candidates, request)
