@@ -13,9 +13,8 @@ would ask more of a fold than the certificate asks of the whole task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,11 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES
-from amlb_ext.hardening.judged_rows import JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
 from amlb_ext.validity.candidates import JUDGE_ONLY, JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
+    LADDER,
     HeldOutCandidates,
     HeldOutPart,
     RealOpinion,
@@ -40,8 +39,6 @@ from amlb_ext.validity.held_out_parts import (
 from amlb_ext.validity.measures import MIN_ROWS, Measure, ScoredUnits, measure_labels
 from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
-#: Weights of the error that are tried, hardest first; with the last no search takes place.
-LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 #: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
 HOPELESS = 10.0
 
@@ -195,17 +192,14 @@ def _climb_down(
     """Try the rungs from the hardest one down, until one passes for every target."""
     reals = [RealOpinion.from_parts(parts, target) for target in range(len(tasks))]
     tried: list[list[Rung]] = [[] for _ in tasks]
-    search = _remembered_search(parts)
     for kappa in LADDER:
-        # one search of each part, though every target asks for its rows
-        augment = partial(search, kappa)
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
             rng = random_stream(
                 config.seed, tasks[0].stream_name, fold, "calibrate", "checks"
             )
-            rungs.append(try_rung(parts, kappa, real, augment, rng))
+            rungs.append(try_rung(parts, kappa, real, rng))
             passed = rungs[-1].passed
             if not passed:
                 break
@@ -228,25 +222,6 @@ def _climb_down(
     return [_floor(why, failures, rungs) for rungs in tried]
 
 
-def _remembered_search(
-    parts: Sequence[HeldOutPart],
-) -> Callable[[float, HeldOutPart], JudgedRows]:
-    """Return a function that augments a part with a kappa, once for all targets."""
-
-    @cache
-    def augment(kappa: float, part: HeldOutPart) -> JudgedRows:
-        return part.augment(kappa)
-
-    @cache
-    def augment_ladder(part: HeldOutPart) -> dict[float, JudgedRows]:
-        return part.augment_together(LADDER)
-
-    # where F's answers cost, a part is searched once for all rungs
-    if parts[0].fitted.ledger is None:
-        return augment
-    return lambda kappa, part: augment_ladder(part)[kappa]
-
-
 def _floor(why: Note, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     """Return the calibration where no kappa passes, or none could be tried."""
     return Calibration(
@@ -267,7 +242,6 @@ def try_rung(
     parts: Sequence[HeldOutPart],
     kappa: float,
     real: RealOpinion,
-    augment: Callable[[HeldOutPart], JudgedRows],
     rng: np.random.Generator,
 ) -> Rung:
     """Augment each part's failures with this kappa and put the rows of one target to the checks.
@@ -281,14 +255,12 @@ def try_rung(
     kappa : float
     real : RealOpinion
         Of the target.
-    augment : callable
-        Rows made from a part with this kappa; one search serves all targets, so it may remember.
     rng : Generator
     """
     opinions: list[ScoredUnits] = []
     failing = parts_with_failures(parts)
     for number, part in enumerate(failing, 1):
-        made = augment(part)
+        made = part.augment(kappa)
         if len(made):
             opinions.append(part.ask_candidates(made, real.target))
         # after the last part all checks are due, whatever z2 is

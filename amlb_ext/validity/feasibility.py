@@ -9,7 +9,7 @@ and how often rows do whose columns have nothing to do with each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -210,13 +210,16 @@ def _with_target(rows: Rows) -> pd.DataFrame:
     return with_columns(rows.features, {TARGET: target})
 
 
-def _breaks_any(
-    relations: list[Relation] | tuple[Relation, ...], rows: pd.DataFrame
-) -> np.ndarray:
-    breaks = np.zeros(len(rows), dtype=bool)
-    for relation in relations:
-        breaks |= relation.breaks(rows)
-    return breaks
+def _any_of(flags: Iterable[np.ndarray], n: int) -> np.ndarray:
+    """Return which of n rows are flagged by any."""
+    flagged = np.zeros(n, dtype=bool)
+    for flag in flags:
+        flagged |= flag
+    return flagged
+
+
+def _breaks_any(relations: Iterable[Relation], rows: pd.DataFrame) -> np.ndarray:
+    return _any_of((relation.breaks(rows) for relation in relations), len(rows))
 
 
 def _shuffle(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -230,20 +233,15 @@ def _count(
     relations: list[Relation],
     forms: list[WrittenForm],
 ) -> None:
-    part.rows += len(made)
-    is_infeasible = np.zeros(len(made), dtype=bool)
-    for relation in relations:
-        breaks = relation.breaks(made)
-        is_infeasible |= breaks
+    broken = [relation.breaks(made) for relation in relations]
+    for relation, breaks in zip(relations, broken, strict=True):
         if breaks.any():
-            part.by_relation[relation.text.replace(f"`{TARGET}`", "target")] += int(
-                breaks.sum()
-            )
-    part.infeasible += int(is_infeasible.sum())
-    is_unlike = np.zeros(len(made), dtype=bool)
-    for form in forms:
-        is_unlike |= form.breaks(made[form.column].to_numpy(dtype=float))
-    part.unlike_real += int(is_unlike.sum())
+            text = relation.text.replace(f"`{TARGET}`", "target")
+            part.by_relation[text] += int(breaks.sum())
+    unlike = (form.breaks(made[form.column].to_numpy(dtype=float)) for form in forms)
+    part.rows += len(made)
+    part.infeasible += int(_any_of(broken, len(made)).sum())
+    part.unlike_real += int(_any_of(unlike, len(made)).sum())
 
 
 #: What the columns of an audit count.

@@ -55,6 +55,8 @@ COPIES, MOST_ROWS = 2, 1000
 MOST_HELD = 4000
 #: Share of the rows that F may still be asked about, for the made rows of one part.
 CONFIRMED_SHARE = 0.1
+#: Weights of the error that are tried, hardest first; with the last no search takes place.
+LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 #: The name of a part in the random streams, which all rungs share.
 _SIDE = "calibrate"
 
@@ -87,6 +89,9 @@ class HeldOutPart:
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
     judges: tuple[list[str], ...] = ()
     _own: dict[int, ScoredUnits] = field(default_factory=dict, init=False, repr=False)
+    _augmented: dict[float, JudgedRows] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def models(self) -> FoldModels:
@@ -97,22 +102,25 @@ class HeldOutPart:
         )
 
     def augment(self, kappa: float) -> JudgedRows:
-        """Augment the part's bad rows with this kappa."""
-        return self._propose(self.models, kappa).rows
+        """Augment the part's bad rows with this kappa, once for all targets."""
+        if kappa not in self._augmented:
+            self._augmented.update(self._augment_with(kappa))
+        return self._augmented[kappa]
 
-    def augment_together(self, kappas: Sequence[float]) -> dict[float, JudgedRows]:
-        """Augment the part's bad rows with each kappa, in two calls of F.
+    def _augment_with(self, kappa: float) -> dict[float, JudgedRows]:
+        """Return augmented rows by kappa; of all of :data:`LADDER` where F's answers cost.
 
-        For an F whose answers cost: a surrogate searches, and F confirms what it found for all
-        kappas at once.
+        There a surrogate searches, and F confirms what it found for all kappas at once: two calls.
         """
         models = self.models
+        if models.ledger is None:
+            return {kappa: self._propose(models, kappa).rows}
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
-        proposals = [self._propose(searching, kappa) for kappa in kappas]
+        proposals = [self._propose(searching, each) for each in LADDER]
         confirmed = confirm_rows(models, proposals, share=CONFIRMED_SHARE)
         rows = [made.rows for made in confirmed]
-        return dict(zip(kappas, rows, strict=True))
+        return dict(zip(LADDER, rows, strict=True))
 
     def _propose(self, models: FoldModels, kappa: float) -> MadeRows:
         config = models.config

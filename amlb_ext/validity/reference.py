@@ -73,42 +73,27 @@ def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     note : str
         Why rows that are wanted cannot be had; empty where they can, or are not wanted.
     """
-    is_any_made = any(
-        part in parts for _, parts in rows.folds.values() for part in MADE
-    )
-    if not is_any_made or not _tests_few_rows(rows):
+    tests, most_rows, is_any_made = [], 0, False
+    for train, parts in rows.folds.values():
+        is_any_made |= any(part in parts for part in MADE)
+        # the training rows of the smallest fold and the test rows of all: as many as there are
+        most_rows = max(most_rows, len(train) + len(parts.get("full", ())))
+        if "full" in parts:
+            tests.append(parts["full"].provenance["parent_row"].to_numpy())
+    tested = np.unique(np.concatenate(tests))
+    are_enough = len(tested) >= min(MANY_TESTED, ENOUGH_TESTED * most_rows)
+    if not is_any_made or are_enough:
         return None, ""
     train, _ = rows.folds[min(rows.folds)]
     about = train.provenance
     if not {PART, LOSS, WEIGHT} <= set(about.columns):
         return None, _why_unknown(rows)
-    is_free = ~np.isin(about["source_row"].to_numpy(), _tested_rows(rows))
+    is_free = ~np.isin(about["source_row"].to_numpy(), tested)
     position = np.flatnonzero(is_free)
     if not len(position):
         return None, ""
     chosen = about.iloc[position].set_axis(position)
     return chosen.sort_values(PART, kind="stable"), ""
-
-
-def _tested_rows(rows: TaskRows) -> np.ndarray:
-    """Return the real rows that any fold tests on, each once."""
-    tested = []
-    for _, parts in rows.folds.values():
-        if "full" in parts:
-            tested.append(parts["full"].provenance["parent_row"].to_numpy())
-    return np.unique(np.concatenate(tested))
-
-
-def _tests_few_rows(rows: TaskRows) -> bool:
-    """Whether the test folds hold less than two thirds of the labelled rows, and not many."""
-    tested = _tested_rows(rows)
-    if len(tested) >= MANY_TESTED:
-        return False
-    # the training rows of the smallest fold and the test rows of all: as many as there are
-    most_rows = 0
-    for train, parts in rows.folds.values():
-        most_rows = max(most_rows, len(train) + len(parts.get("full", ())))
-    return len(tested) < ENOUGH_TESTED * most_rows
 
 
 def _why_unknown(rows: TaskRows) -> str:
