@@ -47,13 +47,11 @@ class LearningWindows:
     ----------
     origins : tuple of Windows
         Their futures end at or before the cutoff of every test origin.
-    hardness : ndarray of shape (N,)
-        Of all of them, origin by origin.
     is_bad : ndarray of shape (N,), bool
+        Of all of them, origin by origin.
     """
 
     origins: tuple[Windows, ...]
-    hardness: np.ndarray
     is_bad: np.ndarray
 
     def parts(self) -> list[tuple[Windows, np.ndarray]]:
@@ -243,11 +241,7 @@ def find_failing_windows(
         is_bad=is_bad[test],
         weighting=weighting,
         left_out=_left_out_once(panel, tests),
-        learning=LearningWindows(
-            origins=tuple(learning),
-            hardness=hardness[:n_learning],
-            is_bad=is_bad[:n_learning],
-        ),
+        learning=LearningWindows(origins=tuple(learning), is_bad=is_bad[:n_learning]),
     )
 
 

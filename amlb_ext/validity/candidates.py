@@ -30,11 +30,7 @@ from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
-from amlb_ext.models.registry import (
-    ModelSpec,
-    build_estimator,
-    resolve_model,
-)
+from amlb_ext.models.registry import ModelSpec, build_estimator, resolve_model
 
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.

@@ -35,11 +35,7 @@ from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size, named_candidates
 from amlb_ext.validity.certificate import FORMAT, Certificate
 from amlb_ext.validity.evaluation import measure_evaluation, write_certificate
-from amlb_ext.validity.task_evaluation import (
-    cap_errors,
-    describe_capped,
-    evaluate_task,
-)
+from amlb_ext.validity.task_evaluation import cap_errors, describe_capped, evaluate_task
 from amlb_ext.validity.task_measures import measure_files, measure_looks
 from amlb_ext.validity.task_rows import REFITS, TaskRows, check_baseline, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled

@@ -115,7 +115,6 @@ def choose_composition(
     config: GenerateConfig,
     cross: CrossFit,
     held_out: HeldOutCandidates,
-    n_test: int | None = None,
 ) -> CompositionChoice:
     """Return a mixture that is shown to order candidates better than the whole fold, or that.
 
@@ -131,8 +130,6 @@ def choose_composition(
     cross : CrossFit
     held_out : HeldOutCandidates
         Of the same arguments.
-    n_test : int, optional
-        Rows of a mock test fold; as many as the fold has when omitted.
 
     Examples
     --------
@@ -157,7 +154,7 @@ def choose_composition(
     if why:
         reason = f"not compared on the training rows: {why}"
         return CompositionChoice(composition=Composition.of_parts(["auto"], reason))
-    trial = try_mixtures(tasks, fold, config, cross, held_out, n_test)
+    trial = try_mixtures(tasks, fold, config, cross, held_out)
     chosen = trial.better_than_whole()
     reason = "no mixture is shown to order candidates better than the whole fold does"
     if chosen:
@@ -239,7 +236,8 @@ def try_mixtures(
 ) -> MixtureTrial:
     """Rank candidates by each mixture on mock test folds; see :func:`choose_composition`.
 
-    Of a group the taus are means over its targets.
+    Of a group the taus are means over its targets. ``n_test`` are the rows of a mock test fold; as
+    many as the fold has when omitted.
     """
     records = []
     for target in range(len(tasks)):

@@ -21,9 +21,7 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import Unit
 from amlb_ext.suite.copy_counts import MADE_PARTS, POPULATION
 from amlb_ext.validity import measures, ranking_measures
-from amlb_ext.validity.candidates import (
-    MIN_CANDIDATES,
-)
+from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
 from amlb_ext.validity.measures import (
     LabelOpinion,
@@ -32,9 +30,7 @@ from amlb_ext.validity.measures import (
     ScoredUnits,
     finite_or_none,
 )
-from amlb_ext.validity.reference import (
-    Reference,
-)
+from amlb_ext.validity.reference import Reference
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,6 +46,7 @@ from amlb_ext.validity.candidates import (
 )
 from amlb_ext.validity.measures import LabelJudge, Losses, ScoredUnits
 from amlb_ext.validity.reference import LOSS
+from amlb_ext.validity.task_rows import losses_of_candidates
 
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search. With
 #: one copy z² exceeds its limit by chance (docs/evidence/speed.md).
@@ -149,9 +150,7 @@ class HeldOutPart:
         # those that could be fitted; calibrate gives up where there are none
         judges = [name for name in self.judges[target] if name in predicted]
         losses = Losses(
-            candidates=np.column_stack(
-                [row_losses.row_loss(y, predicted[name]) for name in self.names(target)]
-            ),
+            candidates=losses_of_candidates(self.names(target), predicted, y),
             baseline=row_losses.row_loss(y, rows.f[:, target]),
             # rows made from one real row are not independent: they are one cluster
             clusters=self.rows.row[rows.parent],

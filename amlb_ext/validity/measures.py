@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -642,6 +643,12 @@ def measure_labels(
     n_bad = len(np.unique(bad.clusters))
     if why := why_not_compared(n_bad, len(made.clusters), unit):
         return [agreement.missing(why), support.missing(why)]
+    gap_of = partial(
+        _mean_difference,
+        a_clusters=made.clusters,
+        b_clusters=bad.clusters,
+        b_weights=weights,
+    )
     bad_share = float(np.average(bad.agrees, weights=weights))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
     text = (
@@ -657,19 +664,11 @@ def measure_labels(
         agreement = replace(agreement, sense="").estimated(made_share, text)
     else:
         limited = replace(agreement, threshold=least)
-        gap = _mean_difference(
-            made.agrees.astype(float),
-            made.clusters,
-            bad.agrees.astype(float),
-            bad.clusters,
-            b_weights=weights,
-        )
+        gap = gap_of(made.agrees.astype(float), bad.agrees.astype(float))
         agreement = _fails_only_surely(
             limited.estimated(made_share, text), gap, -AGREEMENT_MARGIN
         )
-    gap = _mean_difference(
-        made.support, made.clusters, bad.support, bad.clusters, b_weights=weights
-    )
+    gap = gap_of(made.support, bad.support)
     text = (
         f"plausibility of made {unit.many}' labels minus that of {which} {unit.many}'; fails if "
         "surely (one-sided 95 %) below limit"
@@ -691,11 +690,11 @@ def _fails_only_surely(measure: Measure, gap: MeanEstimate, least: float) -> Mea
 
 def _mean_difference(
     a: np.ndarray,
-    a_clusters: np.ndarray,
     b: np.ndarray,
-    b_clusters: np.ndarray,
     *,
-    b_weights: np.ndarray | None = None,
+    a_clusters: np.ndarray,
+    b_clusters: np.ndarray,
+    b_weights: np.ndarray | None,
 ) -> MeanEstimate:
     """Mean of a minus (weighted) mean of b as one linear statistic of their joint clusters.
 

@@ -82,13 +82,11 @@ class ScaledTable:
 Statistic = Callable[[ScaledTable, ScaledTable], float]
 
 
-def thin_table(
-    table: ScaledTable, rng: np.random.Generator, most: int = MOST
-) -> ScaledTable:
-    """Return at most ``most`` of the rows, drawn at random, in their order."""
-    if len(table.X) <= most:
+def thin_table(table: ScaledTable, rng: np.random.Generator) -> ScaledTable:
+    """Return at most :data:`MOST` of the rows, drawn at random, in their order."""
+    if len(table.X) <= MOST:
         return table
-    rows = rng.choice(len(table.X), most, replace=False)
+    rows = rng.choice(len(table.X), MOST, replace=False)
     return table.take(np.sort(rows))
 
 

@@ -409,10 +409,16 @@ class _FoldModels(EncodedFold):
         self._fit_candidates_and_judges()
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
-        unfitted = self._unfitted_baseline()
-        if unfitted is not None and not request.has_stored_refits:
+        self.unfitted: EstimatorBaseline | None = None  # F; None where it is a file
+        spec = baseline_spec(rows.settings, rows.kind)
+        if spec is not None:
+            n_categorical = self.encoder.n_categorical_
+            self.unfitted = EstimatorBaseline(
+                spec, rows.kind, self.target.n_classes, n_categorical
+            )
+        if self.unfitted is not None and not request.has_stored_refits:
             self.twins, self.refit_problem = refit_baseline(
-                unfitted,
+                self.unfitted,
                 self.Z,
                 self.y,
                 refits=request.refits,
@@ -429,25 +435,15 @@ class _FoldModels(EncodedFold):
         self.models, self.dropped = self.fit_zoo(specs)
         self.judge_names = [name for name in judges if name in self.models]
 
-    def _unfitted_baseline(self) -> EstimatorBaseline | None:
-        """Return F before its fit; None where it is a file."""
-        spec = baseline_spec(self.rows.settings, self.rows.kind)
-        if spec is None:
-            return None
-        return EstimatorBaseline(
-            spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
-        )
-
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:
         """F, fitted again at the first use; None where it is a file."""
-        unfitted = self._unfitted_baseline()
-        if unfitted is None:
+        if self.unfitted is None:
             return None
         # the seed of the generation: the same F comes again
         rows = self.rows
         seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
-        return unfitted.fit(self.Z, self.y, seed)
+        return self.unfitted.fit(self.Z, self.y, seed)
 
     def view(self, far: Unlabelled, test: Rows) -> FoldView:
         """Judge all test rows of the fold and the unlabelled rows by its models, F among them."""

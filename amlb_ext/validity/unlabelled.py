@@ -20,10 +20,7 @@ import pandas as pd
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.hardening.baseline.estimator import (
-    EstimatorBaseline,
-    fill_missing,
-)
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle

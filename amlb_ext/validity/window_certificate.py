@@ -29,7 +29,7 @@ from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
 from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
-from amlb_ext.units.origins import split_by_origin
+from amlb_ext.units.origins import Windows, split_by_origin
 from amlb_ext.units.rolling import RolledForecasts, request_at
 from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity.candidates import Size
@@ -175,8 +175,8 @@ def evaluate_windows(
     made: MadeWindows,
     twins: Sequence[RolledForecasts],
     *,
-    size: Size = "quick",
-    seed: int = 0,
+    size: Size,
+    seed: int,
 ) -> Evaluation:
     """Ask F and the candidates, each as it stands at the cutoff of the windows.
 
@@ -257,32 +257,31 @@ def _ask_all(
         ``full``: all windows of the test origins; ``bad``: the bad ones of test and learning
         origins; and the made parts.
     """
-    learning = [] if failing.learning is None else failing.learning.parts()
-    tests: list[ScoredUnits] = []
-    earlier: list[ScoredUnits] = []
     answers: dict[str, ScoredUnits] = {}
+    scored: list[ScoredUnits] = []
+    origins: list[tuple[Windows, np.ndarray, np.ndarray | None]] = []
     mase_of_origins = split_by_origin(failing.forecasts.mase, failing.tests)
-    for windows, mase in zip(failing.tests, mase_of_origins, strict=True):
-        request = request_at(failing.panel, windows, seed)
-        zoo = _Zoo(candidates, request)
-        tests.append(
-            zoo.answer(
-                request.pasts, windows.future, windows.scale, mase, windows.items
-            )
-        )
-        answers |= zoo.answer_made(made, windows.cutoff)
-    for windows, is_bad in learning:
+    for windows, known in zip(failing.tests, mase_of_origins, strict=True):
+        origins.append((windows, np.arange(len(windows)), known))
+    # what F loses at learning origins is not kept: it is asked again
+    if failing.learning is not None:
+        for windows, is_bad in failing.learning.parts():
+            origins.append((windows, np.flatnonzero(is_bad), None))
+    for windows, chosen, mase in origins:
         request = request_at(failing.panel, windows, seed)
         zoo = _Zoo(candidates, request)
         answers |= zoo.answer_made(made, windows.cutoff)
-        ask = forecaster.learn(request)
-        bad = np.flatnonzero(is_bad)
-        if ask is None or not len(bad):
-            continue
-        pasts = [request.pasts[k] for k in bad]
-        future, scale = windows.future[bad], windows.scale[bad]
-        mase = scaled_errors(future, ask(pasts).mean, scale)
-        earlier.append(zoo.answer(pasts, future, scale, mase, windows.items[bad]))
+        pasts = [request.pasts[k] for k in chosen]
+        future, scale = windows.future[chosen], windows.scale[chosen]
+        if mase is None:
+            ask = forecaster.learn(request)
+            if ask is None or not len(chosen):
+                continue
+            mase = scaled_errors(future, ask(pasts).mean, scale)
+        series = windows.items[chosen]
+        scored.append(zoo.answer(pasts, future, scale, mase, series))
+    n_tests = len(failing.tests)
+    tests, earlier = scored[:n_tests], scored[n_tests:]
     full = ScoredUnits.join(tests)
     bad_ones = ScoredUnits.join([full.take(failing.is_bad), *earlier])
     return {"full": full, "bad": bad_ones, **answers}
