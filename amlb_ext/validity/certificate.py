@@ -281,8 +281,8 @@ def decide_verdict(
     Examples
     --------
     >>> from amlb_ext.core.unit import ROW
-    >>> from amlb_ext.validity.measures import make_measure
-    >>> wrong = make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")
+    >>> from amlb_ext.validity.measures import plan_measure
+    >>> wrong = plan_measure("label support", "", ">=", 0.0).found(-0.3, "")
     >>> decide_verdict([wrong], ROW)[0]
     'stress-test only'
     """

@@ -295,13 +295,9 @@ def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
         counts.append(f"{n_ahead} of {n_candidates} {where}")
         # a zoo of which nothing could be fitted has no share
         shares.append(n_ahead / max(n_candidates, 1))
-    share = measures.make_measure(
-        "candidates ahead of F",
-        shares[1],
-        f"{', '.join(counts)}; the value is the share weighted by w",
-        "ours; information only",
-    )
-    return [size, share]
+    ahead = measures.plan_measure("candidates ahead of F", "ours; information only")
+    text = f"{', '.join(counts)}; the value is the share weighted by w"
+    return [size, ahead.found(shares[1], text)]
 
 
 def _label_measures(

@@ -24,7 +24,7 @@ from amlb_ext.relations.mining import LOOKED_FOR, mine_relations
 from amlb_ext.relations.values import WrittenForm, read_numbers
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
-from amlb_ext.validity.measures import Measure, finite_or_none, make_measure
+from amlb_ext.validity.measures import Measure, finite_or_none, plan_measure
 from amlb_ext.validity.task_rows import MADE, TaskRows
 
 #: Share of made rows that may break a relation.
@@ -160,24 +160,15 @@ def measure_feasibility(rows: TaskRows) -> list[Measure]:
     worst = max(parts, key=lambda name: parts[name].infeasible / parts[name].rows)
     share = parts[worst].infeasible / parts[worst].rows
     unlike = max(part.unlike_real / part.rows for part in parts.values())
+    infeasible = plan_measure("infeasible rows", _SOURCE, "<=", MOST_INFEASIBLE)
+    written = plan_measure("written form", _SOURCE, "<=", 0.0)
+    text = (
+        "share of made rows, in the worst part, with a number that has more decimals than any "
+        "real one, or that is not among the few values of its column"
+    )
     return [
-        make_measure(
-            "infeasible rows",
-            share,
-            _infeasible_text(found, worst),
-            _SOURCE,
-            threshold=MOST_INFEASIBLE,
-            sense="<=",
-        ),
-        make_measure(
-            "written form",
-            unlike,
-            "share of made rows, in the worst part, with a number that has more decimals than any "
-            "real one, or that is not among the few values of its column",
-            _SOURCE,
-            threshold=0.0,
-            sense="<=",
-        ),
+        infeasible.found(share, _infeasible_text(found, worst)),
+        written.found(unlike, text),
     ]
 
 

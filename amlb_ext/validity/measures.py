@@ -262,28 +262,6 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def make_measure(
-    name: str,
-    value: float,
-    text: str,
-    source: str,
-    *,
-    low: float = math.nan,
-    high: float = math.nan,
-    threshold: float | None = None,
-    sense: str = "",
-) -> Measure:
-    """Return a measure; it passes when the value stands on the right side of the threshold.
-
-    Examples
-    --------
-    >>> make_measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
-    False
-    """
-    planned = plan_measure(name, source, sense, threshold)
-    return planned.found(value, text, low=low, high=high)
-
-
 def plan_measure(
     name: str, source: str, sense: str = "", threshold: float | None = None
 ) -> Measure:
@@ -291,8 +269,9 @@ def plan_measure(
 
     Examples
     --------
-    >>> plan_measure("tau", "", ">=", 0.5).missing("no made rows").passed
-    False
+    >>> tau = plan_measure("tau", "", ">=", 0.5)
+    >>> tau.missing("no made rows").passed, tau.found(0.6, "on few rows").passed
+    (False, True)
     """
     return Measure(
         name=name,
@@ -530,13 +509,11 @@ def measure_effective_size(
 ) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     size, n_real = effective_size(weights, clusters)
-    return make_measure(
-        "effective size",
+    source = f"docs/validity.md, 5; below {SMALLEST_EFFECTIVE_SIZE:.0f} rank on all {unit.many}"
+    planned = plan_measure("effective size", source, ">=", SMALLEST_EFFECTIVE_SIZE)
+    return planned.found(
         size,
         f"distinct real {unit.many} that the weighted test {unit.many} are worth, of {n_real}",
-        f"docs/validity.md, 5; below {SMALLEST_EFFECTIVE_SIZE:.0f} rank on all {unit.many}",
-        threshold=SMALLEST_EFFECTIVE_SIZE,
-        sense=">=",
     )
 
 

@@ -29,7 +29,6 @@ from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
     clustered_auc,
-    make_measure,
     plan_measure,
     why_not_compared,
 )
@@ -344,14 +343,9 @@ def measure_share_of_copies(
     >>> measure_share_of_copies("exact copies", 1, 20, "made rows equal a real one").text
     '1 of 20 made rows equal a real one'
     """
-    return make_measure(
-        name,
-        count / total,
-        f"{count} of {total} {what}",
-        "exact comparison of features; limit ours",
-        threshold=most,
-        sense="<=",
-    )
+    source = "exact comparison of features; limit ours"
+    planned = plan_measure(name, source, "<=", most)
+    return planned.found(count / total, f"{count} of {total} {what}")
 
 
 #: Measures whose limit is what random halves of the bad rows reach: name, text and source.

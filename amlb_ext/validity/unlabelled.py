@@ -33,7 +33,6 @@ from amlb_ext.validity.measures import (
     Losses,
     Measure,
     finite_or_none,
-    make_measure,
     plan_measure,
 )
 from amlb_ext.validity.task_rows import TaskRows, baseline_spec
@@ -202,14 +201,11 @@ def measure_unlabelled_gain(
         Per candidate both intervals, see :class:`amlb_ext.validity.certificate.Certificate`.
     notes : list of str
     """
-    inside = make_measure(
-        "unlabelled support",
-        far.support.share_inside,
-        f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do",
-        "docs/validity.md; nearly as many as of the labelled rows among themselves",
-        threshold=finite_or_none(far.support.least),
-        sense=">=",
-    )
+    source = "docs/validity.md; nearly as many as of the labelled rows among themselves"
+    least = finite_or_none(far.support.least)
+    text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
+    inside = plan_measure("unlabelled support", source, ">=", least)
+    inside = inside.found(far.support.share_inside, text)
     planned = plan_measure("ppi gain", PPI_SOURCE)
     if far.support.refused:
         reason = f"unlabelled rows were not used: {far.support.reason}"

@@ -45,7 +45,7 @@ from amlb_ext.validity.measures import (
     Losses,
     Measure,
     ScoredUnits,
-    make_measure,
+    plan_measure,
 )
 from amlb_ext.validity.reference import Reference
 from amlb_ext.validity.window_realism import (
@@ -152,14 +152,10 @@ def _measure_files(
         own = cut(part.pasts, part.future, part.sources)
         sources = cut(real.pasts, real.future, real.items)
         counts = [f"{count} {reason}" for reason, count in part.dropped.items()]
-        kept = make_measure(
-            f"{part.kind} windows kept",
-            len(part) / max(part.asked, 1),
-            f"of {part.asked} asked; not kept in all rounds: {', '.join(counts) or 'none'}",
-            "information only",
-        )
+        text = f"of {part.asked} asked; not kept in all rounds: {', '.join(counts) or 'none'}"
+        kept = plan_measure(f"{part.kind} windows kept", "information only")
         of_files += [
-            kept,
+            kept.found(len(part) / max(part.asked, 1), text),
             measure_time_order(own, sources, season),
             measure_scale(part.judged.scale),
             *measure_copies(part.pasts, failing),

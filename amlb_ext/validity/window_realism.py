@@ -21,7 +21,6 @@ from amlb_ext.units.past_features import FEATURES, autocorrelation, past_feature
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
-    make_measure,
     plan_measure,
     too_few_text,
 )
@@ -203,15 +202,12 @@ def measure_time_order(made: CutWindows, sources: CutWindows, season: int) -> Me
 
 def measure_scale(scale: np.ndarray) -> Measure:
     """Return the share of made windows that AMLB can score; NaN is no scale."""
-    return make_measure(
-        "AMLB's scale",
-        float(np.isfinite(scale).mean()),
+    text = (
         "made windows whose past is longer than the season and does not repeat itself: AMLB "
-        "scores others in another unit, or leaves them out of its mean",
-        "AMLB v2.1.7; all must",
-        threshold=1.0,
-        sense=">=",
+        "scores others in another unit, or leaves them out of its mean"
     )
+    planned = plan_measure("AMLB's scale", "AMLB v2.1.7; all must", ">=", 1.0)
+    return planned.found(float(np.isfinite(scale).mean()), text)
 
 
 def measure_copies(
