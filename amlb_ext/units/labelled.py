@@ -69,17 +69,9 @@ class LabelledRows:
 
     def take(self, chosen: np.ndarray) -> LabelledRows:
         """Return some of the labelled rows, by position; the table stays whole."""
-        order = self.task.order
-        task = dataclasses.replace(
-            self.task,
-            features=self.task.features.iloc[chosen].reset_index(drop=True),
-            target=self.task.target.iloc[chosen].reset_index(drop=True),
-            row_ids=self.task.row_ids[chosen],
-            order=None if order is None else order.take(chosen),
-        )
         return dataclasses.replace(
             self,
-            task=task,
+            task=_take_rows(self.task, chosen),
             Z=self.Z[chosen],
             y=self.y[chosen],
             y_given=self.y_given[chosen],
@@ -215,17 +207,10 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
     >>> len(rows), len(rows.labels)
     (60, 3)
     """
-    order = None if task.order is None else task.order.take(chosen)
-    if order is None and len(np.unique(chosen)) < len(chosen):
-        order = RowOrder(group=chosen, group_name="row of the source")
-    tested = dataclasses.replace(
-        task,
-        features=task.features.iloc[chosen].reset_index(drop=True),
-        target=task.target.iloc[chosen].reset_index(drop=True),
-        row_ids=task.row_ids[chosen],
-        folds=(),
-        order=order,
-    )
+    tested = dataclasses.replace(_take_rows(task, chosen), folds=())
+    if tested.order is None and len(np.unique(chosen)) < len(chosen):
+        own_row = RowOrder(group=chosen, group_name="row of the source")
+        tested = dataclasses.replace(tested, order=own_row)
     present = np.unique(tested.target.cat.codes) if tested.labels else ()
     return _encoded_rows(
         tested,
@@ -235,6 +220,17 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
         present=tuple(int(code) for code in present),
         y_given=tested.target.to_numpy(dtype=object),
         notes=(),
+    )
+
+
+def _take_rows(task: Task, chosen: np.ndarray) -> Task:
+    """Return a task with some of its rows, by position."""
+    return dataclasses.replace(
+        task,
+        features=task.features.iloc[chosen].reset_index(drop=True),
+        target=task.target.iloc[chosen].reset_index(drop=True),
+        row_ids=task.row_ids[chosen],
+        order=None if task.order is None else task.order.take(chosen),
     )
 
 

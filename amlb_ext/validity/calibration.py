@@ -173,10 +173,8 @@ def calibrate(
     except ModelError as error:
         why = Note(kind="kappa unfitted", words={"error": str(error)})
         return _floors_for(tasks, why, 0)
-    # a candidate is fitted for all parts or for none, so the first tells of all
-    names = [parts[0].names(target) for target in range(len(tasks))]
-    if min(map(len, names)) < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
-        fewest = min(map(len, names))
+    fewest = held_out.n_candidates
+    if fewest < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
         why = Note(kind="kappa few candidates", counts={"candidates": fewest})
         return _floors_for(tasks, why, failures)
     return _climb_down(tasks, fold, config, parts, failures)

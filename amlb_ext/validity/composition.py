@@ -150,7 +150,7 @@ def choose_composition(
         return CompositionChoice(
             composition=Composition.of_parts(config.composition, "as the settings say")
         )
-    why = _why_not_compared(tasks, cross, held_out)
+    why = _why_not_compared(cross, held_out)
     if why:
         reason = f"not compared on the training rows: {why}"
         return CompositionChoice(composition=Composition.of_parts(["auto"], reason))
@@ -257,9 +257,7 @@ def try_mixtures(
     )
 
 
-def _why_not_compared(
-    tasks: Sequence[Task], cross: CrossFit, held_out: HeldOutCandidates
-) -> str:
+def _why_not_compared(cross: CrossFit, held_out: HeldOutCandidates) -> str:
     """Return why the mixtures cannot be compared; empty where they can."""
     for baseline in cross.baselines:
         if not baseline.can_search:
@@ -272,10 +270,9 @@ def _why_not_compared(
         n_failures = held_out.n_failures
         if n_failures < MIN_ROWS:
             return too_few_text(n_failures, "failures of the training rows", ROW)
-        part = held_out.parts[0]
+        fewest = held_out.n_candidates
     except ModelError as error:
         return str(error)
-    fewest = min(len(part.names(target)) for target in range(len(tasks)))
     if fewest < MIN_CANDIDATES:
         return f"only {fewest} candidates could be fitted"
     return ""

@@ -340,6 +340,11 @@ class HeldOutCandidates:
         """The parts with their candidates."""
         return fit_candidates(self.tasks, self.unfitted, self.config)
 
+    @property
+    def n_candidates(self) -> int:
+        """Candidates of the target that has fewest; they are the same for all parts."""
+        return min(len(self.parts[0].names(k)) for k in range(len(self.tasks)))
+
     def unseen_losses(self, target: int) -> pd.DataFrame | None:
         """Return what the candidates lose on the training rows, in their order.
 

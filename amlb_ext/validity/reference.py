@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.validity.candidates import MIN_CANDIDATES
-from amlb_ext.validity.measures import Losses
+from amlb_ext.validity.measures import Losses, ScoredUnits
 from amlb_ext.validity.task_rows import (
     MADE,
     EncodedFold,
@@ -60,6 +60,20 @@ class Reference:
     weights: np.ndarray
     tested: int
     note: str = ""
+
+    @classmethod
+    def of_tests(
+        cls, full: ScoredUnits, columns: np.ndarray, note: str = ""
+    ) -> Reference:
+        """Return the reference of the tested units alone, by some of the candidates."""
+        losses = full.losses.with_candidates(columns)
+        return cls(
+            columns=columns,
+            losses=losses,
+            weights=full.weight,
+            tested=losses.n_real_rows,
+            note=note,
+        )
 
 
 def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:

@@ -160,7 +160,7 @@ def evaluate_task(
     if len(names) < MIN_CANDIDATES:
         chosen, chosen_note = None, ""
     reference = _settle_reference(
-        pooled,
+        pooled["full"],
         names,
         request,
         chosen=chosen,
@@ -247,7 +247,7 @@ def _asked_candidates(names: Iterable[str]) -> list[str]:
 
 
 def _settle_reference(
-    pooled: Mapping[str, ScoredUnits],
+    full: ScoredUnits,
     names: Sequence[str],
     request: FoldRequest,
     *,
@@ -261,15 +261,7 @@ def _settle_reference(
     """
     asked = _asked_candidates(names)
     positions = np.array([names.index(name) for name in asked], int)
-    full = pooled["full"]
-    losses = full.losses.with_candidates(positions)
-    reference = Reference(
-        columns=positions,
-        losses=losses,
-        weights=full.weight,
-        tested=losses.n_real_rows,
-        note=note,
-    )
+    reference = Reference.of_tests(full, positions, note)
     if chosen is None:
         return reference
     # a candidate that failed on some fold was asked about training rows all the same

@@ -208,12 +208,6 @@ def evaluate_windows(
     if twins:
         full = replace(full, twins=np.column_stack([twin.mase for twin in twins]))
     tested_bad = tests.losses.take(failing.is_bad)
-    reference = Reference(
-        columns=np.arange(len(candidates)),
-        losses=tests.losses,
-        weights=weights,
-        tested=tests.losses.n_real_rows,
-    )
     return Evaluation(
         name=KIND,
         unit=WINDOW,
@@ -222,7 +216,7 @@ def evaluate_windows(
         judge=judge,
         tested_bad=tested_bad,
         from_failures=tuple(part.kind for part in made.parts),
-        reference=reference,
+        reference=Reference.of_tests(full, np.arange(len(candidates))),
         dropped=dropped,
         no_region=failing.weighting.reason,
         no_twins="" if twins else f"F has no {WINDOW.refits}",
