@@ -240,7 +240,7 @@ def code_columns(
     bad: np.ndarray,
     finding_rows: np.ndarray,
 ) -> list[CodedColumn]:
-    """Return the columns as the trees see them, without those that are constant.
+    """Return the columns as the trees see them, without those constant where slices are found.
 
     Parameters
     ----------
@@ -254,29 +254,17 @@ def code_columns(
     coded_columns = []
     for position, column in enumerate(columns):
         values = data.iloc[:, position]
-        coded = code_column(values, column, bad=bad, finding_rows=finding_rows)
-        if coded is not None:
+        name = shorten_text(column.name, WIDTH) or "“”"
+        if column.is_numeric:
+            coded = _code_numbers(name, values, finding_rows)
+        else:
+            coded = _code_categories(name, values, bad=bad, finding_rows=finding_rows)
+        coded.n_missing = int(np.isnan(coded.x[finding_rows]).sum())
+        # That a value is missing sets rows apart like any other value.
+        n_values = len(coded.distinct) + (coded.n_missing > 0)
+        if n_values > 1:
             coded_columns.append(coded)
     return coded_columns
-
-
-def code_column(
-    values: pd.Series,
-    column: Column,
-    *,
-    bad: np.ndarray,
-    finding_rows: np.ndarray,
-) -> CodedColumn | None:
-    """Return a column as the trees see it; None when it is constant where slices are found."""
-    name = shorten_text(column.name, WIDTH) or "“”"
-    if column.is_numeric:
-        coded = _code_numbers(name, values, finding_rows)
-    else:
-        coded = _code_categories(name, values, bad=bad, finding_rows=finding_rows)
-    coded.n_missing = int(np.isnan(coded.x[finding_rows]).sum())
-    # That a value is missing sets rows apart like any other value.
-    n_values = len(coded.distinct) + (coded.n_missing > 0)
-    return coded if n_values > 1 else None
 
 
 def _code_numbers(

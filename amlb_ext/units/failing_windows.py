@@ -17,7 +17,13 @@ from amlb_ext.models.forecasters import Forecaster
 from amlb_ext.sources.panel import LeftOut, Panel
 from amlb_ext.stats.window_losses import MASE, WindowLoss
 from amlb_ext.units.judged import FEWEST_CLUSTERS
-from amlb_ext.units.origins import NO_SCALE, Origins, Windows, cut_windows
+from amlb_ext.units.origins import (
+    NO_SCALE,
+    Origins,
+    Windows,
+    cut_windows,
+    split_by_origin,
+)
 from amlb_ext.units.past_features import FEATURES, past_features
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, ensemble_means, roll_forecaster
@@ -41,19 +47,16 @@ class LearningWindows:
     ----------
     origins : tuple of Windows
         Their futures end at or before the cutoff of every test origin.
-    hardness : ndarray of shape (N,)
-        Of all of them, origin by origin.
     is_bad : ndarray of shape (N,), bool
+        Of all of them, origin by origin.
     """
 
     origins: tuple[Windows, ...]
-    hardness: np.ndarray
     is_bad: np.ndarray
 
     def parts(self) -> list[tuple[Windows, np.ndarray]]:
         """Return each origin's windows, and which of them are bad."""
-        ends = np.cumsum([len(windows) for windows in self.origins])
-        flags = np.split(self.is_bad, ends[:-1]) if len(ends) else []
+        flags = split_by_origin(self.is_bad, self.origins)
         return list(zip(self.origins, flags, strict=True))
 
 
@@ -108,8 +111,7 @@ class FailingWindows:
     @property
     def cutoffs(self) -> np.ndarray:
         """Calendar position of each window's last seen value, ``(n,)``."""
-        parts = [np.full(len(windows), windows.cutoff) for windows in self.tests]
-        return np.concatenate(parts)
+        return np.concatenate([windows.cutoffs for windows in self.tests])
 
     @property
     def scale(self) -> np.ndarray:
@@ -123,11 +125,7 @@ class FailingWindows:
 
     def known_beforehand(self) -> pd.DataFrame:
         """Return the features of each window's past, ``(n, d)``."""
-        parts = []
-        for windows in self.tests:
-            pasts = [self.panel.past(item, windows.cutoff) for item in windows.items]
-            parts.append(past_features(pasts, self.panel.season, windows.scale))
-        return pd.DataFrame(np.concatenate(parts), columns=list(FEATURES))
+        return pd.DataFrame(_features(self.panel, self.tests), columns=list(FEATURES))
 
     def table(self) -> pd.DataFrame:
         """Return one row for each window: series, cutoff, scale, hardness, bad, risk."""
@@ -209,7 +207,7 @@ def find_failing_windows(
     parts.append(_hardness(rule, rolled, panel, tests, seed))
     hardness = np.concatenate(parts)
     n_learning = sum(len(windows) for windows in learning)
-    cutoffs = np.concatenate([np.full(len(w), w.cutoff) for w in every])
+    cutoffs = np.concatenate([windows.cutoffs for windows in every])
     items = np.concatenate([windows.items for windows in every])
     test = slice(n_learning, None)
     are_many = len(np.unique(items[test])) >= FEWEST_CLUSTERS
@@ -222,13 +220,10 @@ def find_failing_windows(
     is_bad = settled.select(hardness)
     if are_many or needs_bad:
         _check_bad(is_bad[test], settled, hardness[test])
-    features = []
-    for windows in every:
-        pasts = [panel.past(item, windows.cutoff) for item in windows.items]
-        features.append(past_features(pasts, panel.season, windows.scale))
+    features = _features(panel, every)
     release_memory()
     weighting = weigh_windows(
-        np.concatenate(features),
+        features,
         items,
         cutoffs,
         is_bad,
@@ -246,12 +241,17 @@ def find_failing_windows(
         is_bad=is_bad[test],
         weighting=weighting,
         left_out=_left_out_once(panel, tests),
-        learning=LearningWindows(
-            origins=tuple(learning),
-            hardness=hardness[:n_learning],
-            is_bad=is_bad[:n_learning],
-        ),
+        learning=LearningWindows(origins=tuple(learning), is_bad=is_bad[:n_learning]),
     )
+
+
+def _features(panel: Panel, origins: Sequence[Windows]) -> np.ndarray:
+    """Return the features of the past of each window, ``(n, d)``."""
+    parts = []
+    for windows in origins:
+        pasts = [panel.past(item, windows.cutoff) for item in windows.items]
+        parts.append(past_features(pasts, panel.season, windows.scale))
+    return np.concatenate(parts)
 
 
 def _hardness(

@@ -173,16 +173,18 @@ def _answer_over_time(judged: Judged, losses: pd.DataFrame) -> pd.DataFrame:
     time_of = time_of.reshape(-1)
     n_times = len(times)
     counts = np.bincount(time_of)
-    records: list[dict[str, Any]] = []
+    same = {"rows": len(units.loss_f), "weighted": False}
+    overall: list[dict[str, Any]] = []
+    region = []
     for name in losses.columns:
         differences = losses[name].to_numpy() - units.loss_f
         by_time = np.bincount(time_of, differences) / counts
         estimate = diebold_mariano(by_time, judged.overlap, units.level)
-        records.append(
+        overall.append(
             {
+                **same,
                 "candidate": name,
                 "question": OVERALL,
-                "rows": len(units.loss_f),
                 "loss": float(losses[name].mean()),
                 "loss_f": float(units.loss_f.mean()),
                 "difference": estimate.point,
@@ -190,29 +192,19 @@ def _answer_over_time(judged: Judged, losses: pd.DataFrame) -> pd.DataFrame:
                 "high": estimate.high,
                 "p": p_value(estimate),
                 "effective_size": float(n_times),
-                "weighted": False,
                 "by": BY_PLAIN,
+                "verdict": "undecided",
                 "reason": estimate.reason or "no significant difference from F",
             }
         )
-    adjusted = holm_adjusted(np.array([record["p"] for record in records]))
-    for record, p in zip(records, adjusted, strict=True):
-        record |= {"p_adjusted": p, "verdict": "undecided"}
+        answer = {"verdict": "no claim", "reason": judged.no_claim, "by": ""}
+        region.append({**same, "candidate": name, "question": REGION, **answer})
+    adjusted = holm_adjusted(np.array([record["p"] for record in overall]))
+    for record, p in zip(overall, adjusted, strict=True):
+        record["p_adjusted"] = p
         if p < 1 - units.level:
             word = "better" if record["difference"] < 0 else "worse"
             reason = f"significantly {word} than F over {n_times} {unit.folds}"
             record |= {"verdict": word, "reason": reason}
-    for name in losses.columns:
-        records.append(
-            {
-                "candidate": name,
-                "question": REGION,
-                "rows": len(units.loss_f),
-                "weighted": False,
-                "by": "",
-                "verdict": "no claim",
-                "reason": judged.no_claim,
-            }
-        )
-    table = pd.DataFrame(records, columns=COLUMNS)
+    table = pd.DataFrame([*overall, *region], columns=COLUMNS)
     return table.astype(dict.fromkeys(NUMBERS, float))

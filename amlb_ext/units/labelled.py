@@ -69,17 +69,9 @@ class LabelledRows:
 
     def take(self, chosen: np.ndarray) -> LabelledRows:
         """Return some of the labelled rows, by position; the table stays whole."""
-        order = self.task.order
-        task = dataclasses.replace(
-            self.task,
-            features=self.task.features.iloc[chosen].reset_index(drop=True),
-            target=self.task.target.iloc[chosen].reset_index(drop=True),
-            row_ids=self.task.row_ids[chosen],
-            order=None if order is None else order.take(chosen),
-        )
         return dataclasses.replace(
             self,
-            task=task,
+            task=_take_rows(self.task, chosen),
             Z=self.Z[chosen],
             y=self.y[chosen],
             y_given=self.y_given[chosen],
@@ -169,20 +161,32 @@ def read_labelled_rows(
         task, labels, present = _with_all_classes(task, values, models, declared)
     if order is not None:
         task = dataclasses.replace(task, order=order.take(task.row_ids))
+    return _encoded_rows(
+        task,
+        left_out,
+        table=table,
+        labels=labels,
+        present=present,
+        y_given=values.to_numpy(dtype=object)[task.row_ids],
+        notes=task.notes,
+    )
+
+
+def _encoded_rows(
+    task: Task, left_out: Collection[str], *, notes: Sequence[str], **known: Any
+) -> LabelledRows:
+    """Return a task's rows encoded, without columns that tell nothing, beside what is known."""
     task, more_notes = _without_columns(task, left_out)
     encoder = Encoder(task.columns, known="table").fit(task.features)
     scale = TargetEncoder(task.kind, task.labels, task.target)
     return LabelledRows(
-        table=table,
         task=task,
         encoder=encoder,
         scale=scale,
-        labels=labels,
-        present=present,
         Z=encoder.transform(task.features),
         y=scale.transform(task.target),
-        y_given=values.to_numpy(dtype=object)[task.row_ids],
-        notes=(*task.notes, *more_notes),
+        notes=(*notes, *more_notes),
+        **known,
     )
 
 
@@ -203,33 +207,30 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
     >>> len(rows), len(rows.labels)
     (60, 3)
     """
-    order = None if task.order is None else task.order.take(chosen)
-    if order is None and len(np.unique(chosen)) < len(chosen):
-        order = RowOrder(group=chosen, group_name="row of the source")
-    tested = dataclasses.replace(
+    tested = dataclasses.replace(_take_rows(task, chosen), folds=())
+    if tested.order is None and len(np.unique(chosen)) < len(chosen):
+        own_row = RowOrder(group=chosen, group_name="row of the source")
+        tested = dataclasses.replace(tested, order=own_row)
+    present = np.unique(tested.target.cat.codes) if tested.labels else ()
+    return _encoded_rows(
+        tested,
+        (),
+        table=GivenTable.of(tested.features),
+        labels=Labels(tested.labels),
+        present=tuple(int(code) for code in present),
+        y_given=tested.target.to_numpy(dtype=object),
+        notes=(),
+    )
+
+
+def _take_rows(task: Task, chosen: np.ndarray) -> Task:
+    """Return a task with some of its rows, by position."""
+    return dataclasses.replace(
         task,
         features=task.features.iloc[chosen].reset_index(drop=True),
         target=task.target.iloc[chosen].reset_index(drop=True),
         row_ids=task.row_ids[chosen],
-        folds=(),
-        order=order,
-    )
-    tested, notes = _without_columns(tested, ())
-    scale = TargetEncoder(tested.kind, tested.labels, tested.target)
-    encoder = Encoder(tested.columns, known="table").fit(tested.features)
-    y = scale.transform(tested.target)
-    present = np.unique(y.astype(int)) if tested.labels else ()
-    return LabelledRows(
-        table=GivenTable.of(tested.features),
-        task=tested,
-        encoder=encoder,
-        scale=scale,
-        labels=Labels(tested.labels),
-        present=tuple(int(code) for code in present),
-        Z=encoder.transform(tested.features),
-        y=y,
-        y_given=tested.target.to_numpy(dtype=object),
-        notes=tuple(notes),
+        order=None if task.order is None else task.order.take(chosen),
     )
 
 

@@ -7,6 +7,7 @@ has *futures* that end at or before the cutoff of every test origin.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,17 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def cutoffs(self) -> np.ndarray:
+        """The cutoff of each window, ``(n,)``."""
+        return np.full(len(self), self.cutoff)
+
+
+def split_by_origin(values: np.ndarray, origins: Sequence[Windows]) -> list[np.ndarray]:
+    """Return the values of all windows, those of each origin for themselves."""
+    ends = np.cumsum([len(windows) for windows in origins])
+    return np.split(values, ends[:-1]) if len(origins) else []
 
 
 def plan_origins(

@@ -110,9 +110,10 @@ def cross_fit(
     parts: Sequence[Part],
     seed: int,
     *,
+    unforeseen: str,
     is_forward: bool = False,
-) -> tuple[np.ndarray, list[Part]]:
-    """Return the chances of the held units, 0 of all others, and the parts with a model.
+) -> RegionWeights:
+    """Return the chances of the held units, 0 of all others.
 
     One sigmoid makes chances of what the models of all parts say; it changes no order. Forward in
     time there is none: it would tell earlier units of later failures.
@@ -124,16 +125,13 @@ def cross_fit(
     is_bad : ndarray of shape (n,), bool
     parts : sequence of Part
     seed : int
+    unforeseen : str
+        The reason where there are no weights: a part lacks a model that it must have, or failures
+        are not foreseen, since bad units rank no higher than others by models that have seen
+        neither.
     is_forward : bool
         Whether parts learn from earlier ones: the first have little to learn from, and may lack a
         model.
-
-    Returns
-    -------
-    chance : ndarray of shape (n,)
-    parts : list of Part
-        Empty where a part lacks a model that it must have, or where failures are not foreseen: bad
-        units rank no higher than others by models that have seen neither.
 
     Examples
     --------
@@ -142,20 +140,22 @@ def cross_fit(
     >>> parts = [
     ...     Part(group=g, learnt=np.flatnonzero(k != g), held=np.flatnonzero(k == g))
     ...     for g in (0, 1)]
-    >>> chance, kept = cross_fit(Z, Z[:, 0] > 0.7, parts, 0)
-    >>> len(kept), bool(chance[:30].mean() < chance[45:].mean())
-    (2, True)
+    >>> found = cross_fit(Z, Z[:, 0] > 0.7, parts, 0, unforeseen="")
+    >>> found.part[:4].tolist(), bool(found.weights[:30].mean() < found.weights[45:].mean())
+    ([0, 1, 0, 1], True)
     """
     chance = np.zeros(len(Z))
+    part_of = np.full(len(Z), -1)
     kept: list[Part] = []
     votes, failed = [], []
-    for part in parts:
+    for number, part in enumerate(parts):
+        part_of[part.held] = number
         known = part.held if part.known is None else part.known
         learnt_bad = is_bad[part.learnt]
         # of one kind of units alone nothing is learnt
         if learnt_bad.all() or not learnt_bad.any():
             if kept or not is_forward:
-                return chance, []
+                return RegionWeights(reason=unforeseen)
             continue
         kept.append(part)
         own_seed = derive_int_seed(seed, "region", part.group)
@@ -166,12 +166,12 @@ def cross_fit(
             votes.append(votes_of(model, Z[known]))
             failed.append(is_bad[known])
     if not votes or not _foretells(np.concatenate(votes), np.concatenate(failed)):
-        return np.zeros(len(Z)), []
+        return RegionWeights(reason=unforeseen)
     if not is_forward:
         sigmoid = fit_platt_sigmoid(np.concatenate(votes), np.concatenate(failed))
         held = np.concatenate([part.held for part in kept])
         chance[held] = calibrate(sigmoid, chance[held])
-    return chance, kept
+    return RegionWeights(weights=chance, part=part_of)
 
 
 def _foretells(chance: np.ndarray, is_bad: np.ndarray) -> bool:

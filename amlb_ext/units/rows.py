@@ -22,7 +22,6 @@ from amlb_ext.units.region import GROUPS, Part, RegionWeights, cross_fit
 
 #: Why nothing is said where F fails under a loss of pairs of rows.
 OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
-_NO_REGION = RegionWeights(reason=no_region_text(ROW))
 
 
 def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
@@ -152,7 +151,7 @@ def weigh_rows(
     """
     n_parts = min(GROUPS, int(is_bad.sum()), int((~is_bad).sum()))
     if n_parts < 2:
-        return _NO_REGION
+        return RegionWeights(reason=no_region_text(ROW))
     order = rows.task.order
     part_seed = derive_int_seed(seed, "compare", "parts")
     if order is not None and order.splits:
@@ -165,11 +164,7 @@ def weigh_rows(
         for number, (learnt, held) in enumerate(splits)
     ]
     is_forward = order is not None and order.time is not None
-    chance, parts = cross_fit(rows.Z, is_bad, parts, seed, is_forward=is_forward)
-    if not parts:
-        return _NO_REGION
-    part_of = np.full(len(rows), -1)
-    # without a model the first parts join the oldest rows
-    for number, part in enumerate(parts):
-        part_of[part.held] = number
-    return RegionWeights(weights=chance, part=part_of)
+    unforeseen = no_region_text(ROW)
+    return cross_fit(
+        rows.Z, is_bad, parts, seed, unforeseen=unforeseen, is_forward=is_forward
+    )

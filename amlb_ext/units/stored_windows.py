@@ -8,7 +8,7 @@ Beside AMLB's own files it has, in ``hardsynth/``, the series of each of its tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from amlb_ext.suite.series_manifest import (
     TableEntry,
 )
 from amlb_ext.units.failing_windows import FailingWindows
-from amlb_ext.units.origins import Origins, Windows, cut_windows
+from amlb_ext.units.origins import Origins, Windows, cut_windows, split_by_origin
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
 from amlb_ext.units.window_rules import WindowRule
@@ -180,18 +180,14 @@ class ForecastTable:
         )
 
 
-def _read_forecasts(windows: pd.DataFrame, tests: Iterable[Windows]) -> RolledForecasts:
+def _read_forecasts(windows: pd.DataFrame, tests: Sequence[Windows]) -> RolledForecasts:
     mean = np.stack(windows["f_mean"].to_list())
     flat = np.stack(windows["f_quantiles"].to_list())
-    quantiles = flat.reshape(*mean.shape, -1) if flat.shape[1] else None
-    answers = []
-    start = 0
-    tests = list(tests)
-    for windows_at in tests:
-        part = slice(start, start + len(windows_at))
-        start += len(windows_at)
-        part_quantiles = None if quantiles is None else quantiles[part]
-        answers.append(Forecasts(mean=mean[part], quantiles=part_quantiles))
+    quantiles: Sequence[np.ndarray | None] = [None] * len(tests)
+    if flat.shape[1]:
+        quantiles = split_by_origin(flat.reshape(*mean.shape, -1), tests)
+    of_origins = zip(split_by_origin(mean, tests), quantiles, strict=True)
+    answers = [Forecasts(mean=own, quantiles=levels) for own, levels in of_origins]
     return score_forecasts(answers, tests)
 
 

@@ -79,12 +79,18 @@ def weigh_windows(
                     ),
                 )
             )
-    weights, found = cross_fit(features, is_bad, parts, seed, is_forward=True)
-    if not found:
-        return RegionWeights(reason=f"{WINDOW.features} do not foresee where F fails")
-    # each origin and each group of series has a model of its own
-    part_of = np.searchsorted(test_cutoffs, cutoffs) * GROUPS + group
-    return RegionWeights(weights=weights[is_test], part=part_of[is_test])
+    # each origin and each group of series has a model of its own, and is a part
+    found = cross_fit(
+        features,
+        is_bad,
+        parts,
+        seed,
+        unforeseen=f"{WINDOW.features} do not foresee where F fails",
+        is_forward=True,
+    )
+    if found.weights is None or found.part is None:
+        return found
+    return RegionWeights(weights=found.weights[is_test], part=found.part[is_test])
 
 
 def _groups(series: np.ndarray, seed: int) -> np.ndarray:

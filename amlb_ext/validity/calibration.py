@@ -13,9 +13,8 @@ would ask more of a fold than the certificate asks of the whole task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,29 +26,19 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.prepare import cross_fit
 from amlb_ext.models.files import is_predictions_file
 from amlb_ext.validity.candidates import JUDGE_ONLY, JUDGES, MIN_CANDIDATES
 from amlb_ext.validity.held_out_parts import (
-    CandidateOpinion,
+    LADDER,
     HeldOutCandidates,
     HeldOutPart,
     RealOpinion,
     parts_with_failures,
-    pool_opinions,
 )
-from amlb_ext.validity.measures import (
-    MIN_ROWS,
-    LabelOpinion,
-    Measure,
-    judge_labels,
-    measure_labels,
-)
+from amlb_ext.validity.measures import MIN_ROWS, Measure, ScoredUnits, measure_labels
 from amlb_ext.validity.ranking_measures import fidelity_z2, measure_fidelity
 
-#: Weights of the error that are tried, hardest first; with the last no search takes place.
-LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 #: A rung that is right has z² near 1 on any of its parts; ten times that ends it before the last.
 HOPELESS = 10.0
 
@@ -184,10 +173,8 @@ def calibrate(
     except ModelError as error:
         why = Note(kind="kappa unfitted", words={"error": str(error)})
         return _floors_for(tasks, why, 0)
-    # a candidate is fitted for all parts or for none, so the first tells of all
-    names = [parts[0].names(target) for target in range(len(tasks))]
-    if min(map(len, names)) < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
-        fewest = min(map(len, names))
+    fewest = held_out.n_candidates
+    if fewest < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
         why = Note(kind="kappa few candidates", counts={"candidates": fewest})
         return _floors_for(tasks, why, failures)
     return _climb_down(tasks, fold, config, parts, failures)
@@ -203,17 +190,14 @@ def _climb_down(
     """Try the rungs from the hardest one down, until one passes for every target."""
     reals = [RealOpinion.from_parts(parts, target) for target in range(len(tasks))]
     tried: list[list[Rung]] = [[] for _ in tasks]
-    search = _remembered_search(parts)
     for kappa in LADDER:
-        # one search of each part, though every target asks for its rows
-        augment = partial(search, kappa)
         passed = True
         for real, rungs in zip(reals, tried, strict=True):
             # a stream of its own for every target and rung: none depends on what was tried before
             rng = random_stream(
                 config.seed, tasks[0].stream_name, fold, "calibrate", "checks"
             )
-            rungs.append(try_rung(parts, kappa, real, augment, rng))
+            rungs.append(try_rung(parts, kappa, real, rng))
             passed = rungs[-1].passed
             if not passed:
                 break
@@ -236,25 +220,6 @@ def _climb_down(
     return [_floor(why, failures, rungs) for rungs in tried]
 
 
-def _remembered_search(
-    parts: Sequence[HeldOutPart],
-) -> Callable[[float, HeldOutPart], JudgedRows]:
-    """Return a function that augments a part with a kappa, once for all targets."""
-
-    @cache
-    def augment(kappa: float, part: HeldOutPart) -> JudgedRows:
-        return part.augment(kappa)
-
-    @cache
-    def augment_ladder(part: HeldOutPart) -> dict[float, JudgedRows]:
-        return part.augment_together(LADDER)
-
-    # where F's answers cost, a part is searched once for all rungs
-    if parts[0].fitted.ledger is None:
-        return augment
-    return lambda kappa, part: augment_ladder(part)[kappa]
-
-
 def _floor(why: Note, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
     """Return the calibration where no kappa passes, or none could be tried."""
     return Calibration(
@@ -275,7 +240,6 @@ def try_rung(
     parts: Sequence[HeldOutPart],
     kappa: float,
     real: RealOpinion,
-    augment: Callable[[HeldOutPart], JudgedRows],
     rng: np.random.Generator,
 ) -> Rung:
     """Augment each part's failures with this kappa and put the rows of one target to the checks.
@@ -289,21 +253,19 @@ def try_rung(
     kappa : float
     real : RealOpinion
         Of the target.
-    augment : callable
-        Rows made from a part with this kappa; one search serves all targets, so it may remember.
     rng : Generator
     """
-    opinions: list[CandidateOpinion] = []
+    opinions: list[ScoredUnits] = []
     failing = parts_with_failures(parts)
     for number, part in enumerate(failing, 1):
-        made = augment(part)
+        made = part.augment(kappa)
         if len(made):
             opinions.append(part.ask_candidates(made, real.target))
         # after the last part all checks are due, whatever z2 is
         if not opinions or number == len(failing):
             continue
-        made_so_far = pool_opinions(opinions)
-        real_so_far = pool_opinions(real.failures[:number])
+        made_so_far = ScoredUnits.join(opinions)
+        real_so_far = ScoredUnits.join(real.failures[:number])
         z2_so_far = fidelity_z2(made_so_far.losses, real_so_far.losses)
         if z2_so_far > HOPELESS:
             return Rung(
@@ -315,8 +277,8 @@ def try_rung(
             )
     if not opinions:
         return Rung(kappa=kappa, rows=0, passed=False, why="no augmented row was kept")
-    pooled = pool_opinions(opinions)
-    checks = _measure_checks(parts[0].fitted, pooled, real, rng)
+    pooled = ScoredUnits.join(opinions)
+    checks = _measure_checks(pooled, real, rng)
     # None is no verdict: too few rows to say
     failed = [check.name for check in checks if check.passed is False]
     z2, tau, agreement, support = (check.value for check in checks)
@@ -333,32 +295,18 @@ def try_rung(
 
 
 def _measure_checks(
-    models: FoldModels,
-    made: CandidateOpinion,
-    real: RealOpinion,
-    rng: np.random.Generator,
+    made: ScoredUnits, real: RealOpinion, rng: np.random.Generator
 ) -> list[Measure]:
     """Fidelity and labels, as a certificate measures them."""
-    failures = pool_opinions(real.failures)
-
-    def label_opinion(rows: CandidateOpinion) -> LabelOpinion:
-        support, agrees = judge_labels(
-            rows.judged,
-            rows.y,
-            rmse=real.rmse,
-            n_classes=models.n_classes,
-        )
-        clusters = rows.losses.clusters
-        return LabelOpinion(support=support, agrees=agrees, clusters=clusters)
-
+    failures = ScoredUnits.join(real.failures)
     fidelities = measure_fidelity(made.losses, failures.losses, rng, "ga", ROW)
     label_checks = measure_labels(
-        label_opinion(made),
-        label_opinion(failures),
+        real.judge(made),
+        real.judge(failures),
         ROW,
         all_agree=real.agrees,
         # no generation filtered these rows, so there is no other opinion to record
         recorded=None,
-        n_classes=models.n_classes,
+        n_classes=real.judge.n_classes,
     )
     return [*fidelities, *label_checks]

@@ -30,11 +30,7 @@ from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
-from amlb_ext.models.registry import (
-    ModelSpec,
-    build_estimator,
-    resolve_model,
-)
+from amlb_ext.models.registry import ModelSpec, build_estimator, resolve_model
 
 Size = Literal["quick", "full"]
 #: Most training rows a candidate of the quick zoo sees.
@@ -245,13 +241,23 @@ def _class_name(spec: ModelSpec | None) -> str:
 
 def _with_rounds_of(baseline: ModelSpec, spec: ModelSpec, kind: Kind) -> ModelSpec:
     """Return a candidate with as many trees or epochs as F, where it has fewer."""
-    # of the built model: what the user left out is the library's default
-    params = build_estimator(baseline, kind).get_params()
-    more = {}
-    for name in _ROUNDS:
-        if name in spec.params and isinstance(params.get(name), int):
-            more[name] = max(spec.params[name], min(params[name], MOST_ROUNDS))
+    more = {
+        name: max(spec.params[name], rounds)
+        for name, rounds in _rounds_of(baseline, kind).items()
+        if name in spec.params
+    }
     return replace(spec, params={**spec.params, **more})
+
+
+def _rounds_of(spec: ModelSpec, kind: Kind) -> dict[str, int]:
+    """Return a model's rounds, trees or epochs by the name of the setting, not beyond the most."""
+    # of the built model: what the user left out is the library's default
+    params = build_estimator(spec, kind).get_params()
+    rounds = {}
+    for name in _ROUNDS:
+        if isinstance(params.get(name), int):  # XGBoost's default is None
+            rounds[name] = min(params[name], MOST_ROUNDS)
+    return rounds
 
 
 def names_like(baseline: ModelSpec | None) -> tuple[str, ...]:
@@ -294,13 +300,7 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     # by name, since a forest has n_estimators too and the libraries share no base class
     if not any(word in class_name for word in ("Boost", "XGB", "LGBM")):
         return 0
-    # of the built model: what the user left out is the library's default
-    params = build_estimator(spec, kind).get_params()
-    rounds = [0]
-    for name in _ROUNDS:
-        if isinstance(params.get(name), int):  # XGBoost's default is None
-            rounds.append(params[name])
-    return min(max(rounds), MOST_ROUNDS)
+    return max(_rounds_of(spec, kind).values(), default=0)
 
 
 def _linear_candidates(classes: bool) -> dict[str, ModelSpec]:

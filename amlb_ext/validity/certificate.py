@@ -281,8 +281,8 @@ def decide_verdict(
     Examples
     --------
     >>> from amlb_ext.core.unit import ROW
-    >>> from amlb_ext.validity.measures import make_measure
-    >>> wrong = make_measure("label support", -0.3, "", "", threshold=0.0, sense=">=")
+    >>> from amlb_ext.validity.measures import plan_measure
+    >>> wrong = plan_measure("label support", "", ">=", 0.0).found(-0.3, "")
     >>> decide_verdict([wrong], ROW)[0]
     'stress-test only'
     """
@@ -295,28 +295,29 @@ def decide_verdict(
         decide = (
             f"Decide on {unit.everything}, and read the region for where and how much."
         )
-    for verdict, name, sentence in _RULES:
-        measure = by_name.get(name)
-        words: dict[str, Any] = {"unit": unit, "decide": decide}
-        if name == _ORDER:
-            failed = [order for order in orders if _has_failed(order)]
-            if failed:
-                words["orders"] = _orders_text(failed, unit)
-                return verdict, sentence.format(**words)
-        elif name == "solvability":
+    failed = {name: found for name, found in by_name.items() if _has_failed(found)}
+    failed_orders = [order for order in orders if _has_failed(order)]
+    if not from_failures:
+        failed.pop("target check", None)
+    for name, sentence in {**_FORBIDDING, **_DESCRIBING}.items():
+        verdict: Verdict = "stress-test only" if name in _FORBIDDING else "describe"
+        if name == _ORDER and failed_orders:
+            text = _orders_text(failed_orders, unit)
+            return verdict, sentence.format(unit=unit, decide=decide, orders=text)
+        if name == "solvability":
             # a saving that is not shown, or not large, decides nothing
             if unbeaten := nothing_to_mend(measures):
                 return verdict, unbeaten
-        elif name == "target check" and not from_failures:
-            continue
-        elif measure is not None and _has_failed(measure):
-            words |= {
-                "v": _number_text(measure.value),
-                "t": _number_text(measure.threshold),
-                "instead": _what_to_rank_on(n_real, measure.threshold, unit),
-                "Many": unit.many.capitalize(),
-            }
-            return verdict, sentence.format(**words)
+        elif name in failed:
+            measure = failed[name]
+            return verdict, sentence.format(
+                unit=unit,
+                decide=decide,
+                v=_number_text(measure.value),
+                t=_number_text(measure.threshold),
+                instead=_what_to_rank_on(n_real, measure.threshold, unit),
+                Many=unit.many.capitalize(),
+            )
     for name in _needed_measures(orders, from_failures=from_failures):
         if name not in by_name or by_name[name].value is None:
             why = "it was not taken"
@@ -416,110 +417,78 @@ def _what_to_rank_on(n_real: int | None, least: float | None, unit: Unit) -> str
 
 #: How the name of a measure of the order of candidates ends, after the made part.
 _ORDER = ": order"
-_STRESS: Verdict = "stress-test only"
-_DESCRIBE: Verdict = "describe"
-#: The verdict where a measure fails, and what is said; the first that fails decides. Those of
-#: ``stress-test only`` forbid any claim about models, the others a ranking on what was made, or
-#: by weight; what asks the wrong question comes first among these. ``v`` is the value, ``t`` the
-#: limit, ``orders`` what :func:`_orders_text` returns, ``instead`` what :func:`_what_to_rank_on`
-#: does.
-_RULES: tuple[tuple[Verdict, str, str], ...] = (
-    (
-        _STRESS,
-        "time order",
+#: What is said where a measure fails; the first that fails decides. These forbid any claim about
+#: models. ``v`` is the value, ``t`` the limit, ``orders`` what :func:`_orders_text` returns,
+#: ``instead`` what :func:`_what_to_rank_on` does.
+_FORBIDDING: dict[str, str] = {
+    "time order": (
         "Made windows are other series than real ones: an autocorrelation is {v} standard errors "
-        "off; at most {t} is allowed.",
+        "off; at most {t} is allowed."
     ),
-    (
-        _STRESS,
-        "AMLB's scale",
-        "AMLB cannot score every made window: a share of {v} has a scale; all must.",
+    "AMLB's scale": (
+        "AMLB cannot score every made window: a share of {v} has a scale; all must."
     ),
-    (
-        _STRESS,
-        "region",
+    "region": (
         "No region of failure is shown: {unit.features} are not shown to foresee where F fails "
-        "better than chance (AUC {v}), so its bad {unit.many} may be noise.",
+        "better than chance (AUC {v}), so its bad {unit.many} may be noise."
     ),
-    (
-        _STRESS,
-        "label agreement",
+    "label agreement": (
         "Labels of made {unit.many} are wrong too often: {unit.judge} supports a share of {v}; at "
-        "least {t} is required, by the real bad {unit.many}.",
+        "least {t} is required, by the real bad {unit.many}."
     ),
-    (
-        _STRESS,
-        "label support",
+    "label support": (
         "Labels of made {unit.many} are less plausible than those of real bad {unit.many} (by {v}; "
-        "at least {t} is required).",
+        "at least {t} is required)."
     ),
-    (
-        _STRESS,
-        "population: label agreement",
+    "population: label agreement": (
         "Labels of population rows are wrong too often: {unit.judge} supports a share of "
-        "{v}; at least {t} is required, by the weighted real rows.",
+        "{v}; at least {t} is required, by the weighted real rows."
     ),
-    (
-        _STRESS,
-        "population: label support",
+    "population: label support": (
         "Labels of population rows are less plausible than those of the weighted real "
-        "rows (by {v}; at least {t} is required).",
+        "rows (by {v}; at least {t} is required)."
     ),
-    (
-        _STRESS,
-        "exact copies",
+    "exact copies": (
         "Made {unit.many} repeat the {unit.features} of real ones: a share of {v} are exact "
-        "copies; at most {t} is allowed.",
+        "copies; at most {t} is allowed."
     ),
-    (
-        _STRESS,
-        "contradictions",
+    "contradictions": (
         "Made rows contradict real ones: a share of {v} have the features of a real "
-        "row and another target; at most {t} is allowed.",
+        "row and another target; at most {t} is allowed."
     ),
-    (
-        _STRESS,
-        "closest record",
+    "closest record": (
         "Made {unit.many} are near copies: their distance to real {unit.many} is {v} of the "
-        "distance that real bad {unit.many} keep among themselves; at least {t} is required.",
+        "distance that real bad {unit.many} keep among themselves; at least {t} is required."
     ),
-    (
-        _DESCRIBE,
-        "target check",
+}
+#: The same of those that forbid a ranking on what was made, or by weight; what asks the wrong
+#: question comes first.
+_DESCRIBING: dict[str, str] = {
+    "target check": (
         "{Many} chosen by F's errors ask another question than the region does (their "
         "rankings agree at tau {v}; at least {t} is required). So do the {unit.many} made from "
-        "them: rank on none of bad, ga and synthetic {unit.many}. {decide}",
+        "them: rank on none of bad, ga and synthetic {unit.many}. {decide}"
     ),
-    (
-        _DESCRIBE,
-        _ORDER,
+    _ORDER: (
         "Made {unit.many} are not shown to order models as well as the whole {unit.folds} do. "
-        "{orders} {decide}",
+        "{orders} {decide}"
     ),
-    (
-        _DESCRIBE,
-        "infeasible rows",
+    "infeasible rows": (
         "Made rows could not exist: a share of {v} break relations between columns that "
-        "hold on every real row; at most {t} is allowed. Rank no models on them.",
+        "hold on every real row; at most {t} is allowed. Rank no models on them."
     ),
-    (
-        _DESCRIBE,
-        "written form",
+    "written form": (
         "Made rows are not written as real ones: a share of {v} hold a number with more "
         "decimals than any real one, or a number that no real row has. Rank no models on "
-        "them.",
+        "them."
     ),
-    (_DESCRIBE, "solvability", ""),
-    (
-        _DESCRIBE,
-        "null on region",
+    "solvability": "",
+    "null on region": (
         "F's own twins seem to beat it on the weighted real {unit.many} (by {v} standard errors), "
-        "so a candidate's gain over F proves nothing here; rank candidates with each other only.",
+        "so a candidate's gain over F proves nothing here; rank candidates with each other only."
     ),
-    (
-        _DESCRIBE,
-        "effective size",
+    "effective size": (
         "The weighted real {unit.many} are worth only {v} {unit.many}; at least {t} are required "
-        "to rank on them. Describe them, and {instead}.",
+        "to rank on them. Describe them, and {instead}."
     ),
-)
+}

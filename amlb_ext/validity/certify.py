@@ -35,11 +35,7 @@ from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size, named_candidates
 from amlb_ext.validity.certificate import FORMAT, Certificate
 from amlb_ext.validity.evaluation import measure_evaluation, write_certificate
-from amlb_ext.validity.task_evaluation import (
-    cap_errors,
-    describe_capped,
-    evaluate_task,
-)
+from amlb_ext.validity.task_evaluation import cap_errors, describe_capped, evaluate_task
 from amlb_ext.validity.task_measures import measure_files, measure_looks
 from amlb_ext.validity.task_rows import REFITS, TaskRows, check_baseline, read_task
 from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
@@ -264,12 +260,11 @@ def certify_task(
     notes = [*evaluation.notes, *measure_notes]
     powered: dict[str, dict[str, float | None]] = {}
     if far is not None:
-        gain = measure_unlabelled_gain(
+        gain, powered, gain_notes = measure_unlabelled_gain(
             capped.names, capped.parts["full"].losses, views, far
         )
-        measures += gain.measures
-        notes += [*far.notes, *gain.notes]
-        powered = gain.intervals
+        measures += gain
+        notes += [*far.notes, *gain_notes]
     certificate = write_certificate(
         evaluation,
         measures,

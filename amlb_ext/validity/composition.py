@@ -115,7 +115,6 @@ def choose_composition(
     config: GenerateConfig,
     cross: CrossFit,
     held_out: HeldOutCandidates,
-    n_test: int | None = None,
 ) -> CompositionChoice:
     """Return a mixture that is shown to order candidates better than the whole fold, or that.
 
@@ -131,8 +130,6 @@ def choose_composition(
     cross : CrossFit
     held_out : HeldOutCandidates
         Of the same arguments.
-    n_test : int, optional
-        Rows of a mock test fold; as many as the fold has when omitted.
 
     Examples
     --------
@@ -153,11 +150,11 @@ def choose_composition(
         return CompositionChoice(
             composition=Composition.of_parts(config.composition, "as the settings say")
         )
-    why = _why_not_compared(tasks, cross, held_out)
+    why = _why_not_compared(cross, held_out)
     if why:
         reason = f"not compared on the training rows: {why}"
         return CompositionChoice(composition=Composition.of_parts(["auto"], reason))
-    trial = try_mixtures(tasks, fold, config, cross, held_out, n_test)
+    trial = try_mixtures(tasks, fold, config, cross, held_out)
     chosen = trial.better_than_whole()
     reason = "no mixture is shown to order candidates better than the whole fold does"
     if chosen:
@@ -239,7 +236,8 @@ def try_mixtures(
 ) -> MixtureTrial:
     """Rank candidates by each mixture on mock test folds; see :func:`choose_composition`.
 
-    Of a group the taus are means over its targets.
+    Of a group the taus are means over its targets. ``n_test`` are the rows of a mock test fold; as
+    many as the fold has when omitted.
     """
     records = []
     for target in range(len(tasks)):
@@ -259,9 +257,7 @@ def try_mixtures(
     )
 
 
-def _why_not_compared(
-    tasks: Sequence[Task], cross: CrossFit, held_out: HeldOutCandidates
-) -> str:
+def _why_not_compared(cross: CrossFit, held_out: HeldOutCandidates) -> str:
     """Return why the mixtures cannot be compared; empty where they can."""
     for baseline in cross.baselines:
         if not baseline.can_search:
@@ -274,10 +270,9 @@ def _why_not_compared(
         n_failures = held_out.n_failures
         if n_failures < MIN_ROWS:
             return too_few_text(n_failures, "failures of the training rows", ROW)
-        part = held_out.parts[0]
+        fewest = held_out.n_candidates
     except ModelError as error:
         return str(error)
-    fewest = min(len(part.names(target)) for target in range(len(tasks)))
     if fewest < MIN_CANDIDATES:
         return f"only {fewest} candidates could be fitted"
     return ""
@@ -357,18 +352,10 @@ def _unseen_weights(cross: CrossFit, parts: Sequence[HeldOutPart]) -> np.ndarray
     weight = np.empty(len(cross.Z))
     weight[cross.judged] = cross.learn_region(is_bad[cross.judged]).out_of_fold_
     weights = [weight[part.held] for part in parts]
-    if _looks_forward(cross):
-        weights[0] = _share_of_bad(parts[0])
+    # the first part in time has nothing to learn its region from: its rows weigh alike
+    if cross.order is not None and cross.order.time is not None:
+        weights[0] = np.full(len(parts[0].rows), parts[0].rows.is_bad.mean())
     return np.concatenate(weights)
-
-
-def _looks_forward(cross: CrossFit) -> bool:
-    return cross.order is not None and cross.order.time is not None
-
-
-def _share_of_bad(part: HeldOutPart) -> np.ndarray:
-    """Return equal weights: the first part in time has nothing to learn its region from."""
-    return np.full(len(part.rows), part.rows.is_bad.mean())
 
 
 def _expected_gaps(

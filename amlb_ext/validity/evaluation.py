@@ -11,7 +11,7 @@ n units of a part, m candidates, R twins of F; see :mod:`amlb_ext.validity.measu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,64 +21,16 @@ from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import Unit
 from amlb_ext.suite.copy_counts import MADE_PARTS, POPULATION
 from amlb_ext.validity import measures, ranking_measures
-from amlb_ext.validity.candidates import (
-    MIN_CANDIDATES,
-)
+from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
 from amlb_ext.validity.measures import (
     LabelOpinion,
     Losses,
     Measure,
+    ScoredUnits,
     finite_or_none,
 )
-from amlb_ext.validity.reference import (
-    Reference,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredUnits:
-    """One part of a task, all folds or origins together; see the module's notation.
-
-    Attributes
-    ----------
-    losses : Losses
-        Of the candidates and of F.
-    labels : LabelOpinion
-        What an oracle says of the labels that has made none of them.
-    twins : ndarray of shape (n, R)
-        Losses of F's re-fits; R is 0 where they were not asked.
-    fold, weight, bad : ndarray of shape (n,)
-        Empty where they are not known, which may be so of all parts but ``full``.
-    reducible : ndarray of shape (n,) or None
-        v = (T - F)^2, where it is known.
-    recorded : ndarray of shape (n,) or None
-        Whether the generation's own oracle supported the label.
-    """
-
-    losses: Losses
-    labels: LabelOpinion
-    twins: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    fold: np.ndarray = field(default_factory=lambda: np.empty(0))
-    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
-    bad: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    reducible: np.ndarray | None = None
-    recorded: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.losses)
-
-    @property
-    def known_losses(self) -> Losses:
-        """The losses, or none at all where F's loss is missing on some unit."""
-        if np.isnan(self.losses.baseline).any():
-            return self.losses.take(np.zeros(0, dtype=int))
-        return self.losses
-
-    @property
-    def recorded_share(self) -> float | None:
-        """Share of the labels that the generation's own oracle supported."""
-        return None if self.recorded is None else float(self.recorded.mean())
+from amlb_ext.validity.reference import Reference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +46,8 @@ class Evaluation:
         Candidates that could be fitted everywhere.
     parts : dict of str to ScoredUnits
         By suffix: ``full`` are all that are tested, ``bad`` those that made ones are set beside.
+    judge : callable
+        What the judges say of the labels of a part.
     tested_bad : Losses or None
         Of the bad ones that are tested; None without any.
     from_failures : tuple of str
@@ -121,6 +75,7 @@ class Evaluation:
     unit: Unit
     names: list[str]
     parts: dict[str, ScoredUnits]
+    judge: Callable[[ScoredUnits], LabelOpinion]
     tested_bad: Losses | None
     from_failures: tuple[str, ...]
     reference: Reference
@@ -154,10 +109,8 @@ class Evaluation:
         return parts
 
 
-def is_usable_weight(weights: np.ndarray | None) -> bool:
+def is_usable_weight(weights: np.ndarray) -> bool:
     """Whether weights are known and not all zero."""
-    if weights is None:
-        return False
     return bool(np.isfinite(weights).all() and weights.sum() > 0)
 
 
@@ -195,7 +148,7 @@ def measure_evaluation(
         out += _null_measures(capped)
         clusters = full.losses.clusters
         out.append(measures.measure_effective_size(full.weight, clusters, capped.unit))
-    if full.reducible is not None:
+    if len(full.reducible):
         out += _second_weight_measures(full, full.reducible)
     out += of_files
     if bad is not None and made is not None:
@@ -221,7 +174,8 @@ def _region_measures(evaluation: Evaluation, seed: int) -> list[Measure]:
     """Measure whether failures are foreseen, and whether anything there can be mended."""
     full, unit = evaluation.parts["full"], evaluation.unit
     if evaluation.no_region:
-        return [measures.missing_measure("region", evaluation.no_region, "", 0.5, ">=")]
+        region = measures.plan_measure("region", "", ">=", 0.5)
+        return [region.missing(evaluation.no_region)]
     return [
         measures.measure_region(full.weight, full.bad, full.losses.clusters, unit),
         measures.measure_solvability(
@@ -317,7 +271,8 @@ def _null_measures(evaluation: Evaluation) -> list[Measure]:
 
 def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
     """Report on the second weight v, reducible hardness: without a limit, so it decides nothing."""
-    name, source = "effective size, v", "weights v = (T - F)^2; information only"
+    source = "weights v = (T - F)^2; information only"
+    size = measures.plan_measure("effective size, v", source)
     views: list[tuple[str, np.ndarray | None]] = [
         ("on all rows", None),
         ("weighted by w", full.weight),
@@ -329,10 +284,9 @@ def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
             "distinct real rows that the test rows weighted by v are worth, of "
             f"{n_real}"
         )
-        size = measures.make_measure(name, value, text, source)
+        size = size.found(value, text)
     else:
-        why = "no row has a reducible hardness"
-        size = measures.missing_measure(name, why, source, None, "")
+        size = size.missing("no row has a reducible hardness")
     gaps = full.losses.gaps
     n_candidates = gaps.shape[1]
     counts, shares = [], []
@@ -341,25 +295,21 @@ def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
         counts.append(f"{n_ahead} of {n_candidates} {where}")
         # a zoo of which nothing could be fitted has no share
         shares.append(n_ahead / max(n_candidates, 1))
-    share = measures.make_measure(
-        "candidates ahead of F",
-        shares[1],
-        f"{', '.join(counts)}; the value is the share weighted by w",
-        "ours; information only",
-    )
-    return [size, share]
+    ahead = measures.plan_measure("candidates ahead of F", "ours; information only")
+    text = f"{', '.join(counts)}; the value is the share weighted by w"
+    return [size, ahead.found(shares[1], text)]
 
 
 def _label_measures(
     evaluation: Evaluation, made: ScoredUnits, real: ScoredUnits, prefix: str = ""
 ) -> list[Measure]:
     """Compare the labels of made units with those of the real ones that they stand for."""
-    full = evaluation.parts["full"]
+    full, judge = evaluation.parts["full"], evaluation.judge
     return measures.measure_labels(
-        made.labels,
-        real.labels,
+        judge(made),
+        judge(real),
         evaluation.unit,
-        all_agree=full.labels.agrees,
+        all_agree=judge(full).agrees,
         recorded=made.recorded_share,
         n_classes=evaluation.n_classes,
         prefix=prefix,
@@ -404,6 +354,7 @@ def write_certificate(
         no_twins=evaluation.no_twins,
         is_searched=is_searched,
     )
+    candidates, null = _mean_losses(evaluation)
     # worth a note even where another measure decides
     unbeaten = nothing_to_mend(found)
     more = [unbeaten] if unbeaten and unbeaten != reason else []
@@ -415,8 +366,8 @@ def write_certificate(
         measures=tuple(found),
         unit=evaluation.unit,
         rows=_part_sizes(evaluation),
-        candidates=_candidate_losses(evaluation),
-        null=_null_losses(evaluation),
+        candidates=candidates,
+        null=null,
         dropped=dict(sorted(evaluation.dropped.items())),
         notes=tuple(dict.fromkeys([*notes, *more])),
         size=size,
@@ -435,27 +386,23 @@ def _part_sizes(evaluation: Evaluation) -> dict[str, int]:
     return sizes
 
 
-def _candidate_losses(evaluation: Evaluation) -> dict[str, dict[str, float | None]]:
-    """Return the mean loss of each candidate on each part."""
-    losses: dict[str, dict[str, float | None]] = {}
-    for column, name in enumerate(evaluation.names):
-        losses[name] = {}
-        for part, (scored, weights) in evaluation.weighted_parts().items():
-            mean = np.average(scored.losses.candidates[:, column], weights=weights)
-            losses[name][part] = finite_or_none(mean)
-    return losses
-
-
-def _null_losses(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Return the mean losses of F and of its twins on each part."""
-    losses: dict[str, dict[str, Any]] = {}
+def _mean_losses(
+    evaluation: Evaluation,
+) -> tuple[dict[str, dict[str, float | None]], dict[str, dict[str, Any]]]:
+    """Return the mean loss of each candidate on each part, and those of F and of its twins."""
+    candidates: dict[str, dict[str, float | None]]
+    candidates = {name: {} for name in evaluation.names}
+    null: dict[str, dict[str, Any]] = {}
     for part, (scored, weights) in evaluation.weighted_parts().items():
+        for name, losses in zip(candidates, scored.losses.candidates.T, strict=True):
+            mean = np.average(losses, weights=weights)
+            candidates[name][part] = finite_or_none(mean)
         # weights of 1, not none: the last digits of the mean depend on the way it is summed
         if weights is None:
             weights = np.ones(len(scored))
         twins = [np.average(twin, weights=weights) for twin in scored.twins.T]
-        losses[part] = {
+        null[part] = {
             "F": finite_or_none(np.average(scored.losses.baseline, weights=weights)),
             "twins": [finite_or_none(mean) for mean in twins],
         }
-    return losses
+    return candidates, null

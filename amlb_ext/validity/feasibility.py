@@ -9,7 +9,7 @@ and how often rows do whose columns have nothing to do with each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from amlb_ext.relations.mining import LOOKED_FOR, mine_relations
 from amlb_ext.relations.values import WrittenForm, read_numbers
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
-from amlb_ext.validity.measures import Measure, finite_or_none, make_measure
+from amlb_ext.validity.measures import Measure, finite_or_none, plan_measure
 from amlb_ext.validity.task_rows import MADE, TaskRows
 
 #: Share of made rows that may break a relation.
@@ -160,24 +160,15 @@ def measure_feasibility(rows: TaskRows) -> list[Measure]:
     worst = max(parts, key=lambda name: parts[name].infeasible / parts[name].rows)
     share = parts[worst].infeasible / parts[worst].rows
     unlike = max(part.unlike_real / part.rows for part in parts.values())
+    infeasible = plan_measure("infeasible rows", _SOURCE, "<=", MOST_INFEASIBLE)
+    written = plan_measure("written form", _SOURCE, "<=", 0.0)
+    text = (
+        "share of made rows, in the worst part, with a number that has more decimals than any "
+        "real one, or that is not among the few values of its column"
+    )
     return [
-        make_measure(
-            "infeasible rows",
-            share,
-            _infeasible_text(found, worst),
-            _SOURCE,
-            threshold=MOST_INFEASIBLE,
-            sense="<=",
-        ),
-        make_measure(
-            "written form",
-            unlike,
-            "share of made rows, in the worst part, with a number that has more decimals than any "
-            "real one, or that is not among the few values of its column",
-            _SOURCE,
-            threshold=0.0,
-            sense="<=",
-        ),
+        infeasible.found(share, _infeasible_text(found, worst)),
+        written.found(unlike, text),
     ]
 
 
@@ -210,13 +201,16 @@ def _with_target(rows: Rows) -> pd.DataFrame:
     return with_columns(rows.features, {TARGET: target})
 
 
-def _breaks_any(
-    relations: list[Relation] | tuple[Relation, ...], rows: pd.DataFrame
-) -> np.ndarray:
-    breaks = np.zeros(len(rows), dtype=bool)
-    for relation in relations:
-        breaks |= relation.breaks(rows)
-    return breaks
+def _any_of(flags: Iterable[np.ndarray], n: int) -> np.ndarray:
+    """Return which of n rows are flagged by any."""
+    flagged = np.zeros(n, dtype=bool)
+    for flag in flags:
+        flagged |= flag
+    return flagged
+
+
+def _breaks_any(relations: Iterable[Relation], rows: pd.DataFrame) -> np.ndarray:
+    return _any_of((relation.breaks(rows) for relation in relations), len(rows))
 
 
 def _shuffle(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -230,20 +224,15 @@ def _count(
     relations: list[Relation],
     forms: list[WrittenForm],
 ) -> None:
-    part.rows += len(made)
-    is_infeasible = np.zeros(len(made), dtype=bool)
-    for relation in relations:
-        breaks = relation.breaks(made)
-        is_infeasible |= breaks
+    broken = [relation.breaks(made) for relation in relations]
+    for relation, breaks in zip(relations, broken, strict=True):
         if breaks.any():
-            part.by_relation[relation.text.replace(f"`{TARGET}`", "target")] += int(
-                breaks.sum()
-            )
-    part.infeasible += int(is_infeasible.sum())
-    is_unlike = np.zeros(len(made), dtype=bool)
-    for form in forms:
-        is_unlike |= form.breaks(made[form.column].to_numpy(dtype=float))
-    part.unlike_real += int(is_unlike.sum())
+            text = relation.text.replace(f"`{TARGET}`", "target")
+            part.by_relation[text] += int(breaks.sum())
+    unlike = (form.breaks(made[form.column].to_numpy(dtype=float)) for form in forms)
+    part.rows += len(made)
+    part.infeasible += int(_any_of(broken, len(made)).sum())
+    part.unlike_real += int(_any_of(unlike, len(made)).sum())
 
 
 #: What the columns of an audit count.

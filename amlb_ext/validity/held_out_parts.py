@@ -44,8 +44,9 @@ from amlb_ext.validity.candidates import (
     candidates_beside,
     fit_zoo,
 )
-from amlb_ext.validity.measures import Losses, judge_labels
+from amlb_ext.validity.measures import LabelJudge, Losses, ScoredUnits
 from amlb_ext.validity.reference import LOSS
+from amlb_ext.validity.task_rows import losses_of_candidates
 
 #: Augmented rows asked per failure, and of all parts together: enough to judge, few to search. With
 #: one copy z² exceeds its limit by chance (docs/evidence/speed.md).
@@ -55,6 +56,8 @@ COPIES, MOST_ROWS = 2, 1000
 MOST_HELD = 4000
 #: Share of the rows that F may still be asked about, for the made rows of one part.
 CONFIRMED_SHARE = 0.1
+#: Weights of the error that are tried, hardest first; with the last no search takes place.
+LADDER = (0.5, 0.1, 0.02, 0.005, 0.0)
 #: The name of a part in the random streams, which all rungs share.
 _SIDE = "calibrate"
 
@@ -86,7 +89,8 @@ class HeldOutPart:
     failures: np.ndarray
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
     judges: tuple[list[str], ...] = ()
-    _own: dict[int, CandidateOpinion] = field(
+    _own: dict[int, ScoredUnits] = field(default_factory=dict, init=False, repr=False)
+    _augmented: dict[float, JudgedRows] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -99,22 +103,25 @@ class HeldOutPart:
         )
 
     def augment(self, kappa: float) -> JudgedRows:
-        """Augment the part's bad rows with this kappa."""
-        return self._propose(self.models, kappa).rows
+        """Augment the part's bad rows with this kappa, once for all targets."""
+        if kappa not in self._augmented:
+            self._augmented.update(self._augment_with(kappa))
+        return self._augmented[kappa]
 
-    def augment_together(self, kappas: Sequence[float]) -> dict[float, JudgedRows]:
-        """Augment the part's bad rows with each kappa, in two calls of F.
+    def _augment_with(self, kappa: float) -> dict[float, JudgedRows]:
+        """Return augmented rows by kappa; of all of :data:`LADDER` where F's answers cost.
 
-        For an F whose answers cost: a surrogate searches, and F confirms what it found for all
-        kappas at once.
+        There a surrogate searches, and F confirms what it found for all kappas at once: two calls.
         """
         models = self.models
+        if models.ledger is None:
+            return {kappa: self._propose(models, kappa).rows}
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
-        proposals = [self._propose(searching, kappa) for kappa in kappas]
+        proposals = [self._propose(searching, each) for each in LADDER]
         confirmed = confirm_rows(models, proposals, share=CONFIRMED_SHARE)
         rows = [made.rows for made in confirmed]
-        return dict(zip(kappas, rows, strict=True))
+        return dict(zip(LADDER, rows, strict=True))
 
     def _propose(self, models: FoldModels, kappa: float) -> MadeRows:
         config = models.config
@@ -129,7 +136,7 @@ class HeldOutPart:
         zoo = self.zoos[target]
         return {name: model.predict(rows.Z) for name, model in zoo.items()}
 
-    def ask_candidates(self, rows: JudgedRows, target: int) -> CandidateOpinion:
+    def ask_candidates(self, rows: JudgedRows, target: int) -> ScoredUnits:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
         return self.weigh_predictions(
             self.predict_candidates(rows, target), rows, target
@@ -137,21 +144,19 @@ class HeldOutPart:
 
     def weigh_predictions(
         self, predicted: Mapping[str, np.ndarray], rows: JudgedRows, target: int
-    ) -> CandidateOpinion:
+    ) -> ScoredUnits:
         """Return what predictions of the candidates say of the rows that they are of."""
         y = rows.y[:, target]
         # those that could be fitted; calibrate gives up where there are none
         judges = [name for name in self.judges[target] if name in predicted]
         losses = Losses(
-            candidates=np.column_stack(
-                [row_losses.row_loss(y, predicted[name]) for name in self.names(target)]
-            ),
+            candidates=losses_of_candidates(self.names(target), predicted, y),
             baseline=row_losses.row_loss(y, rows.f[:, target]),
             # rows made from one real row are not independent: they are one cluster
             clusters=self.rows.row[rows.parent],
         )
         judged = np.mean([predicted[name] for name in judges], axis=0)
-        return CandidateOpinion(losses, judged, y)
+        return ScoredUnits(losses=losses, judged=judged, y=y)
 
     def names(self, target: int) -> list[str]:
         """Return the names of the candidates."""
@@ -159,7 +164,7 @@ class HeldOutPart:
 
     def own_opinion(
         self, target: int, predicted: Mapping[str, np.ndarray] | None = None
-    ) -> CandidateOpinion:
+    ) -> ScoredUnits:
         """Return the opinion on all rows of the part, which nobody is asked about twice.
 
         Parameters
@@ -175,27 +180,6 @@ class HeldOutPart:
         return self._own[target]
 
 
-@dataclass(frozen=True)
-class CandidateOpinion:
-    """What candidates and judges say of some rows.
-
-    Attributes
-    ----------
-    losses : Losses
-    judged : ndarray of shape (n,) or (n, C)
-        T, the mean prediction of the judges, see :mod:`amlb_ext.validity.candidates`.
-    y : ndarray of shape (n,)
-    """
-
-    losses: Losses
-    judged: np.ndarray
-    y: np.ndarray
-
-    def take(self, rows: np.ndarray) -> CandidateOpinion:
-        """Return the opinion on some of the rows, by position or as a mask."""
-        return CandidateOpinion(self.losses.take(rows), self.judged[rows], self.y[rows])
-
-
 @dataclass(frozen=True, kw_only=True)
 class RealOpinion:
     """What candidates and judges say of the real rows of one target: what rungs are held against.
@@ -204,52 +188,33 @@ class RealOpinion:
     ----------
     target : int
         Position in the group.
-    failures : list of CandidateOpinion
+    failures : list of ScoredUnits
         Of each part with failures.
-    rmse : float
-        Of the judges over all rows; 0 for classes.
+    judge : LabelJudge
     agrees : ndarray of bool
         Whether the judges support the label, for all rows.
     """
 
     target: int
-    failures: Sequence[CandidateOpinion]
-    rmse: float
+    failures: Sequence[ScoredUnits]
+    judge: LabelJudge
     agrees: np.ndarray
 
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Collect opinions on all rows; of the many rows that are no failures T is enough."""
-        models = parts[0].fitted
-        pooled = pool_opinions([part.own_opinion(target) for part in parts])
-        T, y = pooled.judged, pooled.y
-        rmse = 0.0
-        if not models.n_classes:
-            rmse = float(np.sqrt(((T - y) ** 2).mean()))
-        _, agrees = judge_labels(
-            T,
-            y,
-            rmse=rmse,
-            n_classes=models.n_classes,
-        )
+        pooled = ScoredUnits.join([part.own_opinion(target) for part in parts])
+        judge = LabelJudge.settle(pooled, parts[0].fitted.n_classes)
         failures = []
         for part in parts_with_failures(parts):
             failures.append(part.own_opinion(target).take(part.rows.is_bad))
-        return cls(target=target, failures=failures, rmse=rmse, agrees=agrees)
+        agrees = judge(pooled).agrees
+        return cls(target=target, failures=failures, judge=judge, agrees=agrees)
 
 
 def parts_with_failures(parts: Sequence[HeldOutPart]) -> list[HeldOutPart]:
     """Return the parts on which F fails: the others have nothing to augment."""
     return [part for part in parts if part.rows.is_bad.any()]
-
-
-def pool_opinions(opinions: Sequence[CandidateOpinion]) -> CandidateOpinion:
-    """Return the opinions of several parts as one, row for row."""
-    return CandidateOpinion(
-        Losses.join([opinion.losses for opinion in opinions]),
-        judged=np.concatenate([opinion.judged for opinion in opinions]),
-        y=np.concatenate([opinion.y for opinion in opinions]),
-    )
 
 
 def hold_out_parts(
@@ -374,6 +339,11 @@ class HeldOutCandidates:
     def parts(self) -> list[HeldOutPart]:
         """The parts with their candidates."""
         return fit_candidates(self.tasks, self.unfitted, self.config)
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates of the target that has fewest; they are the same for all parts."""
+        return min(len(self.parts[0].names(k)) for k in range(len(self.tasks)))
 
     def unseen_losses(self, target: int) -> pd.DataFrame | None:
         """Return what the candidates lose on the training rows, in their order.

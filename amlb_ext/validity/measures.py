@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -89,9 +90,62 @@ class Measure:
         """Return the measure as a mapping."""
         return dict(vars(self))
 
+    def missing(self, why: str) -> Measure:
+        """Return a planned measure as one that could not be taken."""
+        return replace(self, text=why)
+
+    def found(
+        self, value: float, text: str, *, low: float = math.nan, high: float = math.nan
+    ) -> Measure:
+        """Return a planned measure with its value: the threshold says whether it passes."""
+        passed = None
+        if self.threshold is not None:
+            is_enough = value >= self.threshold
+            passed = bool(is_enough if self.sense == ">=" else value <= self.threshold)
+        return replace(
+            self,
+            value=finite_or_none(value),
+            low=finite_or_none(low),
+            high=finite_or_none(high),
+            passed=passed,
+            text=text,
+        )
+
+    def estimated(self, estimate: MeanEstimate, text: str) -> Measure:
+        """Return a planned measure with an estimate and its interval."""
+        return self.found(estimate.point, text, low=estimate.low, high=estimate.high)
+
 
 @dataclass(frozen=True)
-class Losses:
+class UnitRecord:
+    """A record of arrays, or of such records, with an entry for each unit.
+
+    An array without entries holds what is not known of any unit.
+    """
+
+    def take(self, units: np.ndarray) -> Self:
+        """Return the record of some units, by position or as a mask."""
+        taken = {}
+        for name, value in vars(self).items():
+            if isinstance(value, UnitRecord):
+                taken[name] = value.take(units)
+            else:
+                taken[name] = value[units] if len(value) else value
+        return replace(self, **taken)
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Return the units of several records as one, for the same models."""
+        joined: dict[str, Any] = {}
+        for name, value in vars(parts[0]).items():
+            values = [getattr(part, name) for part in parts]
+            is_record = isinstance(value, UnitRecord)
+            joined[name] = value.join(values) if is_record else np.concatenate(values)
+        return replace(parts[0], **joined)
+
+
+@dataclass(frozen=True)
+class Losses(UnitRecord):
     """Losses of all models on the same units; see the module's notation.
 
     Attributes
@@ -124,22 +178,58 @@ class Losses:
         """Number of distinct real rows behind the losses."""
         return len(np.unique(self.clusters))
 
-    def take(self, rows: np.ndarray) -> Losses:
-        """Return the losses of some rows, by position or as a mask."""
-        return Losses(self.candidates[rows], self.baseline[rows], self.clusters[rows])
-
     def with_candidates(self, columns: np.ndarray) -> Losses:
         """Return the losses of F and of some candidates, by position."""
         return Losses(self.candidates[:, columns], self.baseline, self.clusters)
 
-    @classmethod
-    def join(cls, parts: Sequence[Losses]) -> Losses:
-        """Return the losses of several parts as one, for the same candidates."""
-        return cls(
-            np.concatenate([part.candidates for part in parts]),
-            np.concatenate([part.baseline for part in parts]),
-            np.concatenate([part.clusters for part in parts]),
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredUnits(UnitRecord):
+    """One part of a task, all folds or origins together: what models lose on it, judges among them.
+
+    Attributes
+    ----------
+    losses : Losses
+        Of the candidates and of F.
+    judged : ndarray of shape (n,) or (n, C)
+        T, what judges predict that have made none of the labels; of windows the MASE of the
+        candidates' median, an ensemble that no made window was chosen by.
+    y : ndarray of shape (n,)
+        The targets; empty for windows.
+    twins : ndarray of shape (n, R)
+        Losses of F's re-fits; R is 0 where they were not asked.
+    fold, weight, bad : ndarray of shape (n,)
+        Empty where they are not known, which may be so of all parts but ``full``.
+    reducible : ndarray of shape (n,)
+        v = (T - F)^2; empty where it is not known.
+    recorded : ndarray of shape (n,)
+        Whether the generation's own oracle supported the label; empty where it was not asked.
+    """
+
+    losses: Losses
+    judged: np.ndarray
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    twins: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    fold: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bad: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    reducible: np.ndarray = field(default_factory=lambda: np.empty(0))
+    recorded: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def known_losses(self) -> Losses:
+        """The losses, or none at all where F's loss is missing on some unit."""
+        if np.isnan(self.losses.baseline).any():
+            return self.losses.take(np.zeros(0, dtype=int))
+        return self.losses
+
+    @property
+    def recorded_share(self) -> float | None:
+        """Share of the labels that the generation's own oracle supported."""
+        return float(self.recorded.mean()) if len(self.recorded) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +239,7 @@ class LabelOpinion:
     Attributes
     ----------
     support : ndarray of shape (n,)
-        How plausible each label is, see :func:`judge_labels`.
+        How plausible each label is, see :class:`LabelJudge`.
     agrees : ndarray of shape (n,), bool
         Whether the oracle supports it.
     clusters : ndarray of shape (n,)
@@ -172,44 +262,17 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def make_measure(
-    name: str,
-    value: float,
-    text: str,
-    source: str,
-    *,
-    low: float = math.nan,
-    high: float = math.nan,
-    threshold: float | None = None,
-    sense: str = "",
+def plan_measure(
+    name: str, source: str, sense: str = "", threshold: float | None = None
 ) -> Measure:
-    """Return a measure; it passes when the value stands on the right side of the threshold.
+    """Return a measure before it is taken; while it has a threshold, it has not passed.
 
     Examples
     --------
-    >>> make_measure("tau", 0.4, "", "", threshold=0.5, sense=">=").passed
-    False
+    >>> tau = plan_measure("tau", "", ">=", 0.5)
+    >>> tau.missing("no made rows").passed, tau.found(0.6, "on few rows").passed
+    (False, True)
     """
-    passed = None
-    if threshold is not None:
-        passed = bool(value >= threshold if sense == ">=" else value <= threshold)
-    return Measure(
-        name=name,
-        value=finite_or_none(value),
-        low=finite_or_none(low),
-        high=finite_or_none(high),
-        threshold=threshold,
-        source=source,
-        passed=passed,
-        text=text,
-        sense=sense,
-    )
-
-
-def missing_measure(
-    name: str, why: str, source: str, threshold: float | None, sense: str
-) -> Measure:
-    """Return a measure that could not be taken; it has not passed when it has a threshold."""
     return Measure(
         name=name,
         value=None,
@@ -218,7 +281,7 @@ def missing_measure(
         threshold=threshold,
         source=source,
         passed=None if threshold is None else False,
-        text=why,
+        text="",
         sense=sense,
     )
 
@@ -261,32 +324,24 @@ def measure_region(
     weights: np.ndarray, bad: np.ndarray, clusters: np.ndarray, unit: Unit
 ) -> Measure:
     """AUC of w for the bad flags of the test rows: does P(bad | x) foresee failures at all?"""
-    name = "region"
     source = "ours: the interval must lie above .5, else there is no region"
+    region = plan_measure("region", source, ">=", 0.5)
     # an area between two classes needs rows of both: F may fail on all rows
     sides = ((bad, f"bad {unit.many}"), (~bad, f"{unit.many} that are not bad"))
     for flags, what in sides:
         n_real = len(np.unique(clusters[flags]))
         if n_real < MIN_ROWS:
-            why = too_few_text(n_real, what, unit)
-            return missing_measure(name, why, source, 0.5, ">=")
+            return region.missing(too_few_text(n_real, what, unit))
     area = clustered_auc(weights, bad, clusters)
     # a constant w has an AUC of .5 without error, which its interval does not show; and where every
     # bad row weighs more than every other there is no error, and so no interval
     is_above_chance = bool(np.ptp(weights) > 0 and (area.low > 0.5 or area.point == 1))
-    region = make_measure(
-        name,
-        area.point,
+    text = (
         f"how well {unit.features} alone foresee F's failures: AUC of P(bad | {unit.given}) for "
-        f"the bad test {unit.many}",
-        source,
-        low=area.low,
-        high=area.high,
-        threshold=0.5,
-        sense=">=",
+        f"the bad test {unit.many}"
     )
     # not the value but the lower limit decides: a point above .5 may be chance
-    return replace(region, passed=is_above_chance)
+    return replace(region.estimated(area, text), passed=is_above_chance)
 
 
 def clustered_auc(
@@ -349,16 +404,17 @@ def measure_solvability(
     has_match : bool
         Whether a candidate of F's own family saw as many as F.
     """
-    name, source = "solvability", "ours: the lower limit must lie above 0"
+    source = "ours: the lower limit must lie above 0"
+    solvability = replace(
+        plan_measure("solvability", source, ">=", 0.0), finding=NOT_SHOWN
+    )
     loss_f = all_rows.baseline
-    why = ""
-    if all_rows.n_real_rows < 2 * MIN_ROWS:
-        # the candidates are chosen on one half of the rows and judged on the other
-        why = too_few_text(all_rows.n_real_rows, unit.many, unit, 2 * MIN_ROWS)
-    elif not weights @ loss_f > 0:
-        why = "F makes no error in the region"
-    if why:
-        return replace(missing_measure(name, why, source, 0.0, ">="), finding=NOT_SHOWN)
+    n_real = all_rows.n_real_rows
+    # the candidates are chosen on one half of the rows and judged on the other
+    if n_real < 2 * MIN_ROWS:
+        return solvability.missing(too_few_text(n_real, unit.many, unit, 2 * MIN_ROWS))
+    if not weights @ loss_f > 0:
+        return solvability.missing("F makes no error in the region")
     # gaps, not losses: where a candidate is F fitted again, rounding is no saving
     candidate_losses = loss_f[:, None] + all_rows.gaps
     saving = best_saving(candidate_losses, loss_f, weights, all_rows.clusters, rng)
@@ -377,15 +433,8 @@ def measure_solvability(
         )
     elif finding != MENDABLE and n_capped:
         text += f"; {n_capped} of the candidates saw fewer training rows than F"
-    solvability = make_measure(
-        name,
-        saving.point,
-        text,
-        source,
-        low=saving.low,
-        high=saving.high,
-        threshold=0.0,
-        sense=">=",
+    solvability = solvability.found(
+        saving.point, text, low=saving.low, high=saving.high
     )
     return replace(solvability, passed=passed, finding=finding)
 
@@ -433,8 +482,8 @@ def percent_or_more(share: float) -> str:
 
 def measure_hardness(made: Losses, bad: Losses, unit: Unit) -> Measure:
     """F's mean loss on made rows over that on real bad rows."""
-    name, least = "hardness", 0.8
     source = "paper, section 5; ours: at least .8 of the real bad rows' loss"
+    hardness = plan_measure("hardness", source, ">=", 0.8)
     why = why_not_compared(
         bad.n_real_rows,
         made.n_real_rows,
@@ -443,21 +492,16 @@ def measure_hardness(made: Losses, bad: Losses, unit: Unit) -> Measure:
         nothing=f"no made {unit.many} on which F is known",
     )
     if why:
-        return missing_measure(name, why, source, least, ">=")
+        return hardness.missing(why)
     # a rule of quantiles finds bad rows even where F's loss is 0 everywhere
     level = max(float(bad.baseline.mean()), 1e-12)
     loss = weighted_mean_interval(made.baseline, None, made.clusters)
-    return make_measure(
-        name,
-        loss.point / level,
+    text = (
         f"F's mean loss on {unit.made} over that on real bad {unit.many} ({loss.point:.3g} / "
-        f"{level:.3g})",
-        source,
-        low=loss.low / level,
-        high=loss.high / level,
-        threshold=least,
-        sense=">=",
+        f"{level:.3g})"
     )
+    low, high = loss.low / level, loss.high / level
+    return hardness.found(loss.point / level, text, low=low, high=high)
 
 
 def measure_effective_size(
@@ -465,13 +509,11 @@ def measure_effective_size(
 ) -> Measure:
     """Kish's effective number of distinct real rows under the weights (``docs/validity.md``, 5)."""
     size, n_real = effective_size(weights, clusters)
-    return make_measure(
-        "effective size",
+    source = f"docs/validity.md, 5; below {SMALLEST_EFFECTIVE_SIZE:.0f} rank on all {unit.many}"
+    planned = plan_measure("effective size", source, ">=", SMALLEST_EFFECTIVE_SIZE)
+    return planned.found(
         size,
         f"distinct real {unit.many} that the weighted test {unit.many} are worth, of {n_real}",
-        f"docs/validity.md, 5; below {SMALLEST_EFFECTIVE_SIZE:.0f} rank on all {unit.many}",
-        threshold=SMALLEST_EFFECTIVE_SIZE,
-        sense=">=",
     )
 
 
@@ -489,40 +531,53 @@ def effective_size(weights: np.ndarray, clusters: np.ndarray) -> tuple[float, in
     return float(kish_size(weight_per_row)), len(weight_per_row)
 
 
-def judge_labels(
-    T: np.ndarray,
-    y: np.ndarray,
-    *,
-    rmse: float,
-    n_classes: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return how plausible each label is to an oracle, and whether it supports it.
+@dataclass(frozen=True)
+class LabelJudge:
+    """What predictions of judges say of labels, on one scale for all parts of a task.
 
-    Plausible: the oracle's probability of the label beyond what it expects where the row
+    Plausible: the judges' probability of the label beyond what they expect where the row
     stands, ``p_y - sum_c p_c^2``, so that rows which moved to uncertain places are not taken
-    for mislabelled ones; regression: minus the distance to the oracle in its RMSEs.
+    for mislabelled ones; regression: minus the distance to the judges in their RMSEs.
 
-    Parameters
+    Attributes
     ----------
-    T : ndarray of shape (n,) or (n, C)
-        What the oracle predicts.
-    y : ndarray of shape (n,)
     rmse : float
-        Of the oracle; regression only.
+        Of the judges; regression only.
     n_classes : int
         C, or 0 for regression.
 
     Examples
     --------
-    >>> both = judge_labels(np.array([[0.1, 0.9]]), np.array([0]), rmse=0.0, n_classes=2)
-    >>> both[0].round(2).tolist(), both[1].tolist()  # .1 - (.01 + .81)
+    >>> losses = Losses(np.empty((1, 0)), np.zeros(1), np.zeros(1))
+    >>> units = ScoredUnits(losses=losses, judged=np.array([[0.1, 0.9]]), y=np.array([0]))
+    >>> said = LabelJudge(rmse=0.0, n_classes=2)(units)
+    >>> said.support.round(2).tolist(), said.agrees.tolist()  # .1 - (.01 + .81)
     ([-0.72], [False])
     """
-    support, agrees = check_labels(T, y, rmse=None if n_classes else rmse)
-    if n_classes:
-        expected = (T**2).sum(axis=1)
-        support = support - expected
-    return np.maximum(support, LEAST_PLAUSIBLE), agrees
+
+    rmse: float
+    n_classes: int
+
+    @classmethod
+    def settle(cls, real: ScoredUnits, n_classes: int) -> LabelJudge:
+        """Return the judge whose scale is how far it is off on all real rows."""
+        rmse = 0.0
+        if not n_classes:
+            rmse = float(np.sqrt(((real.judged - real.y) ** 2).mean()))
+        return cls(rmse, n_classes)
+
+    def __call__(self, units: ScoredUnits) -> LabelOpinion:
+        """Return how plausible each label is, and whether the judges support it."""
+        T, rmse = units.judged, None if self.n_classes else self.rmse
+        support, agrees = check_labels(T, units.y, rmse=rmse)
+        if self.n_classes:
+            expected = (T**2).sum(axis=1)
+            support = support - expected
+        return LabelOpinion(
+            support=np.maximum(support, LEAST_PLAUSIBLE),
+            agrees=agrees,
+            clusters=units.losses.clusters,
+        )
 
 
 def measure_labels(
@@ -558,15 +613,19 @@ def measure_labels(
     """
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
     source = "docs/validity.md, 6"
-    agreement_name, support_name = f"{prefix}label agreement", f"{prefix}label support"
+    agreement = plan_measure(f"{prefix}label agreement", source, ">=")
+    support = plan_measure(f"{prefix}label support", source, ">=", margin)
     which = "bad" if weights is None else "weighted real"
     real = f"real bad {unit.many}" if weights is None else f"weighted real {unit.many}"
     n_bad = len(np.unique(bad.clusters))
     if why := why_not_compared(n_bad, len(made.clusters), unit):
-        return [
-            missing_measure(agreement_name, why, source, None, ">="),
-            missing_measure(support_name, why, source, margin, ">="),
-        ]
+        return [agreement.missing(why), support.missing(why)]
+    gap_of = partial(
+        _mean_difference,
+        a_clusters=made.clusters,
+        b_clusters=bad.clusters,
+        b_weights=weights,
+    )
     bad_share = float(np.average(bad.agrees, weights=weights))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
     text = (
@@ -577,43 +636,22 @@ def measure_labels(
         text += f"; as generated {recorded:.0%}"
     least = round(bad_share - AGREEMENT_MARGIN, 4)
     # a limit of 0 would be no check at all: every share reaches it
-    is_limited = least > 0
-    if not is_limited:
+    if least <= 0:
         text += f"; no limit, since it supports so few {real}"
-    agreement = make_measure(
-        agreement_name,
-        made_share.point,
-        text,
-        source,
-        low=made_share.low,
-        high=made_share.high,
-        threshold=least if is_limited else None,
-        sense=">=" if is_limited else "",
-    )
-    if is_limited:
-        gap = _mean_difference(
-            made.agrees.astype(float),
-            made.clusters,
-            bad.agrees.astype(float),
-            bad.clusters,
-            b_weights=weights,
+        agreement = replace(agreement, sense="").estimated(made_share, text)
+    else:
+        limited = replace(agreement, threshold=least)
+        gap = gap_of(made.agrees.astype(float), bad.agrees.astype(float))
+        agreement = _fails_only_surely(
+            limited.estimated(made_share, text), gap, -AGREEMENT_MARGIN
         )
-        agreement = _fails_only_surely(agreement, gap, -AGREEMENT_MARGIN)
-    gap = _mean_difference(
-        made.support, made.clusters, bad.support, bad.clusters, b_weights=weights
-    )
-    support = make_measure(
-        support_name,
-        gap.point,
+    gap = gap_of(made.support, bad.support)
+    text = (
         f"plausibility of made {unit.many}' labels minus that of {which} {unit.many}'; fails if "
-        "surely (one-sided 95 %) below limit",
-        source,
-        low=gap.low,
-        high=gap.high,
-        threshold=margin,
-        sense=">=",
+        "surely (one-sided 95 %) below limit"
     )
-    return [agreement, _fails_only_surely(support, gap, margin)]
+    support = _fails_only_surely(support.estimated(gap, text), gap, margin)
+    return [agreement, support]
 
 
 def _fails_only_surely(measure: Measure, gap: MeanEstimate, least: float) -> Measure:
@@ -629,11 +667,11 @@ def _fails_only_surely(measure: Measure, gap: MeanEstimate, least: float) -> Mea
 
 def _mean_difference(
     a: np.ndarray,
-    a_clusters: np.ndarray,
     b: np.ndarray,
-    b_clusters: np.ndarray,
     *,
-    b_weights: np.ndarray | None = None,
+    a_clusters: np.ndarray,
+    b_clusters: np.ndarray,
+    b_weights: np.ndarray | None,
 ) -> MeanEstimate:
     """Mean of a minus (weighted) mean of b as one linear statistic of their joint clusters.
 

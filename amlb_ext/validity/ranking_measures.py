@@ -22,8 +22,7 @@ from amlb_ext.validity.measures import (
     ROUNDING,
     Losses,
     Measure,
-    make_measure,
-    missing_measure,
+    plan_measure,
     too_few_text,
     why_not_compared,
 )
@@ -117,27 +116,21 @@ def measure_target_agreement(
 
     Measured there: .19 / .07 in classification, .73 / .81 in regression.
     """
-    name = "target check"
     source = "docs/validity.md, 1; below .5 they are two questions"
+    check = plan_measure("target check", source, ">=", LEAST_AGREEMENT)
     if bad.n_real_rows < MIN_ROWS:
-        why = too_few_text(bad.n_real_rows, f"bad {unit.many}", unit)
-        return missing_measure(name, why, source, LEAST_AGREEMENT, ">=")
+        return check.missing(too_few_text(bad.n_real_rows, f"bad {unit.many}", unit))
     delta_bad, _ = contrasts_to_baseline(bad)
     delta_weighted, _ = contrasts_to_baseline(all_rows, weights)
     low, high = _bootstrap_interval(
         kendall_tau, _counted_alike(bad), _WeightedLosses(all_rows, weights), rng
     )
-    return make_measure(
-        name,
-        kendall_tau(delta_bad, delta_weighted),
+    text = (
         f"agreement of two rankings: on the bad {unit.many}, and on all {unit.many} weighted by "
-        f"P(bad | {unit.given})",
-        source,
-        low=low,
-        high=high,
-        threshold=LEAST_AGREEMENT,
-        sense=">=",
+        f"P(bad | {unit.given})"
     )
+    tau = kendall_tau(delta_bad, delta_weighted)
+    return check.found(tau, text, low=low, high=high)
 
 
 def fidelity_z2(made: Losses, bad: Losses) -> float:
@@ -157,8 +150,8 @@ def measure_fidelity(
 ) -> list[Measure]:
     """Return z² and tau of made rows against the real bad rows."""
     source = "docs/validity.md, 3"
-    z2_name, tau_name = f"{what}: z2", f"{what}: tau"
-    z2_limit, tau_limit = 1.0, 0.8
+    z2_measure = plan_measure(f"{what}: z2", source, "<=", 1.0)
+    tau_measure = plan_measure(f"{what}: tau", source, ">=", 0.8)
     why = why_not_compared(
         bad.n_real_rows,
         made.n_real_rows,
@@ -167,10 +160,7 @@ def measure_fidelity(
         nothing=f"no {what} {unit.many}",
     )
     if why:
-        return [
-            missing_measure(z2_name, why, source, z2_limit, "<="),
-            missing_measure(tau_name, why, source, tau_limit, ">="),
-        ]
+        return [z2_measure.missing(why), tau_measure.missing(why)]
     delta_real, se_real = contrasts_to_baseline(bad)
     delta_made, _ = contrasts_to_baseline(made)
     # what tau real rows reach among themselves, as a scale for that of the made ones
@@ -184,26 +174,18 @@ def measure_fidelity(
     made_rows, bad_rows = _counted_alike(made), _counted_alike(bad)
     z2_low, z2_high = _bootstrap_interval(z2_against_real, made_rows, bad_rows, rng)
     tau_low, tau_high = _bootstrap_interval(kendall_tau, made_rows, bad_rows, rng)
-    z2_measure = make_measure(
-        z2_name,
-        mean_z2(delta_made, delta_real, se_real),
-        f"squared gap between {what} and real bad {unit.many}, in standard errors of the real ones",
-        source,
-        low=z2_low,
-        high=z2_high,
-        threshold=z2_limit,
-        sense="<=",
+    z2 = mean_z2(delta_made, delta_real, se_real)
+    text = (
+        f"squared gap between {what} and real bad {unit.many}, in standard errors of the "
+        "real ones"
     )
-    tau_measure = make_measure(
-        tau_name,
-        kendall_tau(delta_made, delta_real),
-        f"agreement of rankings on {what} and on real bad {unit.many}; random halves: {halves:.2f}",
-        source,
-        low=tau_low,
-        high=tau_high,
-        threshold=tau_limit,
-        sense=">=",
+    z2_measure = z2_measure.found(z2, text, low=z2_low, high=z2_high)
+    tau = kendall_tau(delta_made, delta_real)
+    text = (
+        f"agreement of rankings on {what} and on real bad {unit.many}; random halves: "
+        f"{halves:.2f}"
     )
+    tau_measure = tau_measure.found(tau, text, low=tau_low, high=tau_high)
     return [z2_measure, tau_measure]
 
 
@@ -242,11 +224,12 @@ def measure_order(
     why_not : str
         Why the reference cannot be used; empty where it can.
     """
-    name, source = f"{what}: order", "docs/validity.md, 15; the lower limit decides"
+    source = "docs/validity.md, 15; the lower limit decides"
+    order = plan_measure(f"{what}: order", source, ">=", -ORDER_LOSS)
     if not why_not and len(made) < MIN_MADE_ROWS:
         why_not = f"not enough {unit.many}: {len(made)} {what} {unit.many}"
     if why_not:
-        return missing_measure(name, why_not, source, -ORDER_LOSS, ">=")
+        return order.missing(why_not)
     differences, lows, texts = [], [], []
     places = (("where F fails", weights), (f"over all {unit.many}", None))
     for where, place_weights in places:
@@ -260,8 +243,7 @@ def measure_order(
             rng=rng,
         )
         if math.isnan(agreement.relative):
-            why = f"the real {unit.many} tell no two candidates apart"
-            return missing_measure(name, why, source, -ORDER_LOSS, ">=")
+            return order.missing(f"the real {unit.many} tell no two candidates apart")
         differences.append(agreement.relative - agreement.reached)
         lows.append(agreement.low - agreement.reached)
         texts.append(f"{where} {agreement.relative:.2f}, for {agreement.reached:.2f}")
@@ -271,15 +253,7 @@ def measure_order(
         f"{'; '.join(texts)}. The value is the smaller difference; both lower limits (one-sided "
         f"95 %) must be at least -{ORDER_LOSS}"
     )
-    order = make_measure(
-        name,
-        min(differences),
-        text,
-        source,
-        low=min(lows),
-        threshold=-ORDER_LOSS,
-        sense=">=",
-    )
+    order = order.found(min(differences), text, low=min(lows))
     return replace(order, passed=min(lows) >= -ORDER_LOSS)
 
 
@@ -333,12 +307,13 @@ def measure_null(
     came_fitted : bool
         Whether one F, fitted elsewhere, served all folds, and the twins are its clones.
     """
-    name = f"null on {where}"
     source = "docs/validity.md, 2; -2 standard errors"
+    null = plan_measure(f"null on {where}", source, ">=", NULL_LIMIT)
     distinct_rows = len(np.unique(clusters))
     if distinct_rows < MIN_ROWS:
-        why = too_few_text(distinct_rows, f"{unit.many} on {where}", unit)
-        return missing_measure(name, why, source, NULL_LIMIT, ">=")
+        return null.missing(
+            too_few_text(distinct_rows, f"{unit.many} on {where}", unit)
+        )
     difference = twins - loss_f[:, None]
     # a deterministic F fitted on the same rows comes again but for rounding, which is no win
     rounding = ROUNDING * np.abs(loss_f).max()
@@ -370,9 +345,7 @@ def measure_null(
         f"{twins_of_f} against F, in standard errors: mean difference {estimate.point:+.2g} ± "
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by {unit.fold}"
     )
-    null = make_measure(
-        name, t, text, source, low=t - 2, high=t + 2, threshold=NULL_LIMIT, sense=">="
-    )
+    null = null.found(t, text, low=t - 2, high=t + 2)
     if not came_fitted and null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
         return replace(null, passed=False, text=text + ", more than chance")
     return null
@@ -404,9 +377,9 @@ def _sign_test(gap_of_fold: np.ndarray) -> float:
 
 def measure_widening(made: Losses, unit: Unit) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
-    name, source = "clustered width", "docs/validity.md, 4"
+    width = plan_measure("clustered width", "docs/validity.md, 4")
     if made.n_real_rows < MIN_MADE_ROWS:
-        return missing_measure(name, f"no made {unit.many}", source, None, "")
+        return width.missing(f"no made {unit.many}")
     _, clustered_se = contrasts_to_baseline(made)
     naive = [naive_interval(loss - made.baseline).se for loss in made.candidates.T]
     naive_se = np.array(naive)
@@ -419,4 +392,4 @@ def measure_widening(made: Losses, unit: Unit) -> Measure:
         f"standard errors clustered by the real {unit.one} over naive ones: never use the "
         "naive"
     )
-    return make_measure(name, value, text, source)
+    return width.found(value, text)

@@ -29,8 +29,7 @@ from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
     clustered_auc,
-    make_measure,
-    missing_measure,
+    plan_measure,
     why_not_compared,
 )
 
@@ -82,13 +81,11 @@ class ScaledTable:
 Statistic = Callable[[ScaledTable, ScaledTable], float]
 
 
-def thin_table(
-    table: ScaledTable, rng: np.random.Generator, most: int = MOST
-) -> ScaledTable:
-    """Return at most ``most`` of the rows, drawn at random, in their order."""
-    if len(table.X) <= most:
+def thin_table(table: ScaledTable, rng: np.random.Generator) -> ScaledTable:
+    """Return at most :data:`MOST` of the rows, drawn at random, in their order."""
+    if len(table.X) <= MOST:
         return table
-    rows = rng.choice(len(table.X), most, replace=False)
+    rows = rng.choice(len(table.X), MOST, replace=False)
     return table.take(np.sort(rows))
 
 
@@ -97,33 +94,24 @@ def measure_realism(
 ) -> list[Measure]:
     """Return the classifier test, Wasserstein, total variation and correlation error."""
     if why := why_not_compared(len(bad.X), len(made.X), unit, least=MIN_ROWS):
-        two_sample = missing_measure("two-sample test", why, "", AUC_LIMIT, "<=")
-        others = [
-            missing_measure(name, why, "", None, "<=") for _, name, *_ in _BESIDE_HALVES
-        ]
-        return [two_sample, *others]
+        others = [plan_measure(name, "", "<=") for _, name, *_ in _BESIDE_HALVES]
+        two_sample = plan_measure("two-sample test", "", "<=", AUC_LIMIT)
+        return [measure.missing(why) for measure in (two_sample, *others)]
     # in this order: all draw from one stream
     out = [measure_two_sample(made, bad, rng, unit)]
     for statistic, name, text, source in _BESIDE_HALVES:
         value = statistic(made, bad)
         if math.isnan(value):
-            why = "does not apply: no such columns"
-            out.append(missing_measure(name, why, source, None, ""))
+            planned = plan_measure(name, source)
+            out.append(planned.missing("does not apply: no such columns"))
             continue
         halves = [statistic(*bad.split_in_half(rng)) for _ in range(HALVES)]
         low, high = jackknife_interval(statistic, made, bad, rng)
-        measure = make_measure(
-            name,
-            value,
-            f"{text}; limit: random halves of the real bad {unit.many}",
-            source,
-            low=low,
-            high=high,
-            # halves of few rows may lack what is compared, and then there is no limit
-            threshold=float(np.nanmean(halves)) if np.isfinite(halves).any() else None,
-            sense="<=",
-        )
-        out.append(measure)
+        # halves of few rows may lack what is compared, and then there is no limit
+        limit = float(np.nanmean(halves)) if np.isfinite(halves).any() else None
+        text += f"; limit: random halves of the real bad {unit.many}"
+        planned = plan_measure(name, source, "<=", limit)
+        out.append(planned.found(value, text, low=low, high=high))
     return out
 
 
@@ -138,16 +126,13 @@ def measure_two_sample(
     seed = int(rng.integers(2**31 - 1))
     score, is_made, clusters = _tell_apart(made, bad, seed)
     area = clustered_auc(score, is_made, clusters)
-    return make_measure(
-        "two-sample test",
-        area.point,
+    text = (
         f"how well a classifier tells {unit.made} from real bad {unit.many} it has not seen (.5: "
-        "not at all)",
-        f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours",
-        low=area.low,
-        high=area.high,
-        threshold=AUC_LIMIT,
-        sense="<=",
+        "not at all)"
+    )
+    source = f"Lopez-Paz & Oquab (2017); limit {AUC_LIMIT} ours"
+    return plan_measure("two-sample test", source, "<=", AUC_LIMIT).estimated(
+        area, text
     )
 
 
@@ -308,14 +293,16 @@ def measure_closest_record(
     The ratio is the median distance synthetic → closest real bad row over the median distance
     real bad → closest *other* real bad row: 1 is what a new real row would have, 0 a copy.
     """
-    name, source = "closest record", "distance to closest record; limit ours"
+    source = "distance to closest record; limit ours"
+    closest = plan_measure("closest record", source, ">=", NEAR)
     if why := why_not_compared(len(bad.X), len(made.X), unit):
-        return missing_measure(name, why, source, NEAR, ">=")
+        return closest.missing(why)
     to_bad = closest_distances(made, bad)
     among_bad = closest_distances(bad, bad, apart=True)
     if float(np.median(among_bad)) < SAME:
-        why = f"real {unit.many} repeat each other"
-        return missing_measure(name, why, source, None, "")
+        # there is no distance to be near by, so no limit either
+        unlimited = plan_measure("closest record", source)
+        return unlimited.missing(f"real {unit.many} repeat each other")
 
     def ratio(some_made: ScaledTable, some_bad: ScaledTable) -> float:
         # the distances stand, so the jackknife takes those of the rows it kept
@@ -329,17 +316,11 @@ def measure_closest_record(
             return float(np.median(of_made)) / base
 
     low, high = jackknife_interval(ratio, made, bad, rng)
-    return make_measure(
-        name,
-        ratio(made, bad),
+    text = (
         f"median distance to the closest real bad {unit.one} over that between real bad "
-        f"{unit.many}",
-        source,
-        low=low,
-        high=high,
-        threshold=NEAR,
-        sense=">=",
+        f"{unit.many}"
     )
+    return closest.found(ratio(made, bad), text, low=low, high=high)
 
 
 def measure_share_of_copies(
@@ -362,14 +343,9 @@ def measure_share_of_copies(
     >>> measure_share_of_copies("exact copies", 1, 20, "made rows equal a real one").text
     '1 of 20 made rows equal a real one'
     """
-    return make_measure(
-        name,
-        count / total,
-        f"{count} of {total} {what}",
-        "exact comparison of features; limit ours",
-        threshold=most,
-        sense="<=",
-    )
+    source = "exact comparison of features; limit ours"
+    planned = plan_measure(name, source, "<=", most)
+    return planned.found(count / total, f"{count} of {total} {what}")
 
 
 #: Measures whose limit is what random halves of the bad rows reach: name, text and source.

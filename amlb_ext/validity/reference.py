@@ -10,19 +10,22 @@ done for one fold, and only where the test folds hold few of the labelled rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core import row_losses
-from amlb_ext.core.rng import derive_int_seed
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
-from amlb_ext.models.registry import ModelSpec
-from amlb_ext.validity.candidates import MIN_CANDIDATES, fit_zoo
-from amlb_ext.validity.measures import Losses
-from amlb_ext.validity.task_rows import MADE, TaskRows, baseline_spec
+from amlb_ext.validity.candidates import MIN_CANDIDATES
+from amlb_ext.validity.measures import Losses, ScoredUnits
+from amlb_ext.validity.task_rows import (
+    MADE,
+    EncodedFold,
+    FoldRequest,
+    TaskRows,
+    baseline_spec,
+    losses_of_candidates,
+)
 
 #: Test folds that hold this share of the labelled rows need no training rows beside them.
 ENOUGH_TESTED = 2 / 3
@@ -58,6 +61,20 @@ class Reference:
     tested: int
     note: str = ""
 
+    @classmethod
+    def of_tests(
+        cls, full: ScoredUnits, columns: np.ndarray, note: str = ""
+    ) -> Reference:
+        """Return the reference of the tested units alone, by some of the candidates."""
+        losses = full.losses.with_candidates(columns)
+        return cls(
+            columns=columns,
+            losses=losses,
+            weights=full.weight,
+            tested=losses.n_real_rows,
+            note=note,
+        )
+
 
 def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     """Return the training rows that join the reference, or None.
@@ -70,42 +87,27 @@ def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     note : str
         Why rows that are wanted cannot be had; empty where they can, or are not wanted.
     """
-    is_any_made = any(
-        part in parts for _, parts in rows.folds.values() for part in MADE
-    )
-    if not is_any_made or not _tests_few_rows(rows):
+    tests, most_rows, is_any_made = [], 0, False
+    for train, parts in rows.folds.values():
+        is_any_made |= any(part in parts for part in MADE)
+        # the training rows of the smallest fold and the test rows of all: as many as there are
+        most_rows = max(most_rows, len(train) + len(parts.get("full", ())))
+        if "full" in parts:
+            tests.append(parts["full"].provenance["parent_row"].to_numpy())
+    tested = np.unique(np.concatenate(tests))
+    are_enough = len(tested) >= min(MANY_TESTED, ENOUGH_TESTED * most_rows)
+    if not is_any_made or are_enough:
         return None, ""
     train, _ = rows.folds[min(rows.folds)]
     about = train.provenance
     if not {PART, LOSS, WEIGHT} <= set(about.columns):
         return None, _why_unknown(rows)
-    is_free = ~np.isin(about["source_row"].to_numpy(), _tested_rows(rows))
+    is_free = ~np.isin(about["source_row"].to_numpy(), tested)
     position = np.flatnonzero(is_free)
     if not len(position):
         return None, ""
     chosen = about.iloc[position].set_axis(position)
     return chosen.sort_values(PART, kind="stable"), ""
-
-
-def _tested_rows(rows: TaskRows) -> np.ndarray:
-    """Return the real rows that any fold tests on, each once."""
-    tested = []
-    for _, parts in rows.folds.values():
-        if "full" in parts:
-            tested.append(parts["full"].provenance["parent_row"].to_numpy())
-    return np.unique(np.concatenate(tested))
-
-
-def _tests_few_rows(rows: TaskRows) -> bool:
-    """Whether the test folds hold less than two thirds of the labelled rows, and not many."""
-    tested = _tested_rows(rows)
-    if len(tested) >= MANY_TESTED:
-        return False
-    # the training rows of the smallest fold and the test rows of all: as many as there are
-    most_rows = 0
-    for train, parts in rows.folds.values():
-        most_rows = max(most_rows, len(train) + len(parts.get("full", ())))
-    return len(tested) < ENOUGH_TESTED * most_rows
 
 
 def _why_unknown(rows: TaskRows) -> str:
@@ -138,10 +140,7 @@ def score_training_part(
     rows: TaskRows,
     chosen: pd.DataFrame,
     part: int,
-    specs: Mapping[str, ModelSpec],
-    whole: Collection[str],
-    most: int | None,
-    seed: int,
+    request: FoldRequest,
 ) -> np.ndarray:
     """Fit the candidates without a part of the training rows and ask them about its rows.
 
@@ -151,42 +150,22 @@ def score_training_part(
         Only the first fold is read.
     chosen : DataFrame
     part : int
-    specs, whole, most
-        As in :func:`amlb_ext.validity.candidates.fit_zoo`.
-    seed : int
-        The certificate's.
+    request : FoldRequest
+        Its candidates are those that are asked.
 
     Returns
     -------
     ndarray of shape (n, m)
         Losses on the chosen rows of the part; NaN for a candidate that could not be fitted.
     """
-    fold = min(rows.folds)
-    train, _ = rows.folds[fold]
     # encoded as for the fits on all training rows, and as F was cross-fitted
-    encoder = Encoder(rows.columns).fit(train.features)
-    scale = TargetEncoder(rows.kind, rows.labels, train.target)
-    Z = encoder.transform(train.features)
-    y = scale.transform(train.target)
+    fold = EncodedFold(rows, min(rows.folds), request)
+    train, _ = rows.folds[fold.fold]
     is_seen = train.provenance[PART].to_numpy() != part
     asked = chosen.index[chosen[PART] == part].to_numpy()
-    models, _ = fit_zoo(
-        specs,
-        kind=rows.kind,
-        n_classes=scale.n_classes,
-        n_categorical=encoder.n_categorical_,
-        Z=Z[is_seen],
-        y=y[is_seen],
-        seed=derive_int_seed(seed, rows.name, fold, "zoo"),
-        most=most,
-        whole=whole,
-    )
-    losses = np.full((len(asked), len(specs)), np.nan)
-    for column, name in enumerate(specs):
-        if name in models:
-            predicted = models[name].predict(Z[asked])
-            losses[:, column] = row_losses.row_loss(y[asked], predicted)
-    return losses
+    models, _ = fold.fit_zoo(request.specs, is_seen)
+    predicted = {name: model.predict(fold.Z[asked]) for name, model in models.items()}
+    return losses_of_candidates(request.specs, predicted, fold.y[asked])
 
 
 def join_training_rows(

@@ -12,7 +12,7 @@ m candidates, R twins of F; all losses are Brier or squared error on the scaled 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,11 +25,12 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.baseline.replacements import Chooser
+from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
-from amlb_ext.suite import Rows
+from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
@@ -40,11 +41,10 @@ from amlb_ext.validity.candidates import (
     Size,
     candidates_and_judges,
     candidates_beside,
-    fit_zoo,
     names_like,
 )
-from amlb_ext.validity.evaluation import Evaluation, ScoredUnits
-from amlb_ext.validity.measures import LabelOpinion, Losses, judge_labels
+from amlb_ext.validity.evaluation import Evaluation
+from amlb_ext.validity.measures import LabelJudge, Losses, ScoredUnits
 from amlb_ext.validity.reference import (
     PART,
     Reference,
@@ -56,15 +56,18 @@ from amlb_ext.validity.reference import (
 from amlb_ext.validity.task_rows import (
     PARTS,
     REFIT_PREFIX,
+    EncodedFold,
+    FoldRequest,
     TaskRows,
     baseline_spec,
+    losses_of_candidates,
     refit_baseline,
 )
 from amlb_ext.validity.unlabelled import (
     FoldView,
     Unlabelled,
     expected_contrast,
-    view_fold,
+    fit_region,
 )
 
 
@@ -117,13 +120,12 @@ def evaluate_task(
         # the suite does not hold the file: no more re-fits than those that came with it
         refits = rows.count_refits(refits)
         has_stored_refits = refits > 0
-    request = _FoldRequest(
+    request = FoldRequest(
         specs=specs,
         size=size,
         refits=refits,
         seed=seed,
         has_stored_refits=has_stored_refits,
-        far=far,
         whole=whole,
     )
     # fewer candidates make no ranking, so nothing is held to the reference
@@ -134,7 +136,7 @@ def evaluate_task(
     if chosen is not None and not candidates and size == "quick" and seed == rows.seed:
         stored = stored_losses(chosen, _asked_candidates(specs))
     # jobs end in any order, and an order that changed with it would change the pooled losses
-    jobs = _plan_jobs(rows, chosen if stored is None else None, request)
+    jobs = _plan_jobs(rows, chosen if stored is None else None, request, far)
     by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
     results = [by_job[number] for number in range(len(jobs))]
     scores: list[_FoldScores] = results[: len(rows.folds)]
@@ -154,19 +156,17 @@ def evaluate_task(
     # a candidate that fails on one fold has no pooled losses, so it leaves all of them
     names = [name for name in specs if name not in dropped]
     columns = [list(specs).index(name) for name in names]
-    stacked = _stack_parts(scores)
-    pooled = _pool_parts(rows, stacked, columns)
-    reference = _reference_of_tests(pooled, names)
-    if len(names) >= MIN_CANDIDATES:
-        reference = replace(reference, note=chosen_note)
-        if chosen is not None:
-            reference = _add_training_rows(
-                reference,
-                chosen,
-                results[len(rows.folds) :] if stored is None else [stored],
-                request=request,
-                names=names,
-            )
+    pooled = _pool_parts(scores, columns)
+    if len(names) < MIN_CANDIDATES:
+        chosen, chosen_note = None, ""
+    reference = _settle_reference(
+        pooled["full"],
+        names,
+        request,
+        chosen=chosen,
+        scored=results[len(rows.folds) :] if stored is None else [stored],
+        note=chosen_note,
+    )
     if reference.note:
         notes.append(reference.note)
     fewer_rows: list[str] = []
@@ -177,6 +177,7 @@ def evaluate_task(
         unit=ROW,
         names=names,
         parts=pooled,
+        judge=LabelJudge.settle(pooled["full"], len(rows.labels)),
         tested_bad=pooled["bad"].losses if "bad" in pooled else None,
         from_failures=MADE_PARTS[::-1],
         reference=reference,
@@ -211,7 +212,10 @@ def _boosting_notes(rows: TaskRows, zoo: Mapping[str, ModelSpec]) -> list[str]:
 
 
 def _plan_jobs(
-    rows: TaskRows, chosen: pd.DataFrame | None, request: _FoldRequest
+    rows: TaskRows,
+    chosen: pd.DataFrame | None,
+    request: FoldRequest,
+    far: Unlabelled | None,
 ) -> list[tuple[Any, ...]]:
     """Return the jobs of an evaluation: one a fold, and one a part of the training rows asked."""
     jobs: list[tuple[Any, ...]] = []
@@ -219,25 +223,15 @@ def _plan_jobs(
     for fold in folds:
         # a job carries the rows of its own fold alone
         rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
-        jobs.append((score_fold, rows_of_fold, fold, request))
+        jobs.append((score_fold, rows_of_fold, fold, request, far))
     if chosen is None:
         return jobs
     # beside the folds, so that no process waits for the last of them
     first_fold = replace(rows, folds={folds[0]: rows.folds[folds[0]]})
     specs = {name: request.specs[name] for name in _asked_candidates(request.specs)}
+    of_asked = replace(request, specs=specs)
     for part in chosen[PART].unique():
-        jobs.append(
-            (
-                score_training_part,
-                first_fold,
-                chosen,
-                int(part),
-                specs,
-                request.whole,
-                request.most_rows,
-                request.seed,
-            )
-        )
+        jobs.append((score_training_part, first_fold, chosen, int(part), of_asked))
     return jobs
 
 
@@ -252,33 +246,29 @@ def _asked_candidates(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.endswith(ALL_ROWS)]
 
 
-def _reference_of_tests(
-    pooled: Mapping[str, ScoredUnits], names: Sequence[str]
-) -> Reference:
-    """Return what made rows are held to, of the test folds alone."""
-    asked = np.array([names.index(name) for name in _asked_candidates(names)], int)
-    full = pooled["full"]
-    losses = full.losses.with_candidates(asked)
-    return Reference(
-        columns=asked, losses=losses, weights=full.weight, tested=losses.n_real_rows
-    )
-
-
-def _add_training_rows(
-    reference: Reference,
-    chosen: pd.DataFrame,
-    scored: Sequence[np.ndarray],
-    *,
-    request: _FoldRequest,
+def _settle_reference(
+    full: ScoredUnits,
     names: Sequence[str],
+    request: FoldRequest,
+    *,
+    chosen: pd.DataFrame | None,
+    scored: Sequence[np.ndarray],
+    note: str,
 ) -> Reference:
-    """Return a reference of test rows with the training rows that were scored, part by part."""
+    """Return what made rows are held to: the test folds, and training rows where any are chosen.
+
+    ``scored`` are the losses on the chosen rows, part by part.
+    """
+    asked = _asked_candidates(names)
+    positions = np.array([names.index(name) for name in asked], int)
+    reference = Reference.of_tests(full, positions, note)
+    if chosen is None:
+        return reference
     # a candidate that failed on some fold was asked about training rows all the same
     all_asked = _asked_candidates(request.specs)
-    asked = _asked_candidates(names)
     columns = [all_asked.index(name) for name in asked]
-    losses = np.concatenate(scored)[:, columns]
-    return join_training_rows(reference, chosen, losses, asked)
+    of_training = np.concatenate(scored)[:, columns]
+    return join_training_rows(reference, chosen, of_training, asked)
 
 
 def cap_errors(rows: TaskRows, evaluation: Evaluation) -> tuple[Evaluation, list[str]]:
@@ -353,122 +343,41 @@ def describe_capped(rows: TaskRows, evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _stack_parts(scores: Sequence[_FoldScores]) -> dict[str, _PartScores]:
-    """Return the rows of each part, fold after fold."""
-    stacked = {}
+def _pool_parts(
+    scores: Sequence[_FoldScores], columns: Sequence[int]
+) -> dict[str, ScoredUnits]:
+    """Return the rows of each part, fold after fold, with the losses of some candidates."""
+    pooled = {}
     for part in PARTS:
         # a fold whose F makes no error has no bad rows, and nothing made from them
         of_folds = [each.parts[part] for each in scores if part in each.parts]
-        if not of_folds:
-            continue
-        columns = {}
-        for column in fields(_PartScores):
-            blocks = [getattr(scored, column.name) for scored in of_folds]
-            columns[column.name] = np.concatenate(blocks)
-        stacked[part] = _PartScores(**columns)
-    return stacked
-
-
-def _pool_parts(
-    rows: TaskRows, stacked: Mapping[str, _PartScores], columns: Sequence[int]
-) -> dict[str, ScoredUnits]:
-    """Return each part with the losses of some candidates, and what the judges say of labels."""
-    # one scale for all parts: how far the judges are off on all real rows
-    rmse = 0.0
-    if not rows.labels:
-        full = stacked["full"]
-        rmse = float(np.sqrt(((full.oracle - full.y) ** 2).mean()))
-    pooled = {}
-    for part, scores in stacked.items():
-        support, agrees = judge_labels(
-            scores.oracle, scores.y, rmse=rmse, n_classes=len(rows.labels)
-        )
-        clusters = scores.clusters
-        pooled[part] = ScoredUnits(
-            losses=Losses(scores.candidate_losses[:, columns], scores.loss_f, clusters),
-            labels=LabelOpinion(support=support, agrees=agrees, clusters=clusters),
-            twins=scores.twins,
-            fold=scores.fold,
-            weight=scores.weight,
-            bad=scores.bad,
-            reducible=scores.reducible,
-            recorded=scores.recorded,
-        )
+        if of_folds:
+            units = ScoredUnits.join(of_folds)
+            losses = units.losses.with_candidates(np.array(columns, dtype=int))
+            pooled[part] = replace(units, losses=losses)
     return pooled
-
-
-@dataclass(frozen=True, kw_only=True)
-class _FoldRequest:
-    """Settings that all folds of an evaluation share.
-
-    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
-    candidates that see all training rows.
-    """
-
-    specs: Mapping[str, ModelSpec]
-    size: Size
-    refits: int
-    seed: int
-    has_stored_refits: bool
-    far: Unlabelled | None
-    whole: frozenset[str]
-
-    @property
-    def most_rows(self) -> int | None:
-        """Training rows that the other candidates see at most."""
-        return QUICK_ROWS if self.size == "quick" else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PartScores:
-    """One part in one fold, row for row; see the module's notation and :class:`ScoredUnits`.
-
-    ``oracle`` is the mean prediction of the judges, T.
-    """
-
-    candidate_losses: np.ndarray
-    loss_f: np.ndarray
-    twins: np.ndarray
-    oracle: np.ndarray
-    y: np.ndarray
-    clusters: np.ndarray
-    fold: np.ndarray
-    weight: np.ndarray
-    reducible: np.ndarray
-    bad: np.ndarray
-    recorded: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FoldScores:
     """The scores of one fold, by part of the task."""
 
-    parts: dict[str, _PartScores]
+    parts: dict[str, ScoredUnits]
     dropped: dict[str, str] = field(default_factory=dict)
     refit_problem: str = ""
     views: tuple[FoldView, ...] = ()
 
 
-def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
+def score_fold(
+    rows: TaskRows, fold: int, request: FoldRequest, far: Unlabelled | None
+) -> _FoldScores:
     """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
     _, parts = rows.folds[fold]
     models = _FoldModels(rows, fold, request)
     views = []
-    far = request.far
     # in this order: asking for the baseline fits F
     if far is not None and not far.support.refused and models.baseline is not None:
-        views.append(
-            view_fold(
-                rows,
-                fold,
-                parts["full"],
-                far,
-                encoder=models.encoder,
-                y=models.y,
-                baseline=models.baseline,
-                expected_contrasts=models.expected_contrasts,
-            )
-        )
+        views.append(models.view(far, parts["full"]))
     scored = {}
     for part, test in parts.items():
         # a fold may have no row of a part, and models refuse to predict none
@@ -484,25 +393,24 @@ def score_fold(rows: TaskRows, fold: int, request: _FoldRequest) -> _FoldScores:
     )
 
 
-class _FoldModels:
+class _FoldModels(EncodedFold):
     """The models of one fold: candidates, judges, F and its twins."""
 
-    def __init__(self, rows: TaskRows, fold: int, request: _FoldRequest) -> None:
-        self.rows = rows
-        self.fold = fold
-        self.request = request
-        train, _ = rows.folds[fold]
-        self.encoder = Encoder(rows.columns).fit(train.features)
-        self.target = TargetEncoder(rows.kind, rows.labels, train.target)
-        self.Z = self.encoder.transform(train.features)
-        self.y = self.target.transform(train.target)
+    def __init__(self, rows: TaskRows, fold: int, request: FoldRequest) -> None:
+        super().__init__(rows, fold, request)
         self._fit_candidates_and_judges()
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
-        unfitted = self._unfitted_baseline()
-        if unfitted is not None and not request.has_stored_refits:
+        self.unfitted: EstimatorBaseline | None = None  # F; None where it is a file
+        spec = baseline_spec(rows.settings, rows.kind)
+        if spec is not None:
+            n_categorical = self.encoder.n_categorical_
+            self.unfitted = EstimatorBaseline(
+                spec, rows.kind, self.target.n_classes, n_categorical
+            )
+        if self.unfitted is not None and not request.has_stored_refits:
             self.twins, self.refit_problem = refit_baseline(
-                unfitted,
+                self.unfitted,
                 self.Z,
                 self.y,
                 refits=request.refits,
@@ -516,60 +424,59 @@ class _FoldModels:
         specs, judges = candidates_and_judges(
             request.specs, rows.kind, request.size, n_classes=len(rows.labels)
         )
-        self.models, self.dropped = fit_zoo(
-            specs,
-            kind=rows.kind,
-            n_classes=self.target.n_classes,
-            n_categorical=self.encoder.n_categorical_,
-            Z=self.Z,
-            y=self.y,
-            seed=derive_int_seed(request.seed, rows.name, self.fold, "zoo"),
-            most=request.most_rows,
-            whole=request.whole,
-        )
+        self.models, self.dropped = self.fit_zoo(specs)
         self.judge_names = [name for name in judges if name in self.models]
-
-    def _unfitted_baseline(self) -> EstimatorBaseline | None:
-        """Return F before its fit; None where it is a file."""
-        spec = baseline_spec(self.rows.settings, self.rows.kind)
-        if spec is None:
-            return None
-        return EstimatorBaseline(
-            spec, self.rows.kind, self.target.n_classes, self.encoder.n_categorical_
-        )
 
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:
         """F, fitted again at the first use; None where it is a file."""
-        unfitted = self._unfitted_baseline()
-        if unfitted is None:
+        if self.unfitted is None:
             return None
         # the seed of the generation: the same F comes again
         rows = self.rows
         seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
-        return unfitted.fit(self.Z, self.y, seed)
+        return self.unfitted.fit(self.Z, self.y, seed)
 
-    def expected_contrasts(self, Z: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what the judges expect each model to lose beyond F, given the features."""
+    def view(self, far: Unlabelled, test: Rows) -> FoldView:
+        """Judge all test rows of the fold and the unlabelled rows by its models, F among them."""
+        rows = self.rows
+        train, _ = rows.folds[self.fold]
         assert self.baseline is not None  # read_unlabelled refuses an F that is a file
-        f = self.baseline.predict(Z)
+        region = fit_region(rows, self.fold, self.Z, self.y, self.baseline)
+        # as the suite's own test rows were fitted to their training file
+        chooser = Chooser((self.baseline,), self.encoder)
+        fitted = fit_to_train(train.features, far.features, rows.columns, chooser)
+        near_X = self.encoder.transform(test.features)
+        far_X = self.encoder.transform(fitted.features)
+        weight = region.weights(near_X)
+        # another version of a library may fit another region: the drift says how far it moved
+        stored = test.provenance["weight"].to_numpy(dtype=float)
+        return FoldView(
+            tau=self.expected_contrasts(near_X, self.baseline),
+            far=self.expected_contrasts(far_X, self.baseline),
+            weight=weight,
+            far_weight=region.weights(far_X),
+            drift=float(np.abs(weight - stored).max(initial=0.0)),
+        )
+
+    def expected_contrasts(
+        self, Z: np.ndarray, baseline: EstimatorBaseline
+    ) -> dict[str, np.ndarray]:
+        """Return what the judges expect each model to lose beyond F, given the features."""
+        f = baseline.predict(Z)
         t = np.mean([self.models[name].predict(Z) for name in self.judge_names], axis=0)
         contrasts = {}
         for name, model in self.models.items():
             contrasts[name] = expected_contrast(model.predict(Z), f, t)
         return contrasts
 
-    def score(self, test: Rows) -> _PartScores:
+    def score(self, test: Rows) -> ScoredUnits:
         """Return losses and provenance of one part, row for row."""
         request, about = self.request, test.provenance
         Z = self.encoder.transform(test.features)
         y = self.target.transform(test.target)
         predicted = {name: model.predict(Z) for name, model in self.models.items()}
-        # a candidate that failed here keeps its column, or columns of folds would not match
-        candidate_losses = np.full((len(y), len(request.specs)), np.nan)
-        for column, name in enumerate(request.specs):
-            if name in predicted:
-                candidate_losses[:, column] = row_losses.row_loss(y, predicted[name])
+        candidate_losses = losses_of_candidates(request.specs, predicted, y)
         loss_f = about["loss"].to_numpy(dtype=float)
         # a twin that could not be fitted keeps its column, too
         twins = np.full((len(y), request.refits), np.nan)
@@ -581,14 +488,13 @@ class _FoldModels:
             loss_f = row_losses.row_loss(y, self.baseline.predict(Z))
             for column, twin in enumerate(self.twins):
                 twins[:, column] = row_losses.row_loss(y, twin.predict(Z))
-        return _PartScores(
-            candidate_losses=candidate_losses,
-            loss_f=loss_f,
-            twins=twins,
+        clusters = about["parent_row"].to_numpy()
+        return ScoredUnits(
+            losses=Losses(candidate_losses, loss_f, clusters),
             # a judge may be a candidate too: no model is asked twice
-            oracle=np.mean([predicted[name] for name in self.judge_names], axis=0),
+            judged=np.mean([predicted[name] for name in self.judge_names], axis=0),
             y=y,
-            clusters=about["parent_row"].to_numpy(),
+            twins=twins,
             fold=np.full(len(y), self.fold),
             weight=about["weight"].to_numpy(dtype=float),
             reducible=about["reducible"].to_numpy(dtype=float),

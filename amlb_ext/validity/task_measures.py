@@ -12,9 +12,9 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
-from amlb_ext.validity import measures, realism_measures
+from amlb_ext.validity import realism_measures
 from amlb_ext.validity.feasibility import measure_feasibility
-from amlb_ext.validity.measures import Measure
+from amlb_ext.validity.measures import Measure, plan_measure
 from amlb_ext.validity.realism_measures import ScaledTable
 from amlb_ext.validity.task_rows import TaskRows
 
@@ -55,11 +55,8 @@ def _main_task_measures(rows: TaskRows) -> list[Measure]:
         "agreement (tau) of the main task's order of candidates with the region's, on mock test "
         f"folds of training rows; the whole fold reaches {whole:.2f}, the bad rows {bad:.2f}"
     )
-    return [
-        measures.make_measure(
-            "main task's order", chosen, text, "docs/composition.md; information only"
-        )
-    ]
+    order = plan_measure("main task's order", "docs/composition.md; information only")
+    return [order.found(chosen, text)]
 
 
 def _kept_measures(rows: TaskRows) -> list[Measure]:
@@ -71,10 +68,8 @@ def _kept_measures(rows: TaskRows) -> list[Measure]:
             continue
         kept = sum(summary.get(origin, 0) for summary in rows.summaries)
         text = f"{part} rows on which F still fails and whose label stands, of {asked} asked"
-        measure = measures.make_measure(
-            f"{part} rows kept", kept / asked, text, "docs/validity.md, 4"
-        )
-        out.append(measure)
+        planned = plan_measure(f"{part} rows kept", "docs/validity.md, 4")
+        out.append(planned.found(kept / asked, text))
     return out
 
 

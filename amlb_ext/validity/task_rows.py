@@ -14,18 +14,20 @@ Z, y : (n, d), (n,) encoded training rows of the fold and their targets
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, SuiteError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Column, Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
+from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.registry import ModelSpec, check_model_listed, resolve_model
 from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
@@ -37,6 +39,7 @@ from amlb_ext.suite.copy_counts import (
     read_hard,
     read_population,
 )
+from amlb_ext.validity.candidates import QUICK_ROWS, Size, fit_zoo
 
 #: What is scored: all real rows, the bad ones, what was made from these, and the rows of the main
 #: test file that were made for the region.
@@ -122,6 +125,84 @@ class TaskRows:
                 train=train, test=parts["full"], made=made, hard=self.hard.get(fold)
             )
         return counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldRequest:
+    """Settings that all folds of an evaluation share.
+
+    ``has_stored_refits`` says that the files hold the losses of F's re-fits; ``whole`` are the
+    candidates that see all training rows.
+    """
+
+    specs: Mapping[str, ModelSpec]
+    size: Size
+    refits: int
+    seed: int
+    has_stored_refits: bool
+    whole: frozenset[str]
+
+    @property
+    def most_rows(self) -> int | None:
+        """Training rows that the other candidates see at most."""
+        return QUICK_ROWS if self.size == "quick" else None
+
+
+class EncodedFold:
+    """The training rows of a fold, as its models see them.
+
+    Parameters
+    ----------
+    rows : TaskRows
+    fold : int
+    request : FoldRequest
+
+    Attributes
+    ----------
+    encoder : Encoder
+    target : TargetEncoder
+    Z, y : ndarray of shape (n, d), (n,)
+    """
+
+    def __init__(self, rows: TaskRows, fold: int, request: FoldRequest) -> None:
+        self.rows = rows
+        self.fold = fold
+        self.request = request
+        train, _ = rows.folds[fold]
+        self.encoder = Encoder(rows.columns).fit(train.features)
+        self.target = TargetEncoder(rows.kind, rows.labels, train.target)
+        self.Z = self.encoder.transform(train.features)
+        self.y = self.target.transform(train.target)
+
+    def fit_zoo(
+        self, specs: Mapping[str, ModelSpec], seen: np.ndarray | slice = slice(None)
+    ) -> tuple[dict[str, EstimatorBaseline], dict[str, str]]:
+        """Fit candidates on the rows that they may see, see :func:`candidates.fit_zoo`."""
+        return fit_zoo(
+            specs,
+            kind=self.rows.kind,
+            n_classes=self.target.n_classes,
+            n_categorical=self.encoder.n_categorical_,
+            Z=self.Z[seen],
+            y=self.y[seen],
+            seed=derive_int_seed(self.request.seed, self.rows.name, self.fold, "zoo"),
+            most=self.request.most_rows,
+            whole=self.request.whole,
+        )
+
+
+def losses_of_candidates(
+    names: Collection[str], predicted: Mapping[str, np.ndarray], y: np.ndarray
+) -> np.ndarray:
+    """Return the losses of candidates, ``(n, m)``; NaN for one that could not be fitted.
+
+    It keeps its column, or columns of folds would not match.
+    """
+    losses = np.full((len(y), len(names)), np.nan)
+    for column, name in enumerate(names):
+        if name in predicted:
+            losses[:, column] = row_losses.row_loss(y, predicted[name])
+    return losses
 
 
 def read_task(suite: SuiteFiles, task: str) -> TaskRows:

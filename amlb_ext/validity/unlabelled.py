@@ -10,8 +10,8 @@ w : region weight of a row, ``P(bad | x)``; k numbers the folds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,7 @@ import pandas as pd
 from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError, SourceError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.hardening.baseline.estimator import (
-    EstimatorBaseline,
-    fill_missing,
-)
-from amlb_ext.hardening.baseline.replacements import Chooser
+from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.oracle import Oracle
@@ -33,13 +29,11 @@ from amlb_ext.hardening.weights import Region
 from amlb_ext.sources.features import find_copies, read_features
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.stats.support import Support, check_support
-from amlb_ext.suite import Rows, fit_to_train
 from amlb_ext.validity.measures import (
     Losses,
     Measure,
     finite_or_none,
-    make_measure,
-    missing_measure,
+    plan_measure,
 )
 from amlb_ext.validity.task_rows import TaskRows, baseline_spec
 
@@ -181,75 +175,9 @@ def expected_contrast(g: np.ndarray, f: np.ndarray, t: np.ndarray) -> np.ndarray
     return terms if terms.ndim == 1 else terms.sum(axis=1)
 
 
-def view_fold(
-    rows: TaskRows,
-    fold: int,
-    test: Rows,
-    far: Unlabelled,
-    *,
-    encoder: Encoder,
-    y: np.ndarray,
-    baseline: EstimatorBaseline,
-    expected_contrasts: Callable[[np.ndarray], dict[str, np.ndarray]],
-) -> FoldView:
-    """Judge a fold's test rows and the unlabelled rows by that fold's models, F among them.
-
-    Parameters
-    ----------
-    rows : TaskRows
-    fold : int
-    test : Rows
-        All of the fold.
-    far : Unlabelled
-    encoder : Encoder
-        Of the training rows.
-    y : ndarray of shape (n,)
-        Their targets.
-    baseline : EstimatorBaseline
-        F.
-    expected_contrasts : callable
-        Tau of each candidate, by name, for encoded rows.
-    """
-    train, _ = rows.folds[fold]
-    region = fit_region(rows, fold, encoder.transform(train.features), y, baseline)
-    # as the suite's own test rows were fitted to their training file
-    chooser = Chooser((baseline,), encoder)
-    fitted = fit_to_train(train.features, far.features, rows.columns, chooser).features
-    near_X = encoder.transform(test.features)
-    far_X = encoder.transform(fitted)
-    weight = region.weights(near_X)
-    # another version of a library may fit another region: the drift says how far it moved
-    stored = test.provenance["weight"].to_numpy(dtype=float)
-    return FoldView(
-        tau=expected_contrasts(near_X),
-        far=expected_contrasts(far_X),
-        weight=weight,
-        far_weight=region.weights(far_X),
-        drift=float(np.abs(weight - stored).max(initial=0.0)),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnlabelledGain:
-    """What unlabelled rows add to a certificate.
-
-    Attributes
-    ----------
-    measures : list of Measure
-        Whether the rows may be used, and by how much they narrow intervals.
-    intervals : dict of str to dict
-        Per candidate both intervals, see :class:`amlb_ext.validity.certificate.Certificate`.
-    notes : tuple of str
-    """
-
-    measures: list[Measure]
-    intervals: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
 def measure_unlabelled_gain(
     names: Sequence[str], full: Losses, views: Sequence[FoldView], far: Unlabelled
-) -> UnlabelledGain:
+) -> tuple[list[Measure], dict[str, dict[str, float | None]], list[str]]:
     """Measure how much narrower intervals are with unlabelled rows, where they may be used.
 
     Labelled rows are judged by their own fold; an unlabelled row counts once, with the mean
@@ -264,18 +192,24 @@ def measure_unlabelled_gain(
     views : sequence of FoldView
         Of every fold, in the order of the rows of ``full``.
     far : Unlabelled
+
+    Returns
+    -------
+    measures : list of Measure
+        Whether the rows may be used, and by how much they narrow intervals.
+    intervals : dict of str to dict
+        Per candidate both intervals, see :class:`amlb_ext.validity.certificate.Certificate`.
+    notes : list of str
     """
-    inside = make_measure(
-        "unlabelled support",
-        far.support.share_inside,
-        f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do",
-        "docs/validity.md; nearly as many as of the labelled rows among themselves",
-        threshold=finite_or_none(far.support.least),
-        sense=">=",
-    )
+    source = "docs/validity.md; nearly as many as of the labelled rows among themselves"
+    least = finite_or_none(far.support.least)
+    text = f"of {len(far.features)} unlabelled rows, share that lies where labelled test rows do"
+    inside = plan_measure("unlabelled support", source, ">=", least)
+    inside = inside.found(far.support.share_inside, text)
+    planned = plan_measure("ppi gain", PPI_SOURCE)
     if far.support.refused:
         reason = f"unlabelled rows were not used: {far.support.reason}"
-        return UnlabelledGain(measures=[inside, _no_gain(reason)])
+        return [inside, planned.missing(reason)], {}, []
     notes = []
     drift = max(view.drift for view in views)
     if not drift <= DRIFT:  # so that NaN, weights that were not stored, is noted too
@@ -293,17 +227,14 @@ def measure_unlabelled_gain(
         if np.isfinite(ratio):
             ratios.append(ratio)
     if not ratios:
-        gain = _no_gain("no candidate has an interval")
-    else:
-        ratio = float(np.mean(ratios))
-        text = (
-            f"intervals of candidates minus F on the region are {1 - ratio:.0%} narrower with "
-            f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
-        )
-        gain = make_measure("ppi gain", ratio, text, PPI_SOURCE)
-    return UnlabelledGain(
-        measures=[inside, gain], intervals=intervals, notes=tuple(notes)
+        gain = planned.missing("no candidate has an interval")
+        return [inside, gain], intervals, notes
+    ratio = float(np.mean(ratios))
+    text = (
+        f"intervals of candidates minus F on the region are {1 - ratio:.0%} narrower with "
+        f"{len(far.features)} unlabelled rows; the value is the mean ratio of widths"
     )
+    return [inside, planned.found(ratio, text)], intervals, notes
 
 
 def _powered_intervals(
@@ -334,10 +265,6 @@ def _powered_intervals(
         "ppi_low": finite_or_none(with_far.low),
         "ppi_high": finite_or_none(with_far.high),
     }
-
-
-def _no_gain(reason: str) -> Measure:
-    return missing_measure("ppi gain", reason, PPI_SOURCE, None, "")
 
 
 def assign_unlabelled_files(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -28,13 +29,13 @@ from amlb_ext.models.local_methods import METHODS, drift, seasonal_naive, theta
 from amlb_ext.stats.window_losses import scaled_errors
 from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
+from amlb_ext.units.origins import Windows, split_by_origin
 from amlb_ext.units.rolling import RolledForecasts, request_at
 from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (
     Evaluation,
-    ScoredUnits,
     measure_evaluation,
     write_certificate,
 )
@@ -43,11 +44,13 @@ from amlb_ext.validity.measures import (
     LabelOpinion,
     Losses,
     Measure,
-    make_measure,
+    ScoredUnits,
+    plan_measure,
 )
 from amlb_ext.validity.reference import Reference
 from amlb_ext.validity.window_realism import (
-    WindowSet,
+    common_length,
+    cut_alike,
     measure_copies,
     measure_scale,
     measure_time_order,
@@ -141,23 +144,18 @@ def _measure_files(
     looks: list[Measure] = []
     season = failing.panel.season
     for part in made.parts:
-        assert made.windows is not None  # a part has sources
-        own = WindowSet(pasts=part.pasts, future=part.future, series=part.sources)
         # of the same origin: another weekday or year would be told apart, too
-        sources = WindowSet(
-            pasts=made.windows.pasts,
-            future=made.windows.future,
-            series=made.windows.items,
-        )
+        real = made.windows
+        assert real is not None  # a part has sources
+        length = common_length([part.pasts, real.pasts], season)
+        cut = partial(cut_alike, length=length, season=season)
+        own = cut(part.pasts, part.future, part.sources)
+        sources = cut(real.pasts, real.future, real.items)
         counts = [f"{count} {reason}" for reason, count in part.dropped.items()]
-        kept = make_measure(
-            f"{part.kind} windows kept",
-            len(part) / max(part.asked, 1),
-            f"of {part.asked} asked; not kept in all rounds: {', '.join(counts) or 'none'}",
-            "information only",
-        )
+        text = f"of {part.asked} asked; not kept in all rounds: {', '.join(counts) or 'none'}"
+        kept = plan_measure(f"{part.kind} windows kept", "information only")
         of_files += [
-            kept,
+            kept.found(len(part) / max(part.asked, 1), text),
             measure_time_order(own, sources, season),
             measure_scale(part.judged.scale),
             *measure_copies(part.pasts, failing),
@@ -167,32 +165,14 @@ def _measure_files(
     return of_files, looks
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What is forecast for some windows.
-
-    ``losses`` are MASE of F and of the candidates, with series as clusters; ``median_mase``,
-    ``(n,)``, is that of the candidates' median: an ensemble that no made window was chosen by.
-    """
-
-    losses: Losses
-    median_mase: np.ndarray
-
-    @classmethod
-    def join(cls, parts: Sequence[_Answers]) -> _Answers:
-        """Return the answers for several sets of windows as one."""
-        median_mase = np.concatenate([part.median_mase for part in parts])
-        return cls(Losses.join([part.losses for part in parts]), median_mase)
-
-
 def evaluate_windows(
     forecaster: Forecaster,
     failing: FailingWindows,
     made: MadeWindows,
     twins: Sequence[RolledForecasts],
     *,
-    size: Size = "quick",
-    seed: int = 0,
+    size: Size,
+    seed: int,
 ) -> Evaluation:
     """Ask F and the candidates, each as it stands at the cutoff of the windows.
 
@@ -203,7 +183,7 @@ def evaluate_windows(
     """
     candidates = candidate_forecasters(forecaster, size)
     dropped: dict[str, str] = {}
-    answers: dict[str, _Answers] = {}
+    answers: dict[str, ScoredUnits] = {}
     while not answers:
         try:
             answers = _ask_all(forecaster, candidates, failing, made, seed)
@@ -212,39 +192,31 @@ def evaluate_windows(
             dropped[failed.name] = failed.reason
             candidates = [each for each in candidates if each.name != failed.name]
     tests = answers["full"]
-    tolerance = _TOLERANCE * float(tests.median_mase.mean())
-    parts = {}
-    for part, said in answers.items():
-        labels = LabelOpinion(
-            support=np.maximum(-said.median_mase, LEAST_PLAUSIBLE),
-            agrees=np.asarray(said.median_mase <= tolerance),
-            clusters=said.losses.clusters,
+    tolerance = _TOLERANCE * float(tests.judged.mean())
+
+    def judge(units: ScoredUnits) -> LabelOpinion:
+        return LabelOpinion(
+            support=np.maximum(-units.judged, LEAST_PLAUSIBLE),
+            agrees=np.asarray(units.judged <= tolerance),
+            clusters=units.losses.clusters,
         )
-        parts[part] = ScoredUnits(losses=said.losses, labels=labels)
+
     weights = failing.weighting.weights
     if weights is None:
         weights = np.ones(len(tests.losses))
-    parts["full"] = replace(
-        parts["full"], fold=failing.cutoffs, weight=weights, bad=failing.is_bad
-    )
+    full = replace(tests, fold=failing.cutoffs, weight=weights, bad=failing.is_bad)
     if twins:
-        losses = np.column_stack([twin.mase for twin in twins])
-        parts["full"] = replace(parts["full"], twins=losses)
+        full = replace(full, twins=np.column_stack([twin.mase for twin in twins]))
     tested_bad = tests.losses.take(failing.is_bad)
-    reference = Reference(
-        columns=np.arange(len(candidates)),
-        losses=tests.losses,
-        weights=weights,
-        tested=tests.losses.n_real_rows,
-    )
     return Evaluation(
         name=KIND,
         unit=WINDOW,
         names=[candidate.name for candidate in candidates],
-        parts=parts,
+        parts={**answers, "full": full},
+        judge=judge,
         tested_bad=tested_bad,
         from_failures=tuple(part.kind for part in made.parts),
-        reference=reference,
+        reference=Reference.of_tests(full, np.arange(len(candidates))),
         dropped=dropped,
         no_region=failing.weighting.reason,
         no_twins="" if twins else f"F has no {WINDOW.refits}",
@@ -266,47 +238,42 @@ def _ask_all(
     failing: FailingWindows,
     made: MadeWindows,
     seed: int,
-) -> dict[str, _Answers]:
+) -> dict[str, ScoredUnits]:
     """Ask one origin after another, so that the pasts of one at a time are in memory.
 
     Returns
     -------
-    dict of str to _Answers
+    dict of str to ScoredUnits
         ``full``: all windows of the test origins; ``bad``: the bad ones of test and learning
         origins; and the made parts.
     """
-    learning = [] if failing.learning is None else failing.learning.parts()
-    tests: list[_Answers] = []
-    earlier: list[_Answers] = []
-    answers: dict[str, _Answers] = {}
-    ends = np.cumsum([len(windows) for windows in failing.tests])
-    mase_of_origins = np.split(failing.forecasts.mase, ends[:-1])
-    for windows, mase in zip(failing.tests, mase_of_origins, strict=True):
-        request = request_at(failing.panel, windows, seed)
-        zoo = _Zoo(candidates, request)
-        tests.append(
-            zoo.answer(
-                request.pasts, windows.future, windows.scale, mase, windows.items
-            )
-        )
-        answers |= zoo.answer_made(made, windows.cutoff)
-    for windows, is_bad in learning:
+    answers: dict[str, ScoredUnits] = {}
+    scored: list[ScoredUnits] = []
+    origins: list[tuple[Windows, np.ndarray, np.ndarray | None]] = []
+    mase_of_origins = split_by_origin(failing.forecasts.mase, failing.tests)
+    for windows, known in zip(failing.tests, mase_of_origins, strict=True):
+        origins.append((windows, np.arange(len(windows)), known))
+    # what F loses at learning origins is not kept: it is asked again
+    if failing.learning is not None:
+        for windows, is_bad in failing.learning.parts():
+            origins.append((windows, np.flatnonzero(is_bad), None))
+    for windows, chosen, mase in origins:
         request = request_at(failing.panel, windows, seed)
         zoo = _Zoo(candidates, request)
         answers |= zoo.answer_made(made, windows.cutoff)
-        ask = forecaster.learn(request)
-        bad = np.flatnonzero(is_bad)
-        if ask is None or not len(bad):
-            continue
-        pasts = [request.pasts[k] for k in bad]
-        future, scale = windows.future[bad], windows.scale[bad]
-        mase = scaled_errors(future, ask(pasts).mean, scale)
-        earlier.append(zoo.answer(pasts, future, scale, mase, windows.items[bad]))
-    full = _Answers.join(tests)
-    tested_bad = _Answers(
-        full.losses.take(failing.is_bad), full.median_mase[failing.is_bad]
-    )
-    bad_ones = _Answers.join([tested_bad, *earlier])
+        pasts = [request.pasts[k] for k in chosen]
+        future, scale = windows.future[chosen], windows.scale[chosen]
+        if mase is None:
+            ask = forecaster.learn(request)
+            if ask is None or not len(chosen):
+                continue
+            mase = scaled_errors(future, ask(pasts).mean, scale)
+        series = windows.items[chosen]
+        scored.append(zoo.answer(pasts, future, scale, mase, series))
+    n_tests = len(failing.tests)
+    tests, earlier = scored[:n_tests], scored[n_tests:]
+    full = ScoredUnits.join(tests)
+    bad_ones = ScoredUnits.join([full.take(failing.is_bad), *earlier])
     return {"full": full, "bad": bad_ones, **answers}
 
 
@@ -338,7 +305,7 @@ class _Zoo:
         scale: np.ndarray,
         mase: np.ndarray,
         series: np.ndarray,
-    ) -> _Answers:
+    ) -> ScoredUnits:
         """Return what the candidates forecast behind some pasts, with F's losses there."""
         means = [ask(pasts).mean for ask in self._asks]
         losses = [scaled_errors(future, mean, scale) for mean in means]
@@ -346,12 +313,12 @@ class _Zoo:
         for first in range(0, len(median), _WINDOWS_AT_ONCE):
             part = slice(first, first + _WINDOWS_AT_ONCE)
             median[part] = np.median([mean[part] for mean in means], axis=0)
-        return _Answers(
+        return ScoredUnits(
             losses=Losses(np.column_stack(losses), mase, series),
-            median_mase=scaled_errors(future, median, scale),
+            judged=scaled_errors(future, median, scale),
         )
 
-    def answer_made(self, made: MadeWindows, cutoff: int) -> dict[str, _Answers]:
+    def answer_made(self, made: MadeWindows, cutoff: int) -> dict[str, ScoredUnits]:
         """Return the answers for what was made at this cutoff; nothing at others."""
         if made.windows is None or made.windows.cutoff != cutoff:
             return {}

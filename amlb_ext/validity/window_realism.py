@@ -21,8 +21,7 @@ from amlb_ext.units.past_features import FEATURES, autocorrelation, past_feature
 from amlb_ext.validity.measures import (
     MIN_ROWS,
     Measure,
-    make_measure,
-    missing_measure,
+    plan_measure,
     too_few_text,
 )
 from amlb_ext.validity.realism_measures import (
@@ -41,75 +40,68 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowSet:
-    """Windows with the series that each is of, or came from.
-
-    Attributes
-    ----------
-    pasts : sequence of ndarray
-    future : ndarray of shape (n, H)
-    series : ndarray of shape (n,), int
-    """
-
-    pasts: Sequence[np.ndarray]
-    future: np.ndarray
-    series: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class CutWindows:
-    """Windows of equal length, each with a scale of its own.
+    """Windows of equal length, each with a scale of its own and the series it is of or came from.
 
     Attributes
     ----------
     values : ndarray of shape (n, t + H)
     scale : ndarray of shape (n,)
     series : ndarray of shape (n,), int
+    length : int
+        t.
     """
 
     values: np.ndarray
     scale: np.ndarray
     series: np.ndarray
+    length: int
 
     def __len__(self) -> int:
         return len(self.values)
 
 
-def common_length(sets: Sequence[WindowSet], season: int) -> int:
+def common_length(sets: Sequence[Sequence[np.ndarray]], season: int) -> int:
     """Return how many last values of a past are compared: nine tenths of each set have them."""
     tenths = []
-    for windows in sets:
-        lengths = [len(past) for past in windows.pasts]
+    for pasts in sets:
+        lengths = [len(past) for past in pasts]
         tenths.append(int(np.quantile(lengths, 0.1, method="lower")))
     most = min(max(_SEASONS * season, season + 2), max(_MOST, season + 2))
     return min(*tenths, most)
 
 
-def cut_alike(windows: WindowSet, length: int, season: int) -> CutWindows:
-    """Return the windows with ``length`` last values of their past; shorter ones are left out."""
+def cut_alike(
+    pasts: Sequence[np.ndarray],
+    future: np.ndarray,
+    series: np.ndarray,
+    *,
+    length: int,
+    season: int,
+) -> CutWindows:
+    """Return windows with ``length`` last values of their past; shorter ones are left out."""
     values, scales, kept = [], [], []
-    for number, past in enumerate(windows.pasts):
+    for number, past in enumerate(pasts):
         end = past[-length:]
         scale = window_scale(end, season)
         if len(end) < length or not np.isfinite(scale):
             continue
-        values.append(np.r_[end, windows.future[number]])
+        values.append(np.r_[end, future[number]])
         scales.append(scale)
         kept.append(number)
-    width = length + windows.future.shape[1]
     return CutWindows(
-        values=np.array(values).reshape(-1, width),
+        values=np.array(values).reshape(-1, length + future.shape[1]),
         scale=np.array(scales),
-        series=windows.series[kept],
+        series=series[kept],
+        length=length,
     )
 
 
-def window_features(cut: CutWindows, length: int, season: int) -> np.ndarray:
+def window_features(cut: CutWindows, season: int) -> np.ndarray:
     """Return numbers without a unit of pasts, and of how the futures go on; ``(n, 22)``."""
-    pasts = list(cut.values[:, :length])
-    of_past = past_features(pasts, season, cut.scale)
+    past, future = cut.values[:, : cut.length], cut.values[:, cut.length :]
+    of_past = past_features(list(past), season, cut.scale)
     of_past = np.delete(of_past, FEATURES.index("length"), axis=1)
-    past, future = cut.values[:, :length], cut.values[:, length:]
     last_season = past[:, -season:]
     first_step = future[:, 0] - past[:, -1]
     steps = np.diff(np.column_stack([past[:, -1], future]), axis=1)
@@ -126,40 +118,32 @@ def window_features(cut: CutWindows, length: int, season: int) -> np.ndarray:
 
 
 def measure_window_realism(
-    made: WindowSet, real: WindowSet, season: int, rng: np.random.Generator
+    made: CutWindows, real: CutWindows, season: int, rng: np.random.Generator
 ) -> list[Measure]:
     """Return the two-sample test on features of windows, and the distance to the closest real one.
 
     Windows of one series, or made of it, stand in one part of the cross-validation.
     """
-    length = common_length([made, real], season)
-    cut_made = cut_alike(made, length, season)
-    cut_real = cut_alike(real, length, season)
-    n_series = len(np.unique(cut_real.series))
-    if n_series < MIN_ROWS or len(cut_made) < MIN_ROWS:
+    n_series = len(np.unique(real.series))
+    if n_series < MIN_ROWS or len(made) < MIN_ROWS:
         why = too_few_text(n_series, "bad windows", WINDOW)
         if n_series >= MIN_ROWS:
-            why = f"not enough windows: {len(cut_made)} made ones"
+            why = f"not enough windows: {len(made)} made ones"
         return [
-            missing_measure("two-sample test", why, "", None, "<="),
-            missing_measure("closest record", why, "", None, ">="),
+            plan_measure("two-sample test", "", "<=").missing(why),
+            plan_measure("closest record", "", ">=").missing(why),
         ]
-    by_features = [
-        _table(window_features(cut, length, season), cut.series)
-        for cut in (cut_made, cut_real)
-    ]
-    two_sample = measure_two_sample(
-        thin_table(by_features[0], rng), by_features[1], rng, WINDOW
-    )
-    by_values = []
-    for cut in (cut_made, cut_real):
-        centre = cut.values[:, length - season : length].mean(axis=1, keepdims=True)
-        scaled = (cut.values - centre) / cut.scale[:, None]
-        by_values.append(_table(scaled, cut.series))
-    closest = measure_closest_record(
-        thin_table(by_values[0], rng), by_values[1], rng, WINDOW
-    )
-    return [two_sample, closest]
+    by_features, by_values = [], []
+    for cut in (made, real):
+        by_features.append(_table(window_features(cut, season), cut.series))
+        last_season = cut.values[:, cut.length - season : cut.length]
+        centred = cut.values - last_season.mean(axis=1, keepdims=True)
+        by_values.append(_table(centred / cut.scale[:, None], cut.series))
+    # in this order: both draw from one stream
+    some_made = thin_table(by_features[0], rng)
+    two_sample = measure_two_sample(some_made, by_features[1], rng, WINDOW)
+    some_made = thin_table(by_values[0], rng)
+    return [two_sample, measure_closest_record(some_made, by_values[1], rng, WINDOW)]
 
 
 def _table(values: np.ndarray, series: np.ndarray) -> ScaledTable:
@@ -172,7 +156,7 @@ def time_order(cut: CutWindows, season: int) -> dict[str, np.ndarray]:
     Examples
     --------
     >>> cut = CutWindows(values=np.tile([[0.0, 1.0]], (2, 20)), scale=np.ones(2),
-    ...                  series=np.arange(2))
+    ...                  series=np.arange(2), length=39)
     >>> time_order(cut, 2)["values, lag 1"].round(2).tolist()
     [-0.98, -0.98]
     """
@@ -188,24 +172,18 @@ def _correlations(values: np.ndarray, lag: int) -> np.ndarray:
     return np.array([autocorrelation(row, lag) for row in values])
 
 
-def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Measure:
+def measure_time_order(made: CutWindows, sources: CutWindows, season: int) -> Measure:
     """Return how far autocorrelations of made windows are from those of their sources.
 
     The value is the largest gap of their means, over the standard error of the sources' mean:
     beyond 2 the made windows are other series, as far as the sources can tell.
     """
-    name, source = (
-        "time order",
-        "autocorrelations 1 and m of values and differences; ours",
-    )
-    length = common_length([made, sources], season)
-    cut_made = cut_alike(made, length, season)
-    cut_sources = cut_alike(sources, length, season)
-    if len(cut_made) < 3 or len(cut_sources) < 3:
-        why = "not enough windows: three on either side are needed"
-        return missing_measure(name, why, source, TIME_ORDER_LIMIT, "<=")
-    of_made = time_order(cut_made, season)
-    of_sources = time_order(cut_sources, season)
+    source = "autocorrelations 1 and m of values and differences; ours"
+    order = plan_measure("time order", source, "<=", TIME_ORDER_LIMIT)
+    if len(made) < 3 or len(sources) < 3:
+        return order.missing("not enough windows: three on either side are needed")
+    of_made = time_order(made, season)
+    of_sources = time_order(sources, season)
     texts, gaps = [], []
     for what, correlations in of_sources.items():
         real, mean = float(correlations.mean()), float(of_made[what].mean())
@@ -215,28 +193,21 @@ def measure_time_order(made: WindowSet, sources: WindowSet, season: int) -> Meas
         gaps.append(abs(mean - real) / max(error, _TINY))
         texts.append(f"{what} {format_decimals(real, 2)} to {format_decimals(mean, 2)}")
     worst = int(np.argmax(gaps))
-    return make_measure(
-        name,
-        float(gaps[worst]),
+    text = (
         "largest shift of an autocorrelation, in standard errors of the windows that these were "
-        f"made of; from those to these: {'; '.join(texts)}",
-        source,
-        threshold=TIME_ORDER_LIMIT,
-        sense="<=",
+        f"made of; from those to these: {'; '.join(texts)}"
     )
+    return order.found(float(gaps[worst]), text)
 
 
 def measure_scale(scale: np.ndarray) -> Measure:
     """Return the share of made windows that AMLB can score; NaN is no scale."""
-    return make_measure(
-        "AMLB's scale",
-        float(np.isfinite(scale).mean()),
+    text = (
         "made windows whose past is longer than the season and does not repeat itself: AMLB "
-        "scores others in another unit, or leaves them out of its mean",
-        "AMLB v2.1.7; all must",
-        threshold=1.0,
-        sense=">=",
+        "scores others in another unit, or leaves them out of its mean"
     )
+    planned = plan_measure("AMLB's scale", "AMLB v2.1.7; all must", ">=", 1.0)
+    return planned.found(float(np.isfinite(scale).mean()), text)
 
 
 def measure_copies(

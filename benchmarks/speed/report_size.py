@@ -51,7 +51,7 @@ from amlb_ext.suite import (
 )
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.measures import make_measure
+from amlb_ext.validity.measures import plan_measure
 
 NAMES = ("AutoGluon", "flaml", "H2OAutoML", "lightautoml", "mljarsupervised", "TPOT", "GAMA",
          "RandomForest")  # fmt: skip
@@ -188,8 +188,8 @@ def certificate(task, number):
     text = "What was measured, in one sentence about as long as those of a real certificate are."
     rng = random_stream(0, number, "certificate")
     taken = tuple(
-        make_measure(name, value, text, "docs/validity.md", low=value / 2, high=2 * value,
-                threshold=value / 2, sense=">=")
+        plan_measure(name, "docs/validity.md", ">=", value / 2).found(
+            value, text, low=value / 2, high=2 * value)
         for name, value in zip(names, rng.random(len(names)), strict=True)
     )  # fmt: skip
     verdict = VERDICTS[number % len(VERDICTS)]

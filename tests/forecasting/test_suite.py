@@ -30,7 +30,7 @@ from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity import Certificate, decide_verdict
-from amlb_ext.validity.measures import make_measure
+from amlb_ext.validity.measures import plan_measure
 
 
 @pytest.fixture(scope="module")
@@ -329,7 +329,7 @@ def test_without_results_the_suite_is_told(made):
 def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
     failing, tmp_path
 ):
-    region = make_measure("region", 0.52, "", "", low=0.4, threshold=0.6, sense=">=")
+    region = plan_measure("region", "", ">=", 0.6).found(0.52, "", low=0.4)
     verdict, reason = decide_verdict([region], WINDOW)
     certificate = Certificate("full", "forecasting", verdict, reason, (region,), WINDOW)
     told = {}

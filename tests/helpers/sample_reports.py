@@ -13,7 +13,7 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.validity import Certificate
-from amlb_ext.validity.measures import make_measure, missing_measure
+from amlb_ext.validity.measures import plan_measure
 
 FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
 PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation")
@@ -163,43 +163,27 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
 def _certificate(rng, name, kind, verdict):
     auc, tau = rng.uniform(0.55, 0.9), rng.uniform(0.2, 1)
     measures = (
-        make_measure(
-            "region",
+        plan_measure("region", "ours", ">=", 0.5).found(
             auc,
             "how well features alone foresee F's failures",
-            "ours",
             low=auc - 0.04,
             high=auc + 0.04,
-            threshold=0.5,
-            sense=">=",
         ),
-        make_measure(
-            "synthetic: order",
-            tau,
-            "agreement of two rankings",
-            "docs/validity.md",
-            low=tau - 0.2,
-            threshold=0.65,
-            sense=">=",
+        plan_measure("synthetic: order", "docs/validity.md", ">=", 0.65).found(
+            tau, "agreement of two rankings", low=tau - 0.2
         ),
-        make_measure(
-            "synthetic: z2",
-            rng.uniform(0.2, 3),
-            "gains on synthetic and on real rows",
-            "docs/validity.md",
+        plan_measure("synthetic: z2", "docs/validity.md").found(
+            rng.uniform(0.2, 3), "gains on synthetic and on real rows"
         ),
-        make_measure(
-            "effective size",
-            612.4,
-            "distinct real rows that the weights are worth",
-            "docs/validity.md",
-            threshold=50.0,
-            sense=">=",
+        plan_measure("effective size", "docs/validity.md", ">=", 50.0).found(
+            612.4, "distinct real rows that the weights are worth"
         ),
-        missing_measure(
-            "solvability", "not enough rows: 7 distinct real rows", "ours", 0.0, ">="
+        plan_measure("solvability", "ours", ">=", 0.0).missing(
+            "not enough rows: 7 distinct real rows"
         ),
-        make_measure("clustered width", 2.31, "information only", "docs/validity.md"),
+        plan_measure("clustered width", "docs/validity.md").found(
+            2.31, "information only"
+        ),
     )
     return Certificate(
         name,

@@ -14,7 +14,7 @@ from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.certify import read_null
-from amlb_ext.validity.measures import make_measure
+from amlb_ext.validity.measures import plan_measure
 
 N = 1200
 
@@ -254,7 +254,7 @@ def test_a_stress_test_allows_no_claim():
 
 
 def test_when_refits_beat_f_only_candidates_are_compared():
-    failed = make_measure("null on region", -0.2, "", "", threshold=0.0, sense=">=")
+    failed = plan_measure("null on region", "", ">=", 0.0).found(-0.2, "")
     assert failed.passed is False
     found = Planted().add("a", 0.5).add("b", 2.0).compare(certified("describe", failed))
     region = in_region(found)
@@ -272,8 +272,8 @@ def test_an_f_that_is_not_the_suites_spoils_every_contrast():
 
 @pytest.mark.parametrize("verdict", ["rank", "describe"])
 def test_other_checks_forbid_nothing(verdict):
-    other = make_measure("synthetic: order", 0.1, "", "", threshold=0.65, sense=">=")
-    unknown = make_measure("null on region", 0.1, "", "", threshold=0.0, sense=">=")
+    other = plan_measure("synthetic: order", "", ">=", 0.65).found(0.1, "")
+    unknown = plan_measure("null on region", "", ">=", 0.0).found(0.1, "")
     found = Planted().add("a", 0.5).compare(certified(verdict, other, unknown))
     assert row(found, "a")["verdict"] == "better"
 

@@ -21,6 +21,7 @@ from amlb_ext.validity.reference import (
     score_training_part,
     stored_losses,
 )
+from amlb_ext.validity.task_rows import FoldRequest
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -136,7 +137,15 @@ def test_candidates_have_not_seen_the_rows_they_are_asked_about(rows):
     chosen, _ = choose_training_rows(rows)
     name = "sklearn.neighbors.KNeighborsClassifier:n_neighbors=1"
     specs = named_candidates([name], rows.kind)
-    losses = score_training_part(rows, chosen, 0, specs, (name,), None, 0)
+    request = FoldRequest(
+        specs=specs,
+        size="full",
+        refits=0,
+        seed=0,
+        has_stored_refits=True,
+        whole=frozenset(specs),
+    )
+    losses = score_training_part(rows, chosen, 0, request)
     assert len(losses) == (chosen["oof_part"] == 0).sum() > 0
     # a nearest neighbour that had seen them would lose nothing
     assert losses.mean() > 0.02

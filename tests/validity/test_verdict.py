@@ -11,31 +11,28 @@ from amlb_ext.report.tables import ranking_sentence
 from amlb_ext.validity import Certificate, decide_verdict
 from amlb_ext.validity.measures import (
     LabelOpinion,
-    make_measure,
     measure_labels,
-    missing_measure,
+    plan_measure,
 )
 from amlb_ext.validity.ranking_measures import measure_null
 
 
 def at_least(name, value, limit=0.5):
-    return make_measure(name, value, "", "", threshold=limit, sense=">=")
+    return plan_measure(name, "", ">=", limit).found(value, "")
 
 
 def at_most(name, value, limit=0.02):
-    return make_measure(name, value, "", "", threshold=limit, sense="<=")
+    return plan_measure(name, "", "<=", limit).found(value, "")
 
 
 def order(part, value, low):
-    found = make_measure(
-        f"{part}: order", value, "", "", low=low, threshold=-0.05, sense=">="
-    )
+    found = plan_measure(f"{part}: order", "", ">=", -0.05).found(value, "", low=low)
     return replace(found, passed=low >= -0.05)
 
 
 def saving(finding, high):
     passed = {"mendable": True, "nothing to mend": False, "not shown": None}[finding]
-    measure = make_measure("solvability", 0.1, "", "", low=0.0, high=high)
+    measure = plan_measure("solvability", "").found(0.1, "", low=0.0, high=high)
     return replace(measure, passed=passed, finding=finding)
 
 
@@ -64,7 +61,7 @@ def sound(*changed, without=()):
 
 
 def missing(name):
-    return missing_measure(name, "not enough rows", "", 0.5, ">=")
+    return plan_measure(name, "", ">=", 0.5).missing("not enough rows")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +281,7 @@ def test_the_failed_checks_are_counted_and_named():
     measures = (
         at_least("good", 0.9),
         at_least("low", 0.1),
-        make_measure("plain", 0.1, "", ""),
+        plan_measure("plain", "").found(0.1, ""),
         saving("not shown", 0.9),
         missing("absent"),
     )
