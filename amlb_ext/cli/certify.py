@@ -103,7 +103,6 @@ def certify(
     refits: Count = 5,
     seed: Seed | None = None,
     candidate: Sequence[str] = (),
-    unlabelled: Sequence[str] = (),
     trust_suite: bool = False,
     jobs: Jobs = 0,
     quiet: bool = False,
@@ -124,21 +123,14 @@ def certify(
         random seed (default: the suite's own)
     candidate : MODEL
         short name or import path of a candidate, instead of the built-in ones
-    unlabelled : [TASK=]FILE
-        file of real rows without labels, which make intervals narrower; repeat the flag for several
-        tasks
 
     Examples
     --------
     $ hardsynth certify hard --size full
     """
     check_suite_folder(suite)
-    from amlb_ext.suite import SuiteFiles
     from amlb_ext.validity import certificates_to_json, certify_suite
-    from amlb_ext.validity.unlabelled import assign_unlabelled_files
 
-    # they tell which task each file of unlabelled rows is for
-    tasks = list(SuiteFiles.load(suite).tasks)
     certificates = certify_suite(
         suite,
         jobs,
@@ -148,7 +140,6 @@ def certify(
         candidates=candidate,
         reuse=False,  # a user who asks for certificates wants them measured
         quiet=quiet or json,
-        unlabelled=assign_unlabelled_files(unlabelled, tasks),
         trusted=trust_suite,
     )
     if json:

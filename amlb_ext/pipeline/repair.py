@@ -292,12 +292,6 @@ def _certificate_settings(
         if not settings:
             settings = stored_how(layout, other)
     settings = settings or {"size": "quick"}
-    if settings.pop("unlabelled", None):
-        raise SuiteError(
-            f"the damaged certificate of {task} was made with rows without labels; nothing was "
-            "changed",
-            f"run first: hardsynth certify DIR --unlabelled {task}=FILE",
-        )
     # Candidates are built by name, and a suite may be anybody's.
     if not options.trust_suite:
         for model in settings.get("candidates", ()):

@@ -5,7 +5,7 @@ families · ``reference`` labelled failures that made rows are held to · ``task
 of all on the rows of a task · ``evaluation`` from losses to measures, verdict and certificate, for
 windows of series, too · ``measures`` (with ``ranking_measures``, ``realism_measures`` and
 ``feasibility``) arrays in, one measure out · ``task_measures`` what files say without a model ·
-``unlabelled`` what real rows without labels add · ``certificate`` the record, its rules and its
+``certificate`` the record, its rules and its
 text · ``certify`` from the tasks of a suite to certificates that stand beside them ·
 ``calibration`` how hard the search may press, and ``composition`` what the main task holds, both
 asked of ``held_out_parts`` of the training rows.

@@ -51,10 +51,6 @@ class Certificate:
     size : str
         Of the zoo: ``quick``, ``full`` or ``own``.
     refits, seed : int
-    powered : dict of str to dict
-        With unlabelled rows: per candidate its weighted mean loss minus F's, without them
-        (``difference``, ``low``, ``high``) and with them (``ppi_difference``, ``ppi_low``,
-        ``ppi_high``), and the power-tuning factor ``lam``.
     """
 
     task: str
@@ -71,7 +67,6 @@ class Certificate:
     size: str = "quick"
     refits: int = 3
     seed: int = 0
-    powered: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by name."""
@@ -174,30 +169,9 @@ class Certificate:
         )
         for measure in self.measures:
             lines += _measure_lines(measure)
-        lines += self._powered_lines()
         for note in self.notes:
             lines += _wrapped(f"note: {note}", 96, indent=2, hanging=4)
         return "\n".join(line.rstrip() for line in lines) + "\n"
-
-    def _powered_lines(self) -> list[str]:
-        """Return the table of both intervals per candidate; nothing without unlabelled rows."""
-        if not self.powered:
-            return []
-        head = f"{'candidate - F on the region':<30}{'labelled rows alone':<34}"
-        lines = ["", f"  {head}{'with unlabelled rows':<34}lambda"]
-        for name, values in self.powered.items():
-            alone = _estimate_text(values, "")
-            powered = _estimate_text(values, "ppi_")
-            factor = _number_text(values["lam"])
-            lines.append(f"  {name[:28]:<30}{alone:<34}{powered:<34}{factor}")
-        return lines
-
-
-def _estimate_text(values: Mapping[str, float | None], prefix: str) -> str:
-    """Return a difference and its interval, of those with this prefix."""
-    difference = _number_text(values[f"{prefix}difference"])
-    interval = _interval_text(values[f"{prefix}low"], values[f"{prefix}high"])
-    return f"{difference:<11}{interval}"
 
 
 def _measure_lines(measure: Measure) -> list[str]:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import available_cores, run_jobs
@@ -38,7 +38,6 @@ from amlb_ext.validity.evaluation import measure_evaluation, write_certificate
 from amlb_ext.validity.task_evaluation import cap_errors, describe_capped, evaluate_task
 from amlb_ext.validity.task_measures import measure_files, measure_looks
 from amlb_ext.validity.task_rows import REFITS, TaskRows, check_baseline, read_task
-from amlb_ext.validity.unlabelled import measure_unlabelled_gain, read_unlabelled
 
 #: Key in the metadata of ``null.parquet``.
 _HOW = b"hardsynth"
@@ -75,7 +74,6 @@ def certify_suite(
     candidates: Collection[str] = (),
     reuse: bool = True,
     quiet: bool = True,
-    unlabelled: Mapping[str, Path] | None = None,
     tasks: Collection[str] | None = None,
     trusted: bool = False,
 ) -> list[Certificate]:
@@ -93,8 +91,6 @@ def certify_suite(
         Keep a stored certificate that was made from the same folds in the same way.
     quiet : bool
         No progress bar.
-    unlabelled : mapping of str to Path, optional
-        A table of real rows without labels per task.
     tasks : collection of str, optional
         Leave the certificates of the others alone.
     trusted : bool
@@ -123,20 +119,16 @@ def certify_suite(
         settings = CertifySettings(
             size=size, refits=refits, seed=seed, candidates=tuple(candidates)
         )
-        files = dict(unlabelled or {})
         how, keys = {}, {}
         certificates: dict[str, Certificate] = {}
         for task in wanted:
             how[task] = dict(vars(settings))
-            if task in files:
-                # its content, not its place: the table may be moved or sent along
-                how[task]["unlabelled"] = sha256_file(files[task])
             keys[task] = _certificate_key(suite, task, how[task])
             stored = _read_stored(suite, task, keys[task]) if reuse else None
             if stored is not None:
                 certificates[task] = stored
         missing = [task for task in wanted if task not in certificates]
-        jobs = [(str(directory), task, settings, files.get(task)) for task in missing]
+        jobs = [(str(directory), task, settings) for task in missing]
         with Bar(
             total=len(jobs), desc="certificates", unit="task", disable=quiet
         ) as bar:
@@ -167,8 +159,8 @@ class Certified:
     null: pd.DataFrame
 
 
-#: The suite's directory, the task, how, and its file of unlabelled rows.
-CertifyJob = tuple[str, str, CertifySettings, Path | None]
+#: The suite's directory, the task, and how.
+CertifyJob = tuple[str, str, CertifySettings]
 
 
 def certify_jobs(
@@ -209,7 +201,6 @@ def certify_job(
     directory: str,
     task: str,
     settings: CertifySettings,
-    unlabelled: Path | None = None,
     workers: int = 1,
 ) -> Certified:
     """Certify one task of a suite."""
@@ -217,33 +208,26 @@ def certify_job(
     rows = read_task(SuiteFiles.load(directory), task)
     # reading takes several times the memory of what was read
     release_memory()
-    return certify_task(rows, settings, unlabelled=unlabelled, workers=workers)
+    return certify_task(rows, settings, workers=workers)
 
 
 def certify_task(
     rows: TaskRows,
     settings: CertifySettings,
-    *,
-    unlabelled: Path | None = None,
     workers: int = 1,
 ) -> Certified:
-    """Certify a task in memory; a pure function of its arguments and the unlabelled file."""
+    """Certify a task in memory; a pure function of its arguments."""
     seed = rows.seed if settings.seed is None else settings.seed
     candidates = None
     if settings.candidates:
         candidates = named_candidates(settings.candidates, rows.kind)
-    # read first: a table that cannot be used should not cost the fits
-    far = None
-    if unlabelled is not None:
-        far = read_unlabelled(unlabelled, rows, seed)
     begin_stage("fitting candidates and F again")
-    evaluation, views = evaluate_task(
+    evaluation = evaluate_task(
         rows,
         size=settings.size,
         refits=settings.refits,
         seed=seed,
         candidates=candidates,
-        far=far,
         workers=workers,
     )
     capped, capping = cap_errors(rows, evaluation)
@@ -258,13 +242,6 @@ def certify_task(
         evaluation, seed, of_files=of_files, looks=looks, capped=capped
     )
     notes = [*evaluation.notes, *measure_notes]
-    powered: dict[str, dict[str, float | None]] = {}
-    if far is not None:
-        gain, powered, gain_notes = measure_unlabelled_gain(
-            capped.names, capped.parts["full"].losses, views, far
-        )
-        measures += gain
-        notes += [*far.notes, *gain_notes]
     certificate = write_certificate(
         evaluation,
         measures,
@@ -275,7 +252,6 @@ def certify_task(
         refits=settings.refits,
         seed=seed,
         is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
-        powered=powered,
     )
     full = evaluation.parts["full"]
     # rows are pooled fold after fold, in the order of the files
@@ -308,8 +284,8 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``size``, ``refits``, ``seed``, ``candidates``, and ``unlabelled`` where a table of such
-        rows was used: its sha256. None where neither of the two files can be read.
+        ``size``, ``refits``, ``seed``, ``candidates``. None where neither of the two files can be
+        read.
     """
     content = open_certificate(layout, task)
     try:

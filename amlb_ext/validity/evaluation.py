@@ -11,7 +11,7 @@ n units of a part, m candidates, R twins of F; see :mod:`amlb_ext.validity.measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -328,7 +328,6 @@ def write_certificate(
     refits: int,
     seed: int,
     is_searched: bool = False,
-    powered: Mapping[str, dict[str, float | None]] | None = None,
 ) -> Certificate:
     """Decide what a task may be used for and write down on what that rests.
 
@@ -344,8 +343,6 @@ def write_certificate(
         As the certificate keeps them.
     is_searched : bool
         Whether a synthesizer searched for what models get wrong.
-    powered : mapping, optional
-        As the certificate keeps them.
     """
     verdict, reason = decide_verdict(
         found,
@@ -373,7 +370,6 @@ def write_certificate(
         size=size,
         refits=refits,
         seed=seed,
-        powered=dict(powered or {}),
     )
 
 

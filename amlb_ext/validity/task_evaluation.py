@@ -25,12 +25,11 @@ from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.replacements import Chooser
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.stats.bounded_loss import cap_from_baseline
 from amlb_ext.stats.heavy_tails import contrast_plainly
-from amlb_ext.suite import Rows, fit_to_train
+from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.candidates import (
     ALL_ROWS,
@@ -63,12 +62,6 @@ from amlb_ext.validity.task_rows import (
     losses_of_candidates,
     refit_baseline,
 )
-from amlb_ext.validity.unlabelled import (
-    FoldView,
-    Unlabelled,
-    expected_contrast,
-    fit_region,
-)
 
 
 def evaluate_task(
@@ -78,9 +71,8 @@ def evaluate_task(
     refits: int,
     seed: int,
     candidates: Mapping[str, ModelSpec] | None = None,
-    far: Unlabelled | None = None,
     workers: int = 1,
-) -> tuple[Evaluation, list[FoldView]]:
+) -> Evaluation:
     """Fit candidates, F and its twins on every fold and score all parts.
 
     Parameters
@@ -92,16 +84,12 @@ def evaluate_task(
     seed : int
     candidates : mapping of str to ModelSpec, optional
         In place of the zoo.
-    far : Unlabelled, optional
-        Real rows without labels.
     workers : int
         Processes, a fold each; they change nothing but time.
 
     Returns
     -------
-    evaluation : Evaluation
-    views : list of FoldView
-        Unlabelled rows as each fold's models see them; empty without any.
+    Evaluation
     """
     f_spec = baseline_spec(rows.settings, rows.kind)
     most_rows = max((len(train) for train, _ in rows.folds.values()), default=0)
@@ -136,7 +124,7 @@ def evaluate_task(
     if chosen is not None and not candidates and size == "quick" and seed == rows.seed:
         stored = stored_losses(chosen, _asked_candidates(specs))
     # jobs end in any order, and an order that changed with it would change the pooled losses
-    jobs = _plan_jobs(rows, chosen if stored is None else None, request, far)
+    jobs = _plan_jobs(rows, chosen if stored is None else None, request)
     by_job = dict(run_jobs(_run_job, jobs, min(workers, len(jobs))))
     results = [by_job[number] for number in range(len(jobs))]
     scores: list[_FoldScores] = results[: len(rows.folds)]
@@ -172,7 +160,7 @@ def evaluate_task(
     fewer_rows: list[str] = []
     if size == "quick" and most_rows > QUICK_ROWS:
         fewer_rows = [name for name in specs if name not in whole]
-    evaluation = Evaluation(
+    return Evaluation(
         name=rows.name,
         unit=ROW,
         names=names,
@@ -189,8 +177,6 @@ def evaluate_task(
         capped=tuple(fewer_rows),
         has_match=any(name in names for name in names_like(f_spec)),
     )
-    views = [view for fold_scores in scores for view in fold_scores.views]
-    return evaluation, views
 
 
 def _boosting_notes(rows: TaskRows, zoo: Mapping[str, ModelSpec]) -> list[str]:
@@ -215,7 +201,6 @@ def _plan_jobs(
     rows: TaskRows,
     chosen: pd.DataFrame | None,
     request: FoldRequest,
-    far: Unlabelled | None,
 ) -> list[tuple[Any, ...]]:
     """Return the jobs of an evaluation: one a fold, and one a part of the training rows asked."""
     jobs: list[tuple[Any, ...]] = []
@@ -223,7 +208,7 @@ def _plan_jobs(
     for fold in folds:
         # a job carries the rows of its own fold alone
         rows_of_fold = replace(rows, folds={fold: rows.folds[fold]})
-        jobs.append((score_fold, rows_of_fold, fold, request, far))
+        jobs.append((score_fold, rows_of_fold, fold, request))
     if chosen is None:
         return jobs
     # beside the folds, so that no process waits for the last of them
@@ -365,19 +350,12 @@ class _FoldScores:
     parts: dict[str, ScoredUnits]
     dropped: dict[str, str] = field(default_factory=dict)
     refit_problem: str = ""
-    views: tuple[FoldView, ...] = ()
 
 
-def score_fold(
-    rows: TaskRows, fold: int, request: FoldRequest, far: Unlabelled | None
-) -> _FoldScores:
+def score_fold(rows: TaskRows, fold: int, request: FoldRequest) -> _FoldScores:
     """Fit the models of one fold and score its parts; a job of :func:`evaluate_task`."""
     _, parts = rows.folds[fold]
     models = _FoldModels(rows, fold, request)
-    views = []
-    # in this order: asking for the baseline fits F
-    if far is not None and not far.support.refused and models.baseline is not None:
-        views.append(models.view(far, parts["full"]))
     scored = {}
     for part, test in parts.items():
         # a fold may have no row of a part, and models refuse to predict none
@@ -389,7 +367,6 @@ def score_fold(
         parts=scored,
         dropped=models.dropped,
         refit_problem=models.refit_problem,
-        views=tuple(views),
     )
 
 
@@ -436,39 +413,6 @@ class _FoldModels(EncodedFold):
         rows = self.rows
         seed = derive_int_seed(rows.seed, rows.name, self.fold, "fit")
         return self.unfitted.fit(self.Z, self.y, seed)
-
-    def view(self, far: Unlabelled, test: Rows) -> FoldView:
-        """Judge all test rows of the fold and the unlabelled rows by its models, F among them."""
-        rows = self.rows
-        train, _ = rows.folds[self.fold]
-        assert self.baseline is not None  # read_unlabelled refuses an F that is a file
-        region = fit_region(rows, self.fold, self.Z, self.y, self.baseline)
-        # as the suite's own test rows were fitted to their training file
-        chooser = Chooser((self.baseline,), self.encoder)
-        fitted = fit_to_train(train.features, far.features, rows.columns, chooser)
-        near_X = self.encoder.transform(test.features)
-        far_X = self.encoder.transform(fitted.features)
-        weight = region.weights(near_X)
-        # another version of a library may fit another region: the drift says how far it moved
-        stored = test.provenance["weight"].to_numpy(dtype=float)
-        return FoldView(
-            tau=self.expected_contrasts(near_X, self.baseline),
-            far=self.expected_contrasts(far_X, self.baseline),
-            weight=weight,
-            far_weight=region.weights(far_X),
-            drift=float(np.abs(weight - stored).max(initial=0.0)),
-        )
-
-    def expected_contrasts(
-        self, Z: np.ndarray, baseline: EstimatorBaseline
-    ) -> dict[str, np.ndarray]:
-        """Return what the judges expect each model to lose beyond F, given the features."""
-        f = baseline.predict(Z)
-        t = np.mean([self.models[name].predict(Z) for name in self.judge_names], axis=0)
-        contrasts = {}
-        for name, model in self.models.items():
-            contrasts[name] = expected_contrast(model.predict(Z), f, t)
-        return contrasts
 
     def score(self, test: Rows) -> ScoredUnits:
         """Return losses and provenance of one part, row for row."""

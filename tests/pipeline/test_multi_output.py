@@ -1,7 +1,6 @@
 """A table with several targets, as a user goes the whole way."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,12 +8,9 @@ import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.pipeline.generate import rename_repeated_groups
 from amlb_ext.sources import open_specs
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.validity.task_rows import read_task
-from amlb_ext.validity.unlabelled import read_unlabelled
 
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -178,12 +174,6 @@ def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
     assert found[0]["kappa"] == found[1]["kappa"]
     assert found[0]["failures"] == found[1]["failures"] > 0
     assert len(found[0]["rungs"]) >= len(found[1]["rungs"]) > 0
-
-
-def test_unlabelled_rows_are_for_tasks_on_their_own(suite, table):
-    rows = read_task(SuiteFiles.load(suite), "flats_rent")
-    with pytest.raises(ConfigError, match="shares its region with other targets"):
-        read_unlabelled(Path(table), rows, seed=1)
 
 
 def test_a_test_file_gives_all_targets_its_fold(table, tmp_path):
