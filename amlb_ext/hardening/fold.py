@@ -164,7 +164,6 @@ def harden_group(
             test_side=test_side,
             train_side=train_side,
             composition=composition,
-            config=config,
             target=target,
         )
         # a task on its own shares nothing, and its summary does not mention it

@@ -67,9 +67,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.features)
 
-    def take(self, keep: np.ndarray) -> Rows:
-        """Return the rows where the mask ``keep`` of shape (n,) holds."""
-        return Rows(self.features[keep], self.target[keep], self.provenance[keep])
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return some of the rows, by mask or by position, which may come more than once."""
+        return Rows(
+            features=self.features.iloc[rows].reset_index(drop=True),
+            target=self.target.iloc[rows].reset_index(drop=True),
+            provenance=self.provenance.iloc[rows].reset_index(drop=True),
+        )
 
 
 @dataclass(frozen=True)
