@@ -150,7 +150,7 @@ def generate_suite(request: Request) -> GenerationReport:
         # What the command prints of it.
         notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
-            entry = _summarise_task(task, hardened.summaries[task.name])
+            entry = _summarise_task(task, hardened.summaries(task.name))
             entry["notes"] = [note.sentence for note in notes[task.name]]
             report.tasks.append(entry)
         report.notes += _suite_notes(tasks, request.config, manifest)
@@ -159,7 +159,7 @@ def generate_suite(request: Request) -> GenerationReport:
         report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
         report.notes += shared_notes(tasks, request.config)
         for task in tasks:
-            for note in settled_notes(hardened.summaries[task.name]):
+            for note in settled_notes(hardened.summaries(task.name)):
                 report.notes.append(f"{task.name}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         if request.certificate != "none":
@@ -202,8 +202,6 @@ class LoadedTasks:
         The sources' own names by safe name.
     failures : list of dict
         Tasks that could not be loaded or have no column to keep, and why.
-    absent : list of str
-        The names of these tasks.
     readings : list of TableReading
         How each table was read.
     """
@@ -211,8 +209,12 @@ class LoadedTasks:
     tasks: list[Task]
     source_names: dict[str, str]
     failures: list[dict[str, Any]]
-    absent: list[str]
     readings: list[TableReading]
+
+    @property
+    def absent(self) -> list[str]:
+        """The names of the tasks that could not be loaded."""
+        return [failure["task"] for failure in self.failures]
 
 
 def load_tasks(request: Request) -> LoadedTasks:
@@ -269,7 +271,6 @@ def load_tasks(request: Request) -> LoadedTasks:
         tasks=kept,
         source_names={task.name: source_names[task.name] for task in kept},
         failures=[{"task": name, "reason": str(error)} for name, error in errors],
-        absent=[name for name, _ in errors],
         readings=_describe_readings(split, chosen, source),
     )
 

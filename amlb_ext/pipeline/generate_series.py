@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,44 @@ from amlb_ext.validity.window_certificate import certify_windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginPlan:
-    """Which origins a suite has; see :func:`~amlb_ext.units.origins.plan_origins`.
+class SeriesRequest:
+    """What suite to make of series.
 
-    None stands for what a task's definition says, and for 1 origin and the horizon's steps where
-    it says nothing.
+    Attributes
+    ----------
+    name : str
+        Of the benchmark definition.
+    origins, learning_origins, step, cutoff
+        Which origins it has, see :func:`~amlb_ext.units.origins.plan_origins`. None stands for what
+        a task's definition says, and for 1 origin and the horizon's steps where it says nothing.
+    rule, alpha, twins, seed
+        As in :func:`~amlb_ext.comparison.forecasts.compare_forecasts`.
+    force : bool
+        Replace a suite of forecasting tasks.
+    settings : mapping
+        More for the manifest.
+    benchmark : str, optional
+        Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
+    copies : int
+        Windows made of each bad one of earlier origins; 0 makes none.
+    certificate : {'quick', 'full'}, optional
+        How many candidates the certificates are measured with; None for no certificate.
     """
 
-    test: int | None = None
-    learning: int = 3
+    name: str = "hardsynth"
+    origins: int | None = None
+    learning_origins: int = 3
     step: int | None = None
     cutoff: str | None = None
+    rule: str = "mase"
+    alpha: float | None = None
+    twins: int = 4
+    seed: int = 0
+    force: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    benchmark: str | None = None
+    copies: int = COPIES
+    certificate: Size | None = "quick"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,18 +181,7 @@ def generate_forecasts(
     series: Sequence[SeriesTask],
     make_baseline: Callable[[PanelRoles], Forecaster],
     out: Path,
-    *,
-    name: str = "hardsynth",
-    origins: OriginPlan | None = None,
-    rule: str = "mase",
-    alpha: float | None = None,
-    twins: int = 4,
-    seed: int = 0,
-    force: bool = False,
-    settings: Mapping[str, Any] | None = None,
-    benchmark: str | None = None,
-    copies: int = COPIES,
-    certificate: Size | None = "quick",
+    request: SeriesRequest,
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
 
@@ -179,21 +195,7 @@ def generate_forecasts(
     make_baseline : callable
         Returns F for a table that is read by some roles.
     out : Path
-    name : str
-        Of the benchmark definition.
-    origins : OriginPlan, optional
-    rule, alpha, twins, seed
-        As in :func:`~amlb_ext.comparison.forecasts.compare_forecasts`.
-    force : bool
-        Replace a suite of forecasting tasks.
-    settings : mapping, optional
-        More for the manifest.
-    benchmark : str, optional
-        Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
-    copies : int
-        Windows made of each bad one of earlier origins; 0 makes none.
-    certificate : {'quick', 'full'}, optional
-        How many candidates the certificates are measured with; None for no certificate.
+    request : SeriesRequest
 
     Raises
     ------
@@ -202,32 +204,20 @@ def generate_forecasts(
     SuiteError
         The folder cannot be written to.
     """
-    check_folder(Layout(out), force)
-    if copies < 0:
-        raise ConfigError(f"{copies} copies of each window", "give 0 or more")
-    if twins == 1 or twins < 0:
-        raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
+    check_folder(Layout(out), request.force)
+    if request.copies < 0:
+        raise ConfigError(f"{request.copies} copies of each window", "give 0 or more")
+    if request.twins == 1 or request.twins < 0:
+        raise ConfigError(f"{request.twins} twins", "give 2 or more, or 0 for none")
     # what is wrong for all tasks is told once
-    check_rule(rule, alpha)
+    check_rule(request.rule, request.alpha)
     parts, entries, notes = [], {}, []
     left_out: dict[str, str] = {}
     for task in series:
         try:
             table, panel = _read_series(task)
-            part = prepare_part(
-                task,
-                table,
-                panel,
-                make_baseline(table.roles),
-                origins=origins or OriginPlan(),
-                rule=rule,
-                alpha=alpha,
-                twins=twins,
-                seed=seed,
-                settings=settings,
-                copies=copies,
-                certificate=certificate,
-            )
+            forecaster = make_baseline(table.roles)
+            part = prepare_part(task, table, panel, forecaster, request)
         except HardsynthError as error:
             if len(series) == 1:
                 raise
@@ -245,10 +235,10 @@ def generate_forecasts(
     suite = write_suite(
         out,
         parts,
-        name=name,
-        seed=seed,
-        force=force,
-        original=Original(benchmark, entries) if benchmark else None,
+        name=request.name,
+        seed=request.seed,
+        force=request.force,
+        original=Original(request.benchmark, entries) if request.benchmark else None,
     )
     tables = [table.name for table in suite.tables]
     return GeneratedForecasts(
@@ -278,15 +268,7 @@ def prepare_part(
     table: SeriesTable,
     panel: Panel,
     forecaster: Forecaster,
-    *,
-    origins: OriginPlan,
-    rule: str,
-    alpha: float | None,
-    twins: int,
-    seed: int,
-    settings: Mapping[str, Any] | None,
-    copies: int,
-    certificate: Size | None,
+    request: SeriesRequest,
 ) -> SuitePart:
     """Find the windows of a table on which F fails, and make others of them.
 
@@ -299,47 +281,47 @@ def prepare_part(
         Its series.
     forecaster : Forecaster
         F.
-    origins, rule, alpha, twins, seed, settings, copies, certificate
-        As in :func:`generate_forecasts`.
+    request : SeriesRequest
 
     Raises
     ------
     DataError, ModelError, ConfigError
         The table has no windows, F fails, or fails nowhere.
     """
-    test = table.origins if origins.test is None else origins.test
+    seed = request.seed
+    test = table.origins if request.origins is None else request.origins
     chosen = plan_origins(
         panel,
         test=1 if test is None else test,
-        learning=origins.learning,
-        step=table.step if origins.step is None else origins.step,
-        cutoff=origins.cutoff,
+        learning=request.learning_origins,
+        step=table.step if request.step is None else request.step,
+        cutoff=request.cutoff,
         first_cutoff=table.first_cutoff,
     )
     failing = find_failing_windows(
-        forecaster, panel, chosen, rule=rule, alpha=alpha, seed=seed
+        forecaster, panel, chosen, rule=request.rule, alpha=request.alpha, seed=seed
     )
     # what the models of the region took
     release_memory()
     panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
     failing = replace(failing, panel=replace(panel, notes=panel_notes))
     rolled_twins = []
-    for twin in forecaster.twins(twins, panel.season):
+    for twin in forecaster.twins(request.twins, panel.season):
         rolled_twins.append(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
         )
-    made = make_windows(forecaster, failing, copies, seed)
+    made = make_windows(forecaster, failing, request.copies, seed)
     certificates = {}
-    if certificate is not None:
+    if request.certificate is not None:
         certificates = certify_windows(
-            forecaster, failing, made, rolled_twins, size=certificate, seed=seed
+            forecaster, failing, made, rolled_twins, size=request.certificate, seed=seed
         )
     about = {
         "source": task.source,
         "roles": vars(table.roles),
         "baseline": forecaster.name,
         "is_file": isinstance(forecaster, FileForecaster),
-        "settings": {**(settings or {}), "making": {"copies": copies}},
+        "settings": {**request.settings, "making": {"copies": request.copies}},
     }
     return SuitePart(
         task=task.name,

@@ -58,7 +58,7 @@ def out_of_fold_error(task):
     config = build_config({"baseline": {"model": "random_forest"}})
     cross = cross_fit([task], 0, config)
     # on the same scale for every split: that of the target
-    error = (cross.f - cross.y)[cross.judged] * cross.scales[0].span
+    error = (cross.f - cross.y)[cross.judged] * cross.targets[0].scale.span
     return float(np.sqrt((error**2).mean()))
 
 
@@ -114,8 +114,9 @@ def test_cross_fitting_within_the_training_rows_keeps_to_the_order_too():
     assert time[never].max() < time[cross.judged].min()
     assert len(never) == pytest.approx(len(cross.row) / 3, abs=2)
     # re-fits of the null control learn from most of the time, unlike those of the parts
-    assert len(cross.null[0]) == 5
-    assert cross.null[0] is not cross.refits[0]
+    [target] = cross.targets
+    assert len(target.refits) == 5
+    assert target.refits is not target.cross_fits
 
 
 def test_no_group_is_on_both_sides_of_any_split():
