@@ -385,7 +385,7 @@ class _OneTarget:
             "label_agrees": rows.agrees[:, target],
             "weight": rows.weight,
             **_prediction_columns(self.fitted.scale, f),
-            **_refit_columns(refit_losses(refits, rows.Z, y)),
+            **_refit_columns(refits, rows.Z, y),
             "substituted": rows.substituted,
         }
         if self.models.relations is not None:
@@ -469,7 +469,7 @@ class _OneTarget:
         f = fitted.baseline.predict(Z)
         t = fitted.oracle.predict(Z)
         columns = _prediction_columns(fitted.scale, f)
-        columns |= _refit_columns(refit_losses(fitted.refits, Z, y))
+        columns |= _refit_columns(fitted.refits, Z, y)
         columns["label_support"], columns["label_agrees"] = check_labels(
             t, y, rmse=fitted.oracle.rmse_
         )
@@ -541,35 +541,25 @@ def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.nda
     return columns
 
 
-def refit_losses(
+def _refit_columns(
     refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
-) -> np.ndarray:
-    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control.
+) -> dict[str, np.ndarray]:
+    """Return the losses of F's re-fits on one target ``y (n,)``, the null control, as columns.
 
     NaN for a clone of an F that came fitted where it refuses the rows.
     """
-    losses = np.empty((len(y), len(refits)))
-    # most models refuse to predict no rows at all
-    if not len(y):
-        return losses
+    columns = {}
     for number, refit in enumerate(refits):
+        losses = np.full(len(y), np.nan)
         try:
-            f = refit.predict(Z)
+            # most models refuse to predict no rows at all
+            if len(y):
+                losses = row_losses.row_loss(y, refit.predict(Z))
         except ModelError:
             # a model fitted here reads whatever its encoder gives: its error is a real one
             if not refit.comes_fitted:
                 raise
-            losses[:, number] = np.nan
-            continue
-        losses[:, number] = row_losses.row_loss(y, f)
-    return losses
-
-
-def _refit_columns(losses: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the losses ``(n, R)`` of F's re-fits as columns ``null_0``, ..."""
-    columns = {}
-    for number in range(losses.shape[1]):
-        columns[f"null_{number}"] = losses[:, number]
+        columns[f"null_{number}"] = losses
     return columns
 
 

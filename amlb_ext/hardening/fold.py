@@ -187,29 +187,31 @@ def check_several_targets(config: GenerateConfig) -> None:
     rule = config.hardness.rule
     # "auto" chooses a rule for the kind of the task
     if rule not in BY_KIND and RULES[rule][0] == "classification":
-        fitting = []
-        for name, (family, _) in RULES.items():
-            if family != "classification":
-                fitting.append(name)
+        others = RULES.items()
+        fitting = [name for name, (family, _) in others if family != "classification"]
         raise ConfigError(
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",
         )
-    if "population" in config.composition:
-        raise ConfigError(
-            "--composition population serves a single target, --targets names several",
-            "leave population out, or harden the targets one by one with --target",
-        )
-    if config.synthesizer.name == "swarm":
-        raise ConfigError(
-            "--synthesizer swarm serves a single target, --targets names several",
-            "choose another, or harden the targets one by one with --target",
-        )
-    if config.synthesizer.learn_from == "population":
-        raise ConfigError(
-            "--learn-from population serves a single target, --targets names several",
-            "leave it out, or harden the targets one by one with --target",
-        )
+    synthesizer = config.synthesizer
+    for flag, is_given, remedy in (
+        (
+            "--composition population",
+            "population" in config.composition,
+            "leave population out",
+        ),
+        ("--synthesizer swarm", synthesizer.name == "swarm", "choose another"),
+        (
+            "--learn-from population",
+            synthesizer.learn_from == "population",
+            "leave it out",
+        ),
+    ):
+        if is_given:
+            raise ConfigError(
+                f"{flag} serves a single target, --targets names several",
+                f"{remedy}, or harden the targets one by one with --target",
+            )
 
 
 # Both sides of a fold.

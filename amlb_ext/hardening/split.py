@@ -206,16 +206,28 @@ def cross_folds(
     """
     if order is not None and order.splits:
         return ordered_parts(y, n_classes, parts, seed, order)
-    parts = min(parts, len(y))
+    return _random_parts(y, n_classes, min(parts, len(y)), seed)
+
+
+def _random_parts(
+    y: np.ndarray,
+    n_classes: int,
+    parts: int,
+    seed: int,
+    groups: np.ndarray | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return random (train, held-out) positions, groups whole where there are any."""
+    plain, stratified = KFold, StratifiedKFold
+    if groups is not None:
+        plain, stratified = GroupKFold, StratifiedGroupKFold
     _, class_sizes = np.unique(y, return_counts=True)
-    splitter_class = KFold
-    if n_classes and class_sizes.min() >= parts:
-        splitter_class = StratifiedKFold
+    has_each_class = n_classes and class_sizes.min() >= parts
+    splitter_class = stratified if has_each_class else plain
     # scikit-learn takes seeds of 31 bits
     splitter = splitter_class(parts, shuffle=True, random_state=seed % 2**31)
     # splitters look at the number of rows, not at what is in them
     no_features = np.zeros(len(y))
-    return list(splitter.split(no_features, y))
+    return list(splitter.split(no_features, y, groups))
 
 
 def judged_rows(parts: CvSplits) -> np.ndarray:
@@ -448,13 +460,7 @@ def _group_parts(
     if n_parts < 2:
         # one group: nothing can be learnt elsewhere
         return []
-    _, class_sizes = np.unique(y, return_counts=True)
-    splitter_class = GroupKFold
-    if n_classes and class_sizes.min() >= n_parts:
-        splitter_class = StratifiedGroupKFold
-    # scikit-learn takes seeds of 31 bits
-    splitter = splitter_class(n_parts, shuffle=True, random_state=seed % 2**31)
-    splits = splitter.split(np.zeros(len(y)), y, groups=order.group)
+    splits = _random_parts(y, n_classes, n_parts, seed, order.group)
     # with few groups a part may be left without any
     return [held for _, held in splits if len(held)]
 

@@ -7,7 +7,7 @@ import itertools
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -331,11 +331,18 @@ def order_tasks(
         task = dataclasses.replace(
             drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
         )
-        # equal copies of one table would be sent to workers for each target
-        if ordered and task.group and ordered[-1].group == task.group:
-            task = dataclasses.replace(task, features=ordered[-1].features)
-        ordered.append(task)
+        ordered.append(_with_shared_table(task, ordered))
     return ordered, errors
+
+
+def _with_shared_table(task: Task, before: Sequence[Task]) -> Task:
+    """Return the task with the very table of the one before it, where both are of a group.
+
+    Equal copies would be sent to workers for each target.
+    """
+    if not (before and task.group and before[-1].group == task.group):
+        return task
+    return dataclasses.replace(task, features=before[-1].features)
 
 
 def _describe_readings(
@@ -385,7 +392,6 @@ def _choose_columns(
     demand = required_columns(Path(config.baseline.model).name, model)
     chosen_tasks: list[Task] = []
     errors: list[tuple[str, HardsynthError]] = []
-    previous: Task | None = None
     for task in tasks:
         try:
             chosen = select_columns(task, config.source, demand)
@@ -394,11 +400,7 @@ def _choose_columns(
         except (DataError, ModelError) as error:
             errors.append((task.name, error))
             continue
-        # Still one object: equal copies would be sent to workers for each target.
-        if task.group and previous is not None and previous.group == task.group:
-            chosen = dataclasses.replace(chosen, features=previous.features)
-        previous = chosen
-        chosen_tasks.append(chosen)
+        chosen_tasks.append(_with_shared_table(chosen, chosen_tasks))
     if not chosen_tasks:
         raise _first_error(errors)
     return chosen_tasks, errors

@@ -426,10 +426,9 @@ def _matching_records(
     matching: list[FoldRecord] = []
     tasks_of_others: set[str] = set()
     for path in sorted(layout.own.glob("*/fold_*/record.json")):
-        try:
-            record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # a damaged record: its fold is made again
+        record = FoldRecord.read(path)
+        if record is None:
+            continue  # damaged: its fold is made again
         # The key hashes the rows: where it agrees, the sources are those of the suite.
         if keys.get((record.task, record.fold)) == record.key:
             matching.append(record)

@@ -255,15 +255,7 @@ def plan_tasks(
             if len(items) < FEWEST_ITEMS:
                 continue
             own = amlb_name(names[origin], kind)
-            tasks.append(
-                ForecastTask(
-                    name=own,
-                    kind=kind,
-                    origin=origin,
-                    path=f"data/{own}/{own}.csv",
-                    items=tuple(int(item) for item in items),
-                )
-            )
+            tasks.append(ForecastTask.of(own, kind, items, origin))
     return tasks
 
 

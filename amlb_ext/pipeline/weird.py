@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -90,11 +90,7 @@ class WeirdRequest:
     coder_params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_weird_tasks(
-    out: Path,
-    request: WeirdRequest,
-    when_written: Callable[[str, int], None] = lambda task, fold: None,
-) -> TaskFolder:
+def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
     The same request into the same folder, or with the same salt, gives the same bytes; a folder of
@@ -104,8 +100,6 @@ def write_weird_tasks(
     ----------
     out : Path
     request : WeirdRequest
-    when_written : callable
-        Called with task and fold, for a progress bar.
 
     Returns
     -------
@@ -146,7 +140,6 @@ def write_weird_tasks(
                 written, digests = _write_fold(layout, task, fold, request)
                 folds.append(written)
                 files |= digests
-                when_written(task.name, fold)
             tasks.append(_folder_task(task, tuple(folds)))
         folder = TaskFolder(
             version=__version__,

@@ -134,7 +134,6 @@ def finish_suite(
         pair = pair_of_tables(
             original,
             amlb_tasks,
-            labels={task.name: task.coding.labels for task in tasks},
             lacks_a_class=_lacks_a_class(tasks),
         )
     manifest = TableManifest(
@@ -199,16 +198,14 @@ def check_twin(original: str, name: str) -> None:
         )
 
 
-def _lacks_a_class(tasks: Sequence[SuiteTask]) -> dict[str, bool]:
-    """Return by AMLB task whether a test file of it lacks one of the task's classes."""
-    lacking: dict[str, bool] = {}
+def _lacks_a_class(tasks: Sequence[SuiteTask]) -> set[str]:
+    """Return the AMLB tasks of which a test file lacks one of the task's classes."""
+    lacking = set()
     for task in tasks:
-        n_classes = len(task.coding.labels)
         for fold in task.folds:
             for suffix, part in fold.parts.items():
-                name = amlb_name(task.name, suffix)
-                lacks_here = len(part.labels) < n_classes
-                lacking[name] = lacking.get(name, False) or lacks_here
+                if len(part.labels) < len(task.coding.labels):
+                    lacking.add(amlb_name(task.name, suffix))
     return lacking
 
 
