@@ -44,8 +44,29 @@ from amlb_ext.sources.reading import describe_target_texts
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
 PARTS = 5
 
+#: Tasks that are hardened together: one, or those of a table with several targets.
+Tasks = tuple[Task, ...]
 #: Positions to fit on and positions to predict, once per part: what scikit-learn calls ``cv``.
 CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
+    """Return the tasks of each group together, the others alone, in order.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as T
+    >>> tasks = [T(name="a"), T(name="t_x", group="t"), T(name="t_y", group="t")]
+    >>> tasks[0].group = ""
+    >>> [[task.name for task in group] for group in group_tasks(tasks)]
+    [['a'], ['t_x', 't_y']]
+    """
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        # A task without a group is a group of one, under its own name.
+        key = (task.group, "") if task.group else ("", task.name)
+        groups.setdefault(key, []).append(task)
+    return [tuple(group) for group in groups.values()]
 
 
 def split_task(task: Task, config: SplitConfig, seed: int) -> Task:

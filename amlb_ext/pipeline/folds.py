@@ -34,6 +34,7 @@ from amlb_ext.core.version import __version__
 from amlb_ext.hardening.assemble import HardFold
 from amlb_ext.hardening.fold import harden_group
 from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.split import Tasks, group_tasks
 from amlb_ext.pipeline.request import (
     Request,
     result_settings,
@@ -53,8 +54,6 @@ from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 from amlb_ext.validity.reference import PART
 
-#: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
-Tasks = tuple[Task, ...]
 #: Records of a fold, by task, and the files that were sent with them.
 Sent = tuple[list[FoldRecord], dict[str, bytes]]
 
@@ -317,25 +316,6 @@ def _fold_unit(
         return Unit(name, keys[0], send_job, arguments)
     root = str(layout.root)
     return Unit(name, keys[0], write_job, (*arguments, root))
-
-
-def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
-    """Return the tasks of each group together, the others alone, in order.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace as T
-    >>> tasks = [T(name="a"), T(name="t_x", group="t"), T(name="t_y", group="t")]
-    >>> tasks[0].group = ""
-    >>> [[task.name for task in group] for group in group_tasks(tasks)]
-    [['a'], ['t_x', 't_y']]
-    """
-    groups: dict[tuple[str, str], list[Task]] = {}
-    for task in tasks:
-        # A task without a group is a group of one, under its own name.
-        key = (task.group, "") if task.group else ("", task.name)
-        groups.setdefault(key, []).append(task)
-    return [tuple(group) for group in groups.values()]
 
 
 def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:

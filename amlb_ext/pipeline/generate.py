@@ -36,14 +36,13 @@ from amlb_ext.hardening.identifiers import (
     select_columns,
     split_column_lists,
 )
-from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.split import group_tasks, split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.cost import cost_text
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
-    group_tasks,
     harden_all,
     withdraw,
 )
@@ -350,19 +349,16 @@ def _describe_readings(
 ) -> list[TableReading]:
     """Return how each table was read: once for the tasks of a group, which share theirs."""
     kept = {task.name: {column.name for column in task.columns} for task in chosen}
-    targets: dict[str, list[str]] = {}
-    for task in tasks:
-        targets.setdefault(task.group or task.name, []).append(task.target_name)
     readings = []
-    for task in tasks:
+    for group in group_tasks(tasks):
         # the first task of a group speaks for all; one without columns is reported as left out
-        names = targets.pop(task.group or task.name, [])
-        if names and task.name in kept:
+        first = group[0]
+        if first.name in kept:
             reading = describe_reading(
-                task,
-                kept=kept[task.name],
+                first,
+                kept=kept[first.name],
                 dropped=columns_left_out(source),
-                targets=names,
+                targets=[task.target_name for task in group],
             )
             readings.append(reading)
     return readings

@@ -21,10 +21,11 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind, Task
+from amlb_ext.hardening.split import group_tasks
 from amlb_ext.models.files import is_baseline_file
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.models.service import check_service, is_service
-from amlb_ext.pipeline.folds import fold_keys, group_tasks
+from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.reading import TableReading
