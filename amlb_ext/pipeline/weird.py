@@ -308,18 +308,6 @@ def _write_table(path: Path, frame: pd.DataFrame) -> str:
 
 
 def _folder_task(task: WeirdTask, folds: tuple[FolderFold, ...]) -> FolderTask:
-    return FolderTask(
-        name=task.name,
-        title=task.title,
-        statement=task.statement,
-        target=TARGET,
-        type=Kind.MULTICLASS,
-        labels=task.labels,
-        origin=task.origin,
-        licence=task.licence,
-        citation=task.citation,
-        stands_for=task.stands_for,
-        row_shape=task.row_shape,
-        group=task.group,
-        folds=folds,
-    )
+    about = vars(task).items()
+    shared = {name: value for name, value in about if name not in ("draw", "note")}
+    return FolderTask(**shared, target=TARGET, type=Kind.MULTICLASS, folds=folds)
