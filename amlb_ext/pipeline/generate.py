@@ -7,7 +7,7 @@ import itertools
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -229,43 +229,32 @@ def load_tasks(request: Request) -> LoadedTasks:
     refs = list(open_specs(request.sources, config.source))
     # Tables beyond some size wait on disk, so that any number of tasks fits into memory.
     spill = Spill(request.out.absolute().parent)
-    tasks: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
-    for ref in Bar(refs, desc="sources", disable=request.quiet, leave=False):
-        try:
-            tasks.append(spill.keep(ref.load()))
-        except (SourceError, DataError) as error:
-            errors.append((ref.name, error))
-    if not tasks:
-        raise _first_error(errors)
+    bar = Bar(refs, desc="sources", disable=request.quiet, leave=False)
+    left_out = _LeftOut()
+    tasks = left_out.sift(bar, lambda ref: spill.keep(ref.load()))
     # A column that no table has is a slip of the user's, unless a table that was not read has it.
     source = split_column_lists(config.source, column_names(tasks))
-    check_column_options(tasks, source, all_read=not errors)
+    check_column_options(tasks, source, all_read=not left_out.errors)
     for task in tasks:
         check_alpha(config.hardness, task.kind)
-    tasks, order_errors = order_tasks(tasks, config.split, source)
-    errors += order_errors
-
-    if not tasks:
-        raise _first_error(errors)
+    tasks = left_out.sift(tasks, lambda task: order_task(task, config.split, source))
+    tasks = _share_tables(tasks)
     # Under names that AMLB can load, with folds, with the columns that they keep.
     names = safe_names([task.name for task in tasks])
     source_names = {name: task.name for name, task in zip(names, tasks, strict=True)}
-    split: list[Task] = []
-    for name, task in zip(names, rename_repeated_groups(tasks), strict=True):
-        try:
-            split.append(split_task(task.renamed(name), config.split, config.seed))
-        except DataError as error:
-            errors.append((name, error))
-    if not split:
-        raise _first_error(errors)
+    grouped = rename_repeated_groups(tasks)
+    tasks = [task.renamed(name) for task, name in zip(grouped, names, strict=True)]
+    split = left_out.sift(
+        tasks, lambda task: split_task(task, config.split, config.seed)
+    )
     config = config.model_copy(update={"source": source})
-    chosen, column_errors = _choose_columns(split, config)
+    without_columns = _LeftOut()
+    chosen = _share_tables(without_columns.sift(split, _column_choice(config)))
     for task in chosen if source.test_file else ():
         refuse_seen_test_rows(task)
     check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
-    errors += column_errors
+    errors = left_out.errors + without_columns.errors
     return LoadedTasks(
         tasks=kept,
         source_names={task.name: source_names[task.name] for task in kept},
@@ -274,10 +263,36 @@ def load_tasks(request: Request) -> LoadedTasks:
     )
 
 
-def order_tasks(
-    tasks: list[Task], split: SplitConfig, source: SourceConfig
-) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
-    """Return the tasks with their rows' groups and times, and the errors of the others by name.
+class _LeftOut:
+    """Tasks that a stage refuses, by name, with its errors."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[str, HardsynthError]] = []
+
+    def sift(self, items: Iterable[Any], stage: Callable[[Any], Task]) -> list[Task]:
+        """Return what a stage makes of each item that it does not refuse.
+
+        Raises
+        ------
+        HardsynthError
+            It leaves no task: the first one's reason, or that there was none.
+        """
+        tasks = []
+        for item in items:
+            try:
+                tasks.append(stage(item))
+            except (SourceError, DataError, ModelError) as error:
+                self.errors.append((item.name, error))
+        if not tasks and self.errors:
+            _, first_error = self.errors[0]
+            raise first_error
+        if not tasks:
+            raise SourceError("the sources hold no task", "name another source")
+        return tasks
+
+
+def order_task(task: Task, split: SplitConfig, source: SourceConfig) -> Task:
+    """Return a task with its rows' groups and times.
 
     The columns of groups and times are no features, unless the user keeps them: an id that no
     test row shares with a training row says nothing, and neither does a date of its own.
@@ -285,63 +300,54 @@ def order_tasks(
     Raises
     ------
     ConfigError
-        A column that a table does not have.
+        A column that the table does not have.
+    DataError
+        Groups or times that cannot be read, or no feature beside them.
     """
-    ordered: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
-    for task in tasks:
-        try:
-            order = read_order(
-                OrderedTable.of_task(task),
-                time=split.time,
-                group=split.group,
-                gap=split.gap,
-                cluster_by=split.cluster_by,
-            )
-        except DataError as error:
-            errors.append((task.name, error))
-            continue
-        # a source may know the order of its rows itself; the user's word goes before it
-        order = order or task.order
-        if order is None:
-            ordered.append(task)
-            continue
-        dropped = order_columns(
-            list(task.features),
-            (order.time_name, order.group_name, order.cluster_name),
+    order = read_order(
+        OrderedTable.of_task(task),
+        time=split.time,
+        group=split.group,
+        gap=split.gap,
+        cluster_by=split.cluster_by,
+    )
+    # a source may know the order of its rows itself; the user's word goes before it
+    order = order or task.order
+    if order is None:
+        return task
+    dropped = order_columns(
+        list(task.features),
+        (order.time_name, order.group_name, order.cluster_name),
+    )
+    dropped -= set(source.keep)
+    notes = [f"split {order.text}"]
+    if order.cluster_text:
+        notes.append(order.cluster_text)
+    listed = sorted(dropped)
+    if dropped == {column.name for column in task.columns}:
+        raise DataError(
+            f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
+            f"--keep {shlex.quote(listed[0])}",
         )
-        dropped -= set(source.keep)
-        notes = [f"split {order.text}"]
-        if order.cluster_text:
-            notes.append(order.cluster_text)
-        if dropped == {column.name for column in task.columns}:
-            listed = sorted(dropped)
-            no_feature = DataError(
-                f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
-                f"--keep {shlex.quote(listed[0])}",
-            )
-            errors.append((task.name, no_feature))
-            continue
-        for name in sorted(dropped):
-            keep = f"--keep {shlex.quote(name)}"
-            notes.append(
-                f"{name!r} orders the rows and is no feature; {keep} makes it one"
-            )
-        task = dataclasses.replace(
-            drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
-        )
-        ordered.append(_with_shared_table(task, ordered))
-    return ordered, errors
+    for name in listed:
+        keep = f"--keep {shlex.quote(name)}"
+        notes.append(f"{name!r} orders the rows and is no feature; {keep} makes it one")
+    return dataclasses.replace(
+        drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
+    )
 
 
-def _with_shared_table(task: Task, before: Sequence[Task]) -> Task:
-    """Return the task with the very table of the one before it, where both are of a group.
+def _share_tables(tasks: list[Task]) -> list[Task]:
+    """Return the tasks, those of a group with one table.
 
     Equal copies would be sent to workers for each target.
     """
-    if not (before and task.group and before[-1].group == task.group):
-        return task
-    return dataclasses.replace(task, features=before[-1].features)
+    shared: list[Task] = []
+    for task in tasks:
+        if task.group and shared and shared[-1].group == task.group:
+            task = dataclasses.replace(task, features=shared[-1].features)
+        shared.append(task)
+    return shared
 
 
 def _describe_readings(
@@ -364,42 +370,18 @@ def _describe_readings(
     return readings
 
 
-def _first_error(errors: list[tuple[str, HardsynthError]]) -> HardsynthError:
-    """Return why no task is left: the first one's reason, or that there was none."""
-    if not errors:
-        return SourceError("the sources hold no task", "name another source")
-    _, error = errors[0]
-    return error
-
-
-def _choose_columns(
-    tasks: list[Task], config: GenerateConfig
-) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
-    """Return the tasks with the columns that they keep, and the errors of the others by name.
-
-    F from a file is tried on each of them. The tasks of a group share one table, which stays one.
-
-    Raises
-    ------
-    HardsynthError
-        No task has a column to keep and rows that F can predict.
-    """
+def _column_choice(config: GenerateConfig) -> Callable[[Task], Task]:
+    """Return what gives a task the columns that it keeps; F from a file is tried on them."""
     model = load_baseline_model(config.baseline)
     demand = required_columns(Path(config.baseline.model).name, model)
-    chosen_tasks: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
-    for task in tasks:
-        try:
-            chosen = select_columns(task, config.source, demand)
-            # Now, rather than after an hour of other folds.
-            try_baseline(config.baseline, model, chosen)
-        except (DataError, ModelError) as error:
-            errors.append((task.name, error))
-            continue
-        chosen_tasks.append(_with_shared_table(chosen, chosen_tasks))
-    if not chosen_tasks:
-        raise _first_error(errors)
-    return chosen_tasks, errors
+
+    def choose(task: Task) -> Task:
+        chosen = select_columns(task, config.source, demand)
+        # Now, rather than after an hour of other folds.
+        try_baseline(config.baseline, model, chosen)
+        return chosen
+
+    return choose
 
 
 def rename_repeated_groups(tasks: list[Task]) -> list[Task]:

@@ -13,7 +13,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
 from amlb_ext.hardening.prepare import cross_fit, prepare
 from amlb_ext.hardening.split import ordered_parts, split_task
-from amlb_ext.pipeline.generate import order_tasks
+from amlb_ext.pipeline.generate import order_task
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -46,12 +46,8 @@ def shop_levels(n=300):
 
 def ordered(table, *, folds=2, **order):
     split = SplitConfig(folds=folds, **order)
-    tasks, errors = order_tasks(
-        [make_task(table, "y", name="t")], split, build_config().source
-    )
-    if errors:
-        raise errors[0][1]
-    return split_task(tasks[0], split, seed=1)
+    task = make_task(table, "y", name="t")
+    return split_task(order_task(task, split, build_config().source), split, seed=1)
 
 
 def out_of_fold_error(task):
