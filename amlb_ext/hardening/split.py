@@ -105,22 +105,19 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     >>> [len(fold.test) for fold in task.folds]
     [8, 8, 8]
     """
+    order = task.order if task.order is not None and task.order.splits else None
     if task.folds:
-        if task.order is not None and task.order.splits:
+        if order is not None:
             is_asked_for = bool(config.time or config.group)
-            check_folds(task, task.order, is_asked_for=is_asked_for)
+            check_folds(task, order, is_asked_for=is_asked_for)
         return _first_folds(task, config.folds)
+    n_folds = DEFAULT_FOLDS if config.folds is None else config.folds
     # the tasks of a group share this name, and so their folds
-    rng = random_stream(seed, task.stream_name, "split")
-    if task.order is not None and task.order.splits:
-        folds_in_order = ordered_folds(
-            task,
-            task.order,
-            folds=DEFAULT_FOLDS if config.folds is None else config.folds,
-            test_size=config.test_size,
-            seed=draw_int_seed(rng),
+    fold_seed = draw_int_seed(random_stream(seed, task.stream_name, "split"))
+    if order is not None:
+        return task.with_folds(
+            ordered_folds(task, order, n_folds, config.test_size, fold_seed)
         )
-        return task.with_folds(folds_in_order)
     # the strata: class codes, or one stratum for a regression
     strata = np.zeros(len(task), dtype=int)
     is_alone = np.zeros(len(task), dtype=bool)
@@ -141,11 +138,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     splitter_class = ShuffleSplit
     if task.kind.is_classification and can_stratify:
         splitter_class = StratifiedShuffleSplit
-    splitter = splitter_class(
-        DEFAULT_FOLDS if config.folds is None else config.folds,
-        test_size=n_test,
-        random_state=draw_int_seed(rng),
-    )
+    splitter = splitter_class(n_folds, test_size=n_test, random_state=fold_seed)
     folds = []
     for train, test in splitter.split(free, strata):
         train_rows = np.concatenate([free[train], alone])
@@ -276,7 +269,7 @@ LEAST_TRAINED = 0.1
 
 
 def ordered_folds(
-    task: Task, order: RowOrder, *, folds: int, test_size: float, seed: int
+    task: Task, order: RowOrder, folds: int, test_size: float, seed: int
 ) -> tuple[Fold, ...]:
     """Return folds of a table whose rows have an order.
 

@@ -90,14 +90,11 @@ class GeneratedForecasts:
         What was written, by the names of the suite's tables.
     left_out : dict of str to str
         Tasks that could not be made hard, and why.
-    notes : dict of str to tuple of str
-        What of a table's definition is not used, by the suite's tables.
     """
 
     suite: ForecastSuite
     parts: dict[str, SuitePart]
     left_out: dict[str, str]
-    notes: dict[str, tuple[str, ...]]
 
     @property
     def out(self) -> Path:
@@ -137,7 +134,7 @@ class GeneratedForecasts:
         for name, part in self.parts.items():
             # the only table needs no name
             where = f"{name}: " if len(self.parts) > 1 else ""
-            said = [*_describe(part.failing, self.notes[name]), *part.made.notes]
+            said = [*_describe(part.failing, part.notes), *part.made.notes]
             lines += [where + line for line in said]
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
@@ -211,7 +208,7 @@ def generate_forecasts(
         raise ConfigError(f"{request.twins} twins", "give 2 or more, or 0 for none")
     # what is wrong for all tasks is told once
     check_rule(request.rule, request.alpha)
-    parts, entries, notes = [], {}, []
+    parts, entries = [], {}
     left_out: dict[str, str] = {}
     for task in series:
         try:
@@ -224,7 +221,6 @@ def generate_forecasts(
             left_out[task.name] = str(error)
             continue
         parts.append(part)
-        notes.append(table.notes)
         entries[task.name] = task.entry
     if not parts:
         reasons = [f"{task}: {reason}" for task, reason in left_out.items()]
@@ -245,7 +241,6 @@ def generate_forecasts(
         suite=suite,
         parts=dict(zip(tables, parts, strict=True)),
         left_out=left_out,
-        notes=dict(zip(tables, notes, strict=True)),
     )
 
 
@@ -330,4 +325,5 @@ def prepare_part(
         about=about,
         made=made,
         certificates=certificates,
+        notes=table.notes,
     )

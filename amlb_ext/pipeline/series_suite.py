@@ -94,6 +94,8 @@ class SuitePart:
     made : MadeWindows
     certificates : mapping of str to Certificate
         By the kind of task that each speaks of.
+    notes : sequence of str
+        What of a table's definition is not used.
     """
 
     task: str
@@ -102,6 +104,7 @@ class SuitePart:
     about: Mapping[str, Any]
     made: MadeWindows = field(default_factory=MadeWindows)
     certificates: Mapping[str, Certificate] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 def write_suite(
