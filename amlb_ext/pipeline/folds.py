@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -274,7 +274,13 @@ def _run_folds(
                 if layout.manifest.exists() or stored_settings(layout) != settings:
                     begin_suite(layout, {"settings": settings, "version": __version__})
                 begun.append((group, fold))
-                yield _fold_unit(layout, group, fold, keys=keys, request=request)
+                arguments: tuple[Any, ...] = (group, fold, request.config, keys)
+                job: Callable[..., Any] = send_job
+                # Workers of a cluster do not see the suite's folder, and send a fold's files back.
+                if not request.execution.cluster:
+                    job, arguments = write_job, (*arguments, str(layout.root))
+                name = f"{group[0].stream_name} fold {fold}"
+                yield Unit(name, keys[0], job, arguments)
 
     # A damaged suite, unlike a fold that fails, ends the whole run.
     for outcome in run_units(
@@ -303,19 +309,6 @@ def _run_folds(
             results.add_records(group, fold, records)
             remove_log(layout, group, fold)
     return results
-
-
-def _fold_unit(
-    layout: Layout, group: Tasks, fold: int, *, keys: list[str], request: Request
-) -> Unit:
-    """Return the unit of work that hardens a fold and writes it."""
-    name = f"{group[0].stream_name} fold {fold}"
-    arguments = (group, fold, request.config, keys)
-    # Workers of a cluster do not see the suite's folder, and send the files of a fold back.
-    if request.execution.cluster:
-        return Unit(name, keys[0], send_job, arguments)
-    root = str(layout.root)
-    return Unit(name, keys[0], write_job, (*arguments, root))
 
 
 def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:

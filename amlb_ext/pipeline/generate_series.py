@@ -21,7 +21,7 @@ from amlb_ext.pipeline.series_suite import SuitePart, check_folder, write_suite
 from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
 from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.series_manifest import GA, ForecastTask
+from amlb_ext.suite.series_manifest import GA
 from amlb_ext.suite.twin import Original
 from amlb_ext.units.failing_windows import (
     FailingWindows,
@@ -96,16 +96,6 @@ class GeneratedForecasts:
     parts: dict[str, SuitePart]
     left_out: dict[str, str]
 
-    @property
-    def out(self) -> Path:
-        """The suite's folder."""
-        return self.suite.layout.root
-
-    @property
-    def tasks(self) -> tuple[ForecastTask, ...]:
-        """The AMLB tasks."""
-        return self.suite.tasks
-
     def to_json(self) -> dict[str, Any]:
         """Return what was written, and the verdicts, as JSON values."""
         verdicts = {}
@@ -113,8 +103,8 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 verdicts[amlb_name(table, kind)] = certificate.verdict
         entry: dict[str, Any] = {
-            "out": str(self.out),
-            "tasks": [vars(task) for task in self.tasks],
+            "out": str(self.suite.root),
+            "tasks": [vars(task) for task in self.suite.tasks],
             "verdicts": verdicts,
         }
         return {**entry, "left_out": self.left_out} if self.left_out else entry
@@ -150,7 +140,7 @@ class GeneratedForecasts:
             for twin in pair.tasks:
                 lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
             chosen = f" -b {pair.name}+{self.suite.name}"
-        out = shlex.quote(str(self.out))
+        out = shlex.quote(str(self.suite.root))
         return [
             *lines,
             f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",

@@ -468,12 +468,11 @@ def _rows(values: np.ndarray) -> pa.Array:
 
 def _frameworks() -> dict[str, dict[str, Any]]:
     """Return the content of ``frameworks.yaml``."""
-    frameworks: dict[str, dict[str, Any]] = {}
-    for name, method in FRAMEWORKS.items():
-        frameworks[name] = {
-            "version": "1",
-            "module": "extensions.HardsynthForecast",
-            "project": "https://pypi.org/project/hardsynth",
-            "params": {"method": method},
-        }
-    return {**frameworks, "HardsynthAutoGluon": AUTOGLUON}
+    about = {
+        "version": "1",
+        "module": "extensions.HardsynthForecast",
+        "project": "https://pypi.org/project/hardsynth",
+    }
+    methods = FRAMEWORKS.items()
+    ours = {name: {**about, "params": {"method": method}} for name, method in methods}
+    return {**ours, "HardsynthAutoGluon": AUTOGLUON}

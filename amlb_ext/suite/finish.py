@@ -73,7 +73,7 @@ def finish_suite(
     ----------
     layout : Layout
     name : str
-        Of the benchmark definition; ``<name>_all`` holds all AMLB tasks.
+        Of the benchmark definition, a safe one; ``<name>_all`` holds all AMLB tasks.
     config : mapping
         The configuration that decided what was written.
     seed : int
@@ -89,7 +89,7 @@ def finish_suite(
     request : SuiteRequest
         What the suite was made of; without absolute paths.
     original : Original, optional
-        The benchmark to write a hard twin of.
+        The benchmark to write a hard twin of; :func:`check_twin` has let its name pass.
     absent : sequence of str
         Names of tasks that could not be loaded this time. They are no part of the suite, but
         their finished folds stay until they can be.
@@ -103,14 +103,6 @@ def finish_suite(
     SuiteError
         No task has a part that AMLB could use, or the disk cannot be written.
     """
-    [safe_name] = safe_names([name])
-    if safe_name != name:
-        raise SuiteError(
-            f"the benchmark name {name!r} cannot be the name of a file in AMLB",
-            f"use --name {safe_name}",
-        )
-    if original is not None:
-        check_twin(original.name, name)
     amlb_tasks: list[AmlbTask] = []
     for task in tasks:
         amlb_tasks += _amlb_tasks(task)
@@ -156,23 +148,13 @@ def finish_suite(
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
     # every AMLB task of a waiting task has a folder of its own
-    waiting_folders: set[str] = set()
-    for task_name in waiting:
-        waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
-    _remove_stale_files(
-        layout,
-        files,
-        previous=previous,
-        waiting=waiting_folders,
-    )
+    folders = {amlb_name(task, suffix) for task in waiting for suffix in SUFFIXES}
+    _remove_stale_files(layout, files, previous=previous, waiting=folders)
     # certificates are in no manifest, so they are known by their places
-    certificates = [
-        *layout.own.glob("*/certificate.json"),
-        *layout.own.glob("*/null.parquet"),
-    ]
-    for path in certificates:
-        if path.parent.name not in kept | waiting:
-            remove_file(path)
+    for file_name in ("certificate.json", "null.parquet"):
+        for path in layout.own.glob(f"*/{file_name}"):
+            if path.parent.name not in kept | waiting:
+                remove_file(path)
     manifest = replace(manifest, files=files)
     write_manifest(manifest, layout.manifest)
     # it said which files may be removed, and is of no use once the new manifest stands
