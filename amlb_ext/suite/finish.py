@@ -73,7 +73,7 @@ def finish_suite(
     ----------
     layout : Layout
     name : str
-        Of the benchmark definition, a safe one; ``<name>_all`` holds all AMLB tasks.
+        Of the benchmark definition; ``<name>_all`` holds all AMLB tasks.
     config : mapping
         The configuration that decided what was written.
     seed : int
@@ -103,6 +103,12 @@ def finish_suite(
     SuiteError
         No task has a part that AMLB could use, or the disk cannot be written.
     """
+    [safe_name] = safe_names([name])
+    if safe_name != name:
+        raise SuiteError(
+            f"the benchmark name {name!r} cannot be the name of a file in AMLB",
+            f"use --name {safe_name}",
+        )
     amlb_tasks: list[AmlbTask] = []
     for task in tasks:
         amlb_tasks += _amlb_tasks(task)
