@@ -309,7 +309,7 @@ def _write_series(
 ) -> int:
     """Write the suite of some tasks, and print what came of it."""
     from amlb_ext.models.given_series import read_forecaster
-    from amlb_ext.pipeline.generate_series import OriginPlan, generate_forecasts
+    from amlb_ext.pipeline.generate_series import SeriesRequest, generate_forecasts
 
     word = settings.get("baseline", {}).get("model", "theta")
     if len(series) > 1 and table_ending(word):
@@ -320,17 +320,12 @@ def _write_series(
     hardness = settings.get("hardness", {})
     alpha = hardness.get("alpha")
     options = _reading_options(settings)
-    generated = generate_forecasts(
-        series,
-        lambda roles: read_forecaster(word, "F", roles, options),
-        flags["out"],
+    request = SeriesRequest(
         name=name,
-        origins=OriginPlan(
-            test=flags["origins"],
-            learning=flags["learning_origins"],
-            step=flags["step"],
-            cutoff=flags["cutoff"],
-        ),
+        origins=flags["origins"],
+        learning_origins=flags["learning_origins"],
+        step=flags["step"],
+        cutoff=flags["cutoff"],
         rule=hardness.get("rule", "mase"),
         alpha=None if alpha is None else float(alpha),
         seed=int(settings.get("seed", 0)),
@@ -339,6 +334,12 @@ def _write_series(
         benchmark=benchmark,
         copies=build_config({"search": settings.get("search", {})}).search.copies,
         certificate=None if flags["certificate"] == "none" else flags["certificate"],
+    )
+    generated = generate_forecasts(
+        series,
+        lambda roles: read_forecaster(word, "F", roles, options),
+        flags["out"],
+        request,
     )
     for task, reason in generated.left_out.items():
         print(f"{task} is left out: {reason}", file=sys.stderr)

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core import row_losses
-from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.core.notes import Note
@@ -27,7 +26,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.replacements import substituted_names
 from amlb_ext.hardening.encode import TargetEncoder
 from amlb_ext.hardening.hardness import note_no_failures, raw_hardness
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, TargetModels
 from amlb_ext.hardening.made_rows.screening import MadeSide
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
@@ -80,7 +79,6 @@ def assemble_fold(
     test_side: MadeSide | None,
     train_side: MadeSide | None,
     composition: Composition,
-    config: GenerateConfig,
     target: int,
 ) -> HardFold:
     """Put real and made rows together as the suite wants them, with the figures of the fold.
@@ -93,20 +91,20 @@ def assemble_fold(
     test_side, train_side : MadeSide or None
         As :func:`make_both_sides` returns them.
     composition : Composition
-    config : GenerateConfig
     target : int
         Position of the task in its group.
     """
     models = prepared.models
+    config = models.config
     test = prepared.test
-    refits = models.targets[target].refits
-    train_rows = training_rows(task, fold, prepared, target=target)
+    own = _OneTarget(task=task, fold=fold, prepared=prepared, target=target)
+    train_rows = own.training_rows()
     if models.ledger is not None:
-        _ask_together(task, prepared, test_side, train_side)
+        own.ask_together(test_side, train_side)
 
     # the whole test fold is written once; other parts with real rows are picked from it
-    full = write_real_rows(task, models, test, target=target, refits=refits)
-    region = _pick_rows(full, prepared.region_rows)
+    full = own.real_rows(test, own.fitted.refits)
+    region = full.take(prepared.region_rows)
     # no part but ``hard`` has training rows of its own: the others share those of the fold
     parts = {"full": Part(full, None)}
     # AMLB would run the same rows twice; equal weights draw them all
@@ -115,10 +113,8 @@ def assemble_fold(
     pair_facts: dict[str, Any] = {}
     pair_notes: list[Note] = []
     if test_side is not None:
-        blocks = {"bad": _pick_rows(full, np.flatnonzero(test.is_bad))}
-        blocks |= write_made_side(
-            task, models, test, test_side, target=target, refits=refits
-        )
+        blocks = {"bad": full.take(test.is_bad)}
+        blocks |= own.made_rows(test, test_side, own.fitted.refits)
         population = blocks.pop("population", None)
         mixture = dict(blocks)
         if population is not None:
@@ -130,67 +126,363 @@ def assemble_fold(
                 n_made,
                 random_stream(config.seed, *models.key, "weighted"),
             )
-            mixture["weighted"] = _pick_rows(full, picked)
+            mixture["weighted"] = full.take(picked)
         main = _stack_parts(mixture, composition.parts)
         if not _are_same_rows(main, full):
             parts[""] = Part(main, None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
     if test_side is not None and config.train_hard:
-        hard, pair_facts, pair_notes = _assemble_hard(
-            task,
-            fold,
-            prepared,
-            train_side,
-            # hard rows for hard rows, whatever the main test file holds
-            tests=_stack_parts(blocks, composition.made_from_failures),
-            target=target,
-        )
+        # hard rows for hard rows, whatever the main test file holds
+        tests = _stack_parts(blocks, composition.made_from_failures)
+        hard, pair_facts, pair_notes = own.hard_pair(train_side, tests)
         if hard is not None:
             parts["hard"] = hard
 
-    summary = summarise_fold(prepared, test_side, target) | pair_facts
+    summary = own.summary(test_side) | pair_facts
     summary["composition"] = composition.to_json()
     notes = [*_fold_notes(prepared, test_side), *pair_notes]
     return HardFold(train_rows, parts, summary, notes)
 
 
-def _ask_together(
-    task: Task,
-    prepared: Prepared,
-    test_side: MadeSide | None,
-    train_side: MadeSide | None,
-) -> None:
-    """Ask F and each re-fit, in one call, about all rows of the test side that will be written.
+@dataclass(frozen=True, kw_only=True)
+class _OneTarget:
+    """A fold as it is written for one of its targets.
 
-    For an F whose answers cost; they are remembered, and found again row by row. Among the rows are
-    those of ``_hard`` as they will stand beside its own training rows.
+    Attributes
+    ----------
+    task : Task
+    fold : int
+    prepared : Prepared
+    target : int
+        Position of the task in its group.
     """
-    models = prepared.models
-    test = prepared.test
-    made = test_side.made if test_side is not None else []
-    Z = [test.Z, *(rows.Z for rows in made)]
-    if train_side is not None:
-        hard_train = [prepared.train.features[prepared.train.is_bad]]
-        hard_train += [rows.features for rows in train_side.made]
-        hard_test = [test.features[test.is_bad], *(rows.features for rows in made)]
-        fitted, _ = prepared.chooser.fit(
-            pd.concat(hard_train, ignore_index=True),
-            pd.concat(hard_test, ignore_index=True),
-            task,
+
+    task: Task
+    fold: int
+    prepared: Prepared
+    target: int
+
+    @property
+    def models(self) -> FoldModels:
+        """Those of the whole fold."""
+        return self.prepared.models
+
+    @property
+    def fitted(self) -> TargetModels:
+        """F, T and the scale of this target."""
+        return self.models.targets[self.target]
+
+    def fit_to_train(self, train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
+        """Return test rows as AMLB can read them beside these training rows."""
+        fitted, _ = self.prepared.chooser.fit(train, test, self.task)
+        return fitted
+
+    def ask_together(
+        self, test_side: MadeSide | None, train_side: MadeSide | None
+    ) -> None:
+        """Ask F and each re-fit, in one call, about all rows of the test side that will be written.
+
+        For an F whose answers cost; they are remembered, and found again row by row. Among the rows
+        are those of ``_hard`` as they will stand beside its own training rows.
+        """
+        models, prepared = self.models, self.prepared
+        test = prepared.test
+        made = test_side.made if test_side is not None else []
+        Z = [test.Z, *(rows.Z for rows in made)]
+        if train_side is not None:
+            hard_train = [prepared.train.features[prepared.train.is_bad]]
+            hard_train += [rows.features for rows in train_side.made]
+            hard_test = [test.features[test.is_bad], *(rows.features for rows in made)]
+            fitted = self.fit_to_train(
+                pd.concat(hard_train, ignore_index=True),
+                pd.concat(hard_test, ignore_index=True),
+            )
+            changed = sorted({row for row, _ in fitted.cells})
+            if changed:
+                Z.append(models.encoder.transform(fitted.features.iloc[changed]))
+        asked = np.vstack(Z)
+        models.predict_baseline(asked)
+        for refit in itertools.chain(*(target.refits for target in models.targets)):
+            # a clone of an F that came fitted may refuse rows, and has no losses there
+            refusals = (ModelError,) if refit.comes_fitted else ()
+            with contextlib.suppress(*refusals):
+                refit.predict(asked)
+        assert models.ledger is not None
+        models.ledger.reserved = 0
+
+    # The figures of a fold.
+
+    def summary(self, side: MadeSide | None) -> dict[str, Any]:
+        """Return counts, scores and remarks of a fold; the order is that of the manifest.
+
+        ``side`` is what was made from the test rows; None where none of them failed.
+        """
+        models, prepared = self.models, self.prepared
+        test = prepared.test
+        train = prepared.train
+        summary: dict[str, Any] = {
+            "rule": models.rule.rule,
+            "alpha": models.rule.alpha,
+            "alpha_reason": models.rule.reason,
+            # AMLB fits F again with it
+            "seed": derive_int_seed(models.config.seed, *models.key, "fit"),
+            "train": prepared.n_train,
+            "test": len(test),
+            "bad": int(test.is_bad.sum()),
+            "bad_train": int(train.is_bad.sum()),
+            # named even where nothing was made: verify holds such folds to the rule
+            "augmented": 0,
+            "synthetic": 0,
+            "dropped": {},
+            "region": {
+                "rows": len(prepared.region_rows),
+                "with_replacement": prepared.region_repeats,
+                "effective_size": kish_size(test.weight),
+                # a row that F and T agree on counts next to nothing, yet the sum must not be 0
+                "effective_size_reducible": kish_size(
+                    test.reducible[:, self.target] + 1e-12
+                ),
+            },
+            "score": self._scores(side),
+            **prepared.changes.to_json(),
+        }
+        if models.ledger is not None:
+            summary["asked"] = models.ledger.to_json()
+        baseline, refits = self.fitted.baseline, self.fitted.refits
+        if baseline.comes_fitted:
+            # what F was fitted on is not known, so what its re-fits were fitted on is said
+            summary["refits"] = {
+                "count": len(refits),
+                "rows": prepared.n_train - prepared.n_train // PARTS if refits else 0,
+                "problem": baseline.refit_problem_,
+            }
+        if side is not None:
+            summary |= side.counts()
+            if models.relations is not None:
+                summary["relations"] = models.relations.to_json()
+        return summary
+
+    def _scores(self, side: MadeSide | None) -> dict[str, float]:
+        """Return F's score on the test rows, and on the bad and made ones where it can be asked."""
+        test, target, span = self.prepared.test, self.target, self.fitted.scale.span
+        parts = {"full": test}
+        if side is not None:
+            parts["bad"] = test.take(test.is_bad)
+            parts["ga"] = side.augmented.rows
+            parts["synthetic"] = side.synthetic.rows
+        scores = {}
+        for part, rows in parts.items():
+            y = rows.y[:, target]
+            f = rows.f[:, target]
+            # of made rows f is NaN where F is a file of predictions
+            can_score = len(rows) > 0 and not np.isnan(f).any()
+            # the summary always names the real rows, whatever their score
+            if part in ("full", "bad") or can_score:
+                name, score = row_losses.summary_score(y, f, span)
+                # the score of the whole test fold is listed under its own name, as "rmse"
+                scores[name if part == "full" else part] = score
+        return scores
+
+    # Rows as the suite wants them: features and target in canonical form, and provenance.
+
+    def training_rows(self) -> Rows:
+        """Return the rows F was trained on, with what fits without a part say of that part.
+
+        Their provenance has ``source_row``, and where F can be fitted again ``oof_part``, the part
+        of the training rows that a row was left out with, ``oof_loss`` and ``oof_bad``, what the
+        fit of F without that part loses on the row and whether K calls it bad, and ``oof_weight``,
+        ``P(bad | x)`` by trees that have not seen the row. Of an F that came fitted the fits are
+        its clones; where it has none, as a file of predictions, and where rows are judged forward
+        in time, which leaves the oldest out, there is ``source_row`` alone.
+        """
+        task = self.task
+        rows = task.folds[self.fold].train
+        provenance = {"source_row": task.row_ids[rows], **_group_column(task, rows)}
+        judged = self.prepared.out_of_fold
+        if judged is not None:
+            y = self.prepared.train.y[:, self.target]
+            provenance["oof_part"] = judged.part
+            provenance["oof_loss"] = row_losses.row_loss(y, judged.f[:, self.target])
+            provenance["oof_bad"] = judged.is_bad
+            provenance["oof_weight"] = judged.weight
+        return Rows(
+            features=task.features.iloc[rows].reset_index(drop=True),
+            target=task.target.iloc[rows].reset_index(drop=True),
+            provenance=pd.DataFrame(provenance),
         )
-        changed = sorted({row for row, _ in fitted.cells})
-        if changed:
-            Z.append(models.encoder.transform(fitted.features.iloc[changed]))
-    asked = np.vstack(Z)
-    models.predict_baseline(asked)
-    for refit in itertools.chain(*(target.refits for target in models.targets)):
-        # a clone of an F that came fitted may refuse rows, and has no losses there
-        refusals = (ModelError,) if refit.comes_fitted else ()
-        with contextlib.suppress(*refusals):
-            refit.predict(asked)
-    assert models.ledger is not None
-    models.ledger.reserved = 0
+
+    def real_rows(self, rows: JudgedRows, refits: Sequence[Baseline] = ()) -> Rows:
+        """Return real rows as they are written, with this target.
+
+        ``refits`` are F's, whose losses are noted; none where they have seen the rows.
+        """
+        provenance = self._provenance(
+            rows,
+            origin=np.where(rows.is_bad, "bad", "good"),
+            # a real row comes from itself
+            parent=rows.row,
+            refits=refits,
+        )
+        return Rows(
+            features=rows.features.reset_index(drop=True),
+            # as in the table: a target that went through the scale may differ in its last bit
+            target=self.task.target.iloc[rows.row].reset_index(drop=True),
+            provenance=provenance,
+        )
+
+    def made_rows(
+        self, real: JudgedRows, side: MadeSide, refits: Sequence[Baseline] = ()
+    ) -> dict[str, Rows]:
+        """Return the made rows of a side by origin, without origins that have none.
+
+        ``real`` are the real rows of the side; ``refits`` as in :meth:`real_rows`.
+        """
+        made = {"ga": side.augmented.rows, "synthetic": side.synthetic.rows}
+        if side.population is not None:
+            made["population"] = side.population.rows
+        blocks = {}
+        for origin, rows in made.items():
+            if not len(rows):
+                continue
+            provenance = self._provenance(
+                rows,
+                origin=np.full(len(rows), origin, dtype=object),
+                # from positions among the side's real rows to those in the table
+                parent=real.row[rows.parent],
+                refits=refits,
+            )
+            y = rows.y[:, self.target]
+            values = self.fitted.scale.inverse(y, self.task.target_name)
+            blocks[origin] = Rows(rows.features, values, provenance)
+        return blocks
+
+    def _provenance(
+        self,
+        rows: JudgedRows,
+        *,
+        origin: np.ndarray,
+        parent: np.ndarray,
+        refits: Sequence[Baseline],
+    ) -> pd.DataFrame:
+        """Return where rows come from, and what F, K and the oracle say of them.
+
+        ``parent`` are positions in the table; rows are named as in the source, made ones by -1.
+        """
+        task, target = self.task, self.target
+        ids = task.row_ids.astype(np.int64)
+        y = rows.y[:, target]
+        f = rows.f[:, target]
+        columns = {
+            "origin": origin,
+            "source_row": np.where(rows.row >= 0, ids[rows.row], -1),
+            "parent_row": ids[parent],
+            **_group_column(task, parent),
+            "hardness": rows.hardness,
+            "loss": row_losses.row_loss(y, f),
+            "reducible": rows.reducible[:, target],
+            "label_support": rows.support[:, target],
+            "label_agrees": rows.agrees[:, target],
+            "weight": rows.weight,
+            **_prediction_columns(self.fitted.scale, f),
+            **_refit_columns(refits, rows.Z, y),
+            "substituted": rows.substituted,
+        }
+        if self.models.relations is not None:
+            columns["put_back"] = rows.put_back
+        return pd.DataFrame(columns)
+
+    # The pair <task>_hard: hard rows of both sides, to train on and to test on.
+
+    def hard_pair(
+        self, train_side: MadeSide | None, tests: Rows
+    ) -> tuple[Part | None, dict[str, Any], list[Note]]:
+        """Return hard rows of both sides, fields for the summary, and remarks.
+
+        The pair is None where the training rows that are hard are too few to train on.
+        """
+        if train_side is None:
+            return None, {}, [Note(kind="no hard failures")]
+        task, prepared = self.task, self.prepared
+        bad_train = prepared.train.take(prepared.train.is_bad)
+        # without re-fits: of training rows a re-fit is no judge, being fitted on most of them
+        real_block = self.real_rows(bad_train)
+        made_blocks = self.made_rows(prepared.train, train_side)
+        # a test row stands in files as it came and as it was fitted to the training rows
+        own_test = task.features.iloc[task.folds[self.fold].test]
+        pair, left_out = separate_sides(
+            stack_rows([real_block, *made_blocks.values()]),
+            tests,
+            real=(task.features, prepared.test.features),
+            tested=(own_test, prepared.test.features),
+            fit=self.fit_to_train,
+        )
+        rows = pair.train
+        assert rows is not None
+        facts = {"hard_train": {**train_side.counts(), "left_out": left_out}}
+        notes = [*train_side.notes]
+        for place, kind in _LEFT_OUT.items():
+            if left_out[place]:
+                notes.append(Note(kind=kind, counts={"rows": left_out[place]}))
+        n_targets = int(rows.target.nunique())
+        if len(rows) < MIN_HARD_TRAIN or n_targets < 2:
+            counts = {"rows": len(rows), "targets": n_targets}
+            notes.append(Note(kind="little hard training", counts=counts))
+            return None, facts, notes
+        return Part(self._make_readable(pair.test, rows), rows), facts, notes
+
+    def _make_readable(self, tests: Rows, train: Rows) -> Rows:
+        """Return test rows with what these training rows do not know replaced, and judged again.
+
+        The hard training rows are few, so they know fewer categories than the fold's own.
+        """
+        fitted = self.fit_to_train(train.features, tests.features)
+        if not fitted.cells:
+            return tests
+        names = substituted_names(self.task, fitted.cells, len(tests))
+        earlier = tests.provenance["substituted"].to_numpy()
+        # cells may have been replaced before, beside the fold's own training rows
+        all_names = []
+        for pair in zip(earlier, names, strict=True):
+            all_names.append(",".join(filter(None, pair)))
+        # what F, K and the oracle said of a row before its cells were replaced holds no more
+        provenance = tests.provenance.assign(substituted=all_names)
+        if self.models.can_search:
+            changed = np.flatnonzero(names != "")
+            columns = self._judge_again(
+                fitted.features.iloc[changed], tests.target.iloc[changed]
+            )
+            for name, values in columns.items():
+                provenance.loc[changed, name] = values
+        return Rows(fitted.features, tests.target, provenance)
+
+    def _judge_again(
+        self, features: pd.DataFrame, values: pd.Series
+    ) -> dict[str, np.ndarray]:
+        """Return the columns of the provenance that F, K and the oracle give rows as they stand.
+
+        The hardness of rows with several targets is not among them: no target alone decides it.
+        """
+        models, fitted = self.models, self.fitted
+        Z = models.encoder.transform(features)
+        y = fitted.scale.transform(values)
+        f = fitted.baseline.predict(Z)
+        t = fitted.oracle.predict(Z)
+        columns = _prediction_columns(fitted.scale, f)
+        columns |= _refit_columns(fitted.refits, Z, y)
+        columns["label_support"], columns["label_agrees"] = check_labels(
+            t, y, rmse=fitted.oracle.rmse_
+        )
+        columns["loss"] = row_losses.row_loss(y, f)
+        columns["reducible"] = raw_hardness("reducible", y, f, t)
+        if len(models.targets) == 1:
+            # rules read rows with an axis of targets
+            columns["hardness"] = models.rule.hardness(
+                y[:, None],
+                f[:, None],
+                t[:, None],
+            )
+        return columns
 
 
 def _are_same_rows(rows: Rows, others: Rows) -> bool:
@@ -203,68 +495,6 @@ def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
     chosen = [blocks[name] for name in names if name in blocks]
     # a composition of made rows alone may find none of them
     return stack_rows(chosen or [blocks["bad"]])
-
-
-# The figures of a fold.
-
-
-def summarise_fold(
-    prepared: Prepared, side: MadeSide | None, target: int
-) -> dict[str, Any]:
-    """Return counts, scores and remarks of a fold; the order is that of the manifest.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    side : MadeSide or None
-        What was made from the test rows; None where none of them failed.
-    target : int
-        Position of the task in its group.
-    """
-    models = prepared.models
-    test = prepared.test
-    train = prepared.train
-    scores = _score_parts(models, test, side, target)
-    summary: dict[str, Any] = {
-        "rule": models.rule.rule,
-        "alpha": models.rule.alpha,
-        "alpha_reason": models.rule.reason,
-        # AMLB fits F again with it
-        "seed": derive_int_seed(models.config.seed, *models.key, "fit"),
-        "train": prepared.n_train,
-        "test": len(test),
-        "bad": int(test.is_bad.sum()),
-        "bad_train": int(train.is_bad.sum()),
-        # named even where nothing was made: verify holds such folds to the rule
-        "augmented": 0,
-        "synthetic": 0,
-        "dropped": {},
-        "region": {
-            "rows": len(prepared.region_rows),
-            "with_replacement": prepared.region_repeats,
-            "effective_size": kish_size(test.weight),
-            # a row that F and T agree on counts next to nothing, yet the sum must not be 0
-            "effective_size_reducible": kish_size(test.reducible[:, target] + 1e-12),
-        },
-        "score": scores,
-        **prepared.changes.to_json(),
-    }
-    if models.ledger is not None:
-        summary["asked"] = models.ledger.to_json()
-    baseline = models.targets[target].baseline
-    if baseline.comes_fitted:
-        refits = models.targets[target].refits
-        # what F was fitted on is not known, so what its re-fits were fitted on is said
-        summary["refits"] = {
-            "count": len(refits),
-            "rows": prepared.n_train - prepared.n_train // PARTS if refits else 0,
-            "problem": baseline.refit_problem_,
-        }
-    if side is not None:
-        summary |= side.counts()
-        if models.relations is not None:
-            summary["relations"] = models.relations.to_json()
-    return summary
 
 
 def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
@@ -283,134 +513,6 @@ def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
     return [*notes, *side.notes]
 
 
-def _score_parts(
-    models: FoldModels, test: JudgedRows, side: MadeSide | None, target: int
-) -> dict[str, float]:
-    """Return F's score on the test rows, and on the bad and made ones where it can be asked."""
-    span = models.targets[target].scale.span
-    parts = {"full": test}
-    if side is not None:
-        parts["bad"] = test.take(test.is_bad)
-        parts["ga"] = side.augmented.rows
-        parts["synthetic"] = side.synthetic.rows
-    scores = {}
-    for part, rows in parts.items():
-        y = rows.y[:, target]
-        f = rows.f[:, target]
-        # of made rows f is NaN where F is a file of predictions
-        can_score = len(rows) > 0 and not np.isnan(f).any()
-        # the summary always names the real rows, whatever their score
-        if part in ("full", "bad") or can_score:
-            name, score = row_losses.summary_score(y, f, span)
-            # the score of the whole test fold is listed under its own name, as "rmse"
-            scores[name if part == "full" else part] = score
-    return scores
-
-
-# Rows as the suite wants them: features and target in canonical form, and provenance.
-
-
-def training_rows(task: Task, fold: int, prepared: Prepared, *, target: int) -> Rows:
-    """Return the rows F was trained on, with what fits without a part say of that part.
-
-    Their provenance has ``source_row``, and where F can be fitted again ``oof_part``, the part
-    of the training rows that a row was left out with, ``oof_loss`` and ``oof_bad``, what the fit
-    of F without that part loses on the row and whether K calls it bad, and ``oof_weight``,
-    ``P(bad | x)`` by trees that have not seen the row. Of an F that came fitted the fits are its
-    clones; where it has none, as a file of predictions, and where rows are judged forward in
-    time, which leaves the oldest out, there is ``source_row`` alone.
-    """
-    rows = task.folds[fold].train
-    provenance = {"source_row": task.row_ids[rows], **_group_column(task, rows)}
-    judged = prepared.out_of_fold
-    if judged is not None:
-        y = prepared.train.y[:, target]
-        provenance["oof_part"] = judged.part
-        provenance["oof_loss"] = row_losses.row_loss(y, judged.f[:, target])
-        provenance["oof_bad"] = judged.is_bad
-        provenance["oof_weight"] = judged.weight
-    return Rows(
-        features=task.features.iloc[rows].reset_index(drop=True),
-        target=task.target.iloc[rows].reset_index(drop=True),
-        provenance=pd.DataFrame(provenance),
-    )
-
-
-def write_real_rows(
-    task: Task,
-    models: FoldModels,
-    rows: JudgedRows,
-    *,
-    target: int,
-    refits: Sequence[Baseline] = (),
-) -> Rows:
-    """Return real rows as they are written, with one of their targets.
-
-    Parameters
-    ----------
-    task : Task
-    models : FoldModels
-    rows : JudgedRows
-    target : int
-        Position of the task in its group.
-    refits : sequence of Baseline
-        F's re-fits, whose losses are noted; none where they have seen the rows.
-    """
-    provenance = _provenance(
-        task,
-        models,
-        rows,
-        origin=np.where(rows.is_bad, "bad", "good"),
-        # a real row comes from itself
-        parent=rows.row,
-        target=target,
-        refits=refits,
-    )
-    return Rows(
-        features=rows.features.reset_index(drop=True),
-        # as in the table: a target that went through the scale may differ in its last bit
-        target=task.target.iloc[rows.row].reset_index(drop=True),
-        provenance=provenance,
-    )
-
-
-def write_made_side(
-    task: Task,
-    models: FoldModels,
-    real: JudgedRows,
-    side: MadeSide,
-    *,
-    target: int,
-    refits: Sequence[Baseline] = (),
-) -> dict[str, Rows]:
-    """Return the made rows of a side by origin, without origins that have none.
-
-    ``real`` are the real rows of the side; the others as in :func:`write_real_rows`.
-    """
-    made = {"ga": side.augmented.rows, "synthetic": side.synthetic.rows}
-    if side.population is not None:
-        made["population"] = side.population.rows
-    blocks = {}
-    for origin, rows in made.items():
-        if not len(rows):
-            continue
-        provenance = _provenance(
-            task,
-            models,
-            rows,
-            origin=np.full(len(rows), origin, dtype=object),
-            # from positions among the side's real rows to those in the table
-            parent=real.row[rows.parent],
-            target=target,
-            refits=refits,
-        )
-        y = rows.y[:, target]
-        scale = models.targets[target].scale
-        values = scale.inverse(y, task.target_name)
-        blocks[origin] = Rows(rows.features, values, provenance)
-    return blocks
-
-
 def stack_rows(blocks: list[Rows]) -> Rows:
     """Return the rows of all blocks, in order."""
     features = [block.features for block in blocks]
@@ -421,52 +523,6 @@ def stack_rows(blocks: list[Rows]) -> Rows:
         target=pd.concat(targets, ignore_index=True),
         provenance=pd.concat(provenances, ignore_index=True),
     )
-
-
-def _pick_rows(rows: Rows, positions: np.ndarray) -> Rows:
-    """Return some of the rows, by position; a position may come more than once."""
-    return Rows(
-        features=rows.features.iloc[positions].reset_index(drop=True),
-        target=rows.target.iloc[positions].reset_index(drop=True),
-        provenance=rows.provenance.iloc[positions].reset_index(drop=True),
-    )
-
-
-def _provenance(
-    task: Task,
-    models: FoldModels,
-    rows: JudgedRows,
-    *,
-    origin: np.ndarray,
-    parent: np.ndarray,
-    target: int,
-    refits: Sequence[Baseline],
-) -> pd.DataFrame:
-    """Return where rows come from, and what F, K and the oracle say of them.
-
-    ``parent`` are positions in the table; rows are named as in the source, made ones by -1.
-    """
-    ids = task.row_ids.astype(np.int64)
-    y = rows.y[:, target]
-    f = rows.f[:, target]
-    columns = {
-        "origin": origin,
-        "source_row": np.where(rows.row >= 0, ids[rows.row], -1),
-        "parent_row": ids[parent],
-        **_group_column(task, parent),
-        "hardness": rows.hardness,
-        "loss": row_losses.row_loss(y, f),
-        "reducible": rows.reducible[:, target],
-        "label_support": rows.support[:, target],
-        "label_agrees": rows.agrees[:, target],
-        "weight": rows.weight,
-        **_prediction_columns(models.targets[target].scale, f),
-        **_refit_columns(refit_losses(refits, rows.Z, y)),
-        "substituted": rows.substituted,
-    }
-    if models.relations is not None:
-        columns["put_back"] = rows.put_back
-    return pd.DataFrame(columns)
 
 
 def _group_column(task: Task, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -485,91 +541,26 @@ def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.nda
     return columns
 
 
-def refit_losses(
+def _refit_columns(
     refits: Sequence[Baseline], Z: np.ndarray, y: np.ndarray
-) -> np.ndarray:
-    """Return the losses ``(n, R)`` of F's re-fits on one target ``y (n,)``: the null control.
+) -> dict[str, np.ndarray]:
+    """Return the losses of F's re-fits on one target ``y (n,)``, the null control, as columns.
 
     NaN for a clone of an F that came fitted where it refuses the rows.
     """
-    losses = np.empty((len(y), len(refits)))
-    # most models refuse to predict no rows at all
-    if not len(y):
-        return losses
+    columns = {}
     for number, refit in enumerate(refits):
+        losses = np.full(len(y), np.nan)
         try:
-            f = refit.predict(Z)
+            # most models refuse to predict no rows at all
+            if len(y):
+                losses = row_losses.row_loss(y, refit.predict(Z))
         except ModelError:
             # a model fitted here reads whatever its encoder gives: its error is a real one
             if not refit.comes_fitted:
                 raise
-            losses[:, number] = np.nan
-            continue
-        losses[:, number] = row_losses.row_loss(y, f)
-    return losses
-
-
-def _refit_columns(losses: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the losses ``(n, R)`` of F's re-fits as columns ``null_0``, ..."""
-    columns = {}
-    for number in range(losses.shape[1]):
-        columns[f"null_{number}"] = losses[:, number]
+        columns[f"null_{number}"] = losses
     return columns
-
-
-# The pair <task>_hard: hard rows of both sides, to train on and to test on.
-
-
-def _assemble_hard(
-    task: Task,
-    fold: int,
-    prepared: Prepared,
-    train_side: MadeSide | None,
-    *,
-    tests: Rows,
-    target: int,
-) -> tuple[Part | None, dict[str, Any], list[Note]]:
-    """Return hard rows of both sides, fields for the summary, and remarks.
-
-    The pair is None where the training rows that are hard are too few to train on.
-    """
-    if train_side is None:
-        return None, {}, [Note(kind="no hard failures")]
-    models = prepared.models
-    bad_train = prepared.train.take(prepared.train.is_bad)
-    # without re-fits: of training rows a re-fit is no judge, since it was fitted on most of them
-    real_block = write_real_rows(task, models, bad_train, target=target)
-    made_blocks = write_made_side(
-        task, models, prepared.train, train_side, target=target
-    )
-
-    def fit(train: pd.DataFrame, test: pd.DataFrame) -> FittedRows:
-        fitted, _ = prepared.chooser.fit(train, test, task)
-        return fitted
-
-    # a test row stands in files as it came and as it was fitted to the training rows
-    own_test = task.features.iloc[task.folds[fold].test]
-    pair, left_out = separate_sides(
-        stack_rows([real_block, *made_blocks.values()]),
-        tests,
-        real=(task.features, prepared.test.features),
-        tested=(own_test, prepared.test.features),
-        fit=fit,
-    )
-    rows = pair.train
-    assert rows is not None
-    facts = {"hard_train": {**train_side.counts(), "left_out": left_out}}
-    notes = [*train_side.notes]
-    for place, kind in _LEFT_OUT.items():
-        if left_out[place]:
-            notes.append(Note(kind=kind, counts={"rows": left_out[place]}))
-    n_targets = int(rows.target.nunique())
-    if len(rows) < MIN_HARD_TRAIN or n_targets < 2:
-        counts = {"rows": len(rows), "targets": n_targets}
-        notes.append(Note(kind="little hard training", counts=counts))
-        return None, facts, notes
-    tests = make_readable(task, prepared, tests=pair.test, train=rows, target=target)
-    return Part(tests, rows), facts, notes
 
 
 def separate_sides(
@@ -648,63 +639,3 @@ def _repeated_made_rows(
     repeats_test[order] = repeats_earlier(numbers[order])
     repeats_real = np.isin(numbers, np.concatenate(real_numbers))
     return is_made(test) & has_new_cells & (repeats_test | repeats_real)
-
-
-def make_readable(
-    task: Task, prepared: Prepared, *, tests: Rows, train: Rows, target: int
-) -> Rows:
-    """Return test rows with what these training rows do not know replaced, and judged again.
-
-    The hard training rows are few, so they know fewer categories than the fold's own.
-    """
-    fitted, _ = prepared.chooser.fit(train.features, tests.features, task)
-    if not fitted.cells:
-        return tests
-    names = substituted_names(task, fitted.cells, len(tests))
-    earlier = tests.provenance["substituted"].to_numpy()
-    # cells may have been replaced before, beside the fold's own training rows
-    all_names = []
-    for pair in zip(earlier, names, strict=True):
-        all_names.append(",".join(filter(None, pair)))
-    # what F, K and the oracle said of a row before its cells were replaced does not hold any more
-    provenance = tests.provenance.assign(substituted=all_names)
-    if prepared.models.can_search:
-        changed = np.flatnonzero(names != "")
-        columns = _judge_again(
-            prepared.models,
-            fitted.features.iloc[changed],
-            tests.target.iloc[changed],
-            target=target,
-        )
-        for name, values in columns.items():
-            provenance.loc[changed, name] = values
-    return Rows(fitted.features, tests.target, provenance)
-
-
-def _judge_again(
-    models: FoldModels, features: pd.DataFrame, values: pd.Series, *, target: int
-) -> dict[str, np.ndarray]:
-    """Return the columns of the provenance that F, K and the oracle give rows as they now stand.
-
-    The hardness of rows with several targets is not among them: no target alone decides it.
-    """
-    fitted = models.targets[target]
-    Z = models.encoder.transform(features)
-    y = fitted.scale.transform(values)
-    f = fitted.baseline.predict(Z)
-    t = fitted.oracle.predict(Z)
-    columns = _prediction_columns(fitted.scale, f)
-    columns |= _refit_columns(refit_losses(fitted.refits, Z, y))
-    columns["label_support"], columns["label_agrees"] = check_labels(
-        t, y, rmse=fitted.oracle.rmse_
-    )
-    columns["loss"] = row_losses.row_loss(y, f)
-    columns["reducible"] = raw_hardness("reducible", y, f, t)
-    if len(models.targets) == 1:
-        # rules read rows with an axis of targets
-        columns["hardness"] = models.rule.hardness(
-            y[:, None],
-            f[:, None],
-            t[:, None],
-        )
-    return columns

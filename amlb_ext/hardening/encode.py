@@ -102,10 +102,10 @@ class Encoder(BaseEstimator):
                 # a text column without any training value is read as numbers, too
                 self.numeric_.append(column)
                 number_scales.append(NumberScale(column, values))
-        # one coder per encoded column, categories first
-        self._coders: list[CategoryCoding | NumberScale]
-        self._coders = [*category_codings, *number_scales]
-        self.names_ = [coder.column.name for coder in self._coders]
+        # by encoded column, categories first
+        coders: list[CategoryCoding | NumberScale] = [*category_codings, *number_scales]
+        self._coders = {coder.column.name: coder for coder in coders}
+        self.names_ = list(self._coders)
         self.values_ = [coding.values for coding in category_codings]
         self.cards_ = tuple(len(values) + 1 for values in self.values_)
         self.low_ = np.array([scale.low for scale in number_scales])
@@ -120,9 +120,8 @@ class Encoder(BaseEstimator):
     def transform(self, features: pd.DataFrame) -> np.ndarray:
         """Return the encoded rows, ``(n, d)``."""
         Z = np.empty((len(features), len(self._coders)))
-        for position, coder in enumerate(self._coders):
-            values = features[coder.column.name]
-            Z[:, position] = coder.encode(values)
+        for position, (name, coder) in enumerate(self._coders.items()):
+            Z[:, position] = coder.encode(features[name])
         return Z
 
     def metric(self, encoded: np.ndarray) -> np.ndarray:
@@ -150,13 +149,11 @@ class Encoder(BaseEstimator):
 
     def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
         """Return one column in canonical form, from its encoded values ``(n,)``."""
-        position = self.names_.index(name)
-        return pd.Series(self._coders[position].decode_values(encoded))
+        return pd.Series(self._coders[name].decode_values(encoded))
 
     def encode_column(self, name: str, values: pd.Series) -> np.ndarray:
         """Return one encoded column, ``(n,)``, from its values in canonical form."""
-        position = self.names_.index(name)
-        return self._coders[position].encode(values)
+        return self._coders[name].encode(values)
 
     def inverse(self, encoded: np.ndarray) -> pd.DataFrame:
         """Return rows in canonical form; integers are rounded, the column order is the task's.
@@ -166,8 +163,7 @@ class Encoder(BaseEstimator):
         """
         # arrays: pandas would align as many Series with each other
         decoded = {}
-        for position, coder in enumerate(self._coders):
-            name = coder.column.name
+        for position, (name, coder) in enumerate(self._coders.items()):
             decoded[name] = coder.decode_values(encoded[:, position])
         return pd.DataFrame(
             {column.name: decoded[column.name] for column in self.columns}

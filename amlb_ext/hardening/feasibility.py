@@ -19,6 +19,7 @@ from amlb_ext.core.frames import with_columns
 from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
+from amlb_ext.hardening.split import group_tasks
 from amlb_ext.relations.declared import declared_relations, settle_relations
 from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.feasible import Relations
@@ -281,10 +282,8 @@ def check_declared_relations(tasks: Sequence[Task], config: RelationsConfig) -> 
     ConfigError
         With the task's name, where there are several.
     """
-    groups: dict[str, list[Task]] = {}
-    for task in tasks:
-        groups.setdefault(task.group or f"\x00{task.name}", []).append(task)
-    for members in groups.values():
+    groups = group_tasks(tasks)
+    for members in groups:
         targets = {task.target_name: task.target for task in members}
         table = with_columns(members[0].features, targets)
         try:

@@ -43,9 +43,9 @@ from amlb_ext.hardening.made_rows.screening import (
     with_least_support,
 )
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
-from amlb_ext.hardening.prepare import CrossFit, prepare
+from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
 from amlb_ext.hardening.rules import BY_KIND, RULES
-from amlb_ext.hardening.weights import Composition, Region
+from amlb_ext.hardening.weights import Composition
 
 
 def harden_fold(
@@ -146,15 +146,8 @@ def harden_group(
     if composition is None:
         composition = Composition.of_parts(config.composition, "as the settings say")
     prepared = prepare(tasks, fold, config, cross)
-    test_side, train_side = make_both_sides(
-        prepared.models,
-        prepared.test,
-        prepared.train,
-        # the tasks share their features, so what one may not repeat, none may
-        table=tasks[0].features,
-        region=prepared.region,
-        composition=composition,
-    )
+    # the tasks share their features, so what one may not repeat, none may
+    test_side, train_side = make_both_sides(prepared, tasks[0].features, composition)
     folds = []
     for target, task in enumerate(tasks):
         hard = assemble_fold(
@@ -164,7 +157,6 @@ def harden_group(
             test_side=test_side,
             train_side=train_side,
             composition=composition,
-            config=config,
             target=target,
         )
         # a task on its own shares nothing, and its summary does not mention it
@@ -188,29 +180,31 @@ def check_several_targets(config: GenerateConfig) -> None:
     rule = config.hardness.rule
     # "auto" chooses a rule for the kind of the task
     if rule not in BY_KIND and RULES[rule][0] == "classification":
-        fitting = []
-        for name, (family, _) in RULES.items():
-            if family != "classification":
-                fitting.append(name)
+        others = RULES.items()
+        fitting = [name for name, (family, _) in others if family != "classification"]
         raise ConfigError(
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",
         )
-    if "population" in config.composition:
-        raise ConfigError(
-            "--composition population serves a single target, --targets names several",
-            "leave population out, or harden the targets one by one with --target",
-        )
-    if config.synthesizer.name == "swarm":
-        raise ConfigError(
-            "--synthesizer swarm serves a single target, --targets names several",
-            "choose another, or harden the targets one by one with --target",
-        )
-    if config.synthesizer.learn_from == "population":
-        raise ConfigError(
-            "--learn-from population serves a single target, --targets names several",
-            "leave it out, or harden the targets one by one with --target",
-        )
+    synthesizer = config.synthesizer
+    for flag, is_given, remedy in (
+        (
+            "--composition population",
+            "population" in config.composition,
+            "leave population out",
+        ),
+        ("--synthesizer swarm", synthesizer.name == "swarm", "choose another"),
+        (
+            "--learn-from population",
+            synthesizer.learn_from == "population",
+            "leave it out",
+        ),
+    ):
+        if is_given:
+            raise ConfigError(
+                f"{flag} serves a single target, --targets names several",
+                f"{remedy}, or harden the targets one by one with --target",
+            )
 
 
 # Both sides of a fold.
@@ -221,13 +215,7 @@ AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
 
 
 def make_both_sides(
-    models: FoldModels,
-    test: JudgedRows,
-    train: JudgedRows,
-    *,
-    table: pd.DataFrame,
-    region: Region,
-    composition: Composition,
+    prepared: Prepared, table: pd.DataFrame, composition: Composition
 ) -> tuple[MadeSide | None, MadeSide | None]:
     """Make rows from the failures of the test rows and, where asked, of the training rows.
 
@@ -236,13 +224,9 @@ def make_both_sides(
 
     Parameters
     ----------
-    models : FoldModels
-    test, train : JudgedRows
-        The real rows of both sides.
+    prepared : Prepared
     table : DataFrame
         Features of all rows of the table, in canonical form.
-    region : Region
-        ``P(bad | x)``.
     composition : Composition
         Whether rows of the population are wanted, and how many.
 
@@ -251,12 +235,14 @@ def make_both_sides(
     test_side, train_side : MadeSide or None
         None where no row failed; without bad test rows nothing is made at all.
     """
+    test, train = prepared.test, prepared.train
     if not test.is_bad.any():
         return None, None
     real_sides = {"test": test}
-    if models.config.train_hard and train.is_bad.any():
+    if prepared.models.config.train_hard and train.is_bad.any():
         real_sides["train"] = train
-    models = with_least_support(models, train)
+    models = with_least_support(prepared.models, train)
+    prepared = replace(prepared, models=models)
     taken = TakenRows((table, test.features))
     sides = {}
     for name, real in real_sides.items():
@@ -265,29 +251,22 @@ def make_both_sides(
         taken = taken.with_made(side.augmented.rows, side.synthetic.rows)
         sides[name] = side
     # last, so that asking for these rows changes no other row
-    sides["test"] = _with_population(
-        sides["test"], models, test, taken=taken, region=region, composition=composition
-    )
+    sides["test"] = _with_population(sides["test"], prepared, taken, composition)
     return sides["test"], sides.get("train")
 
 
 def _with_population(
-    side: MadeSide,
-    models: FoldModels,
-    real: JudgedRows,
-    *,
-    taken: TakenRows,
-    region: Region,
-    composition: Composition,
+    side: MadeSide, prepared: Prepared, taken: TakenRows, composition: Composition
 ) -> MadeSide:
     """Return the side with rows of the population where the composition asks for any."""
-    wanted = composition.population_wanted(len(real))
+    models, region = prepared.models, prepared.region
+    wanted = composition.population_wanted(len(prepared.test))
     # the oracle knows the spread of one target
     if not wanted or len(models.targets) > 1:
         return side
     proposed = make_region_rows(
         with_surrogates(models, "test", "population"),
-        real,
+        prepared.test,
         importance=lambda Z: composition.importance(region.weights(Z)),
         wanted=wanted,
         taken=taken,
@@ -297,16 +276,13 @@ def _with_population(
     [population] = confirm_rows(
         models, [proposed], share=SYNTHETIC_SHARE, holds_to_rule=False
     )
-    notes = side.notes
+    notes = [*side.notes]
     if not models.can_search:
-        notes = (*notes, Note(kind="no population", side="test"))
+        notes.append(Note(kind="no population", side="test"))
     elif len(population.rows) < wanted:
         counts = {"made": len(population.rows), "wanted": wanted}
-        notes = (
-            *notes,
-            Note(kind="few of the population", side="test", counts=counts),
-        )
-    return replace(side, population=population, notes=notes)
+        notes.append(Note(kind="few of the population", side="test", counts=counts))
+    return replace(side, population=population, notes=tuple(notes))
 
 
 def make_side(

@@ -284,14 +284,12 @@ def check_column_options(
     known: set[str] = set()
     for task in tasks:
         known.update(column.name for column in task.columns)
-    for name in options.read_as:
-        is_read = any(name in task.reading.named for task in tasks)
-        if not is_read:
-            _check_column_name("as", name, known, tasks=tasks, all_read=all_read)
-    for name in options.keep:
-        _check_column_name("keep", name, known, tasks=tasks, all_read=all_read)
-    for name in options.drop:
-        _check_column_name("drop", name, known, tasks=tasks, all_read=all_read)
+    is_read = {name for task in tasks for name in task.reading.named}
+    unread = [name for name in options.read_as if name not in is_read]
+    flags = {"as": unread, "keep": options.keep, "drop": options.drop}
+    for flag, flagged in flags.items():
+        for name in flagged:
+            _check_column_name(flag, name, known, tasks=tasks, all_read=all_read)
     for task in tasks:
         names = {column.name for column in task.columns}
         if names <= set(columns_left_out(options)):

@@ -41,14 +41,18 @@ class TargetModels:
     oracle : Oracle
         T.
     refits : sequence of Baseline
-        F without each part of the training rows, the null control; see
+        F without each part of the training rows, or of their time, the null control; see
         :mod:`amlb_ext.hardening.prepare`.
+    cross_fits : sequence of Baseline
+        F without each part that the fold is cross-fitted on; empty where it cannot be fitted
+        again, see :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
     """
 
     scale: TargetEncoder
     baseline: Baseline
     oracle: Oracle
     refits: Sequence[Baseline] = ()
+    cross_fits: Sequence[Baseline] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
-from amlb_ext.hardening.baseline.estimator import AskLedger, Baseline
+from amlb_ext.hardening.baseline.estimator import AskLedger
 from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -81,22 +81,14 @@ class CrossFit:
         Positions among the n rows: fitted on, and left out.
     judged : ndarray of int
         Positions that some part leaves out, ascending: all, unless parts look forward in time.
-    scales : tuple of TargetEncoder
-        Per target.
-    baselines : tuple of Baseline
-        Per target F, not yet fitted on all training rows.
-    refits : tuple of list of Baseline
-        Per target F without each part; empty where it cannot be fitted again, see
-        :meth:`amlb_ext.hardening.baseline.estimator.Baseline.cross_fit`.
-    null : tuple of list of Baseline
-        Per target the re-fits of the null control: the same, or where parts look forward in time
-        F without each block of time.
+    targets : tuple of TargetModels
+        F not yet fitted on all training rows; ``members_`` of the oracle in the order of
+        ``parts``. Where parts look forward in time, the re-fits of the null control are F without
+        each block of time.
     order : RowOrder or None
         Groups and times of the rows.
     relations : FoldRelations or None
         What made rows must satisfy.
-    oracles : tuple of Oracle
-        Per target; ``members_`` are in the order of ``parts``.
     regions : dict of bytes to Region
         What :meth:`learn_region` has learnt, by the rows that are bad.
     """
@@ -111,11 +103,7 @@ class CrossFit:
     f: np.ndarray
     t: np.ndarray
     parts: CvSplits
-    scales: tuple[TargetEncoder, ...]
-    baselines: tuple[Baseline, ...]
-    refits: tuple[list[Baseline], ...]
-    null: tuple[list[Baseline], ...]
-    oracles: tuple[Oracle, ...]
+    targets: tuple[TargetModels, ...]
     judged: np.ndarray
     order: RowOrder | None = None
     relations: FoldRelations | None = None
@@ -164,7 +152,7 @@ class CrossFit:
 
     def decided_rows(self, rows: np.ndarray) -> np.ndarray | None:
         """Return what F decides for on some of the rows; None where its probabilities tell."""
-        decided = self.baselines[0].decided_
+        decided = self.targets[0].baseline.decided_
         return None if decided is None else decided[rows]
 
     def unseen_predictions(self) -> np.ndarray | None:
@@ -173,16 +161,15 @@ class CrossFit:
         None where F cannot be fitted again, so that nobody knows which rows it has seen.
         """
         f = self.f
-        for target, baseline in enumerate(self.baselines):
-            if not baseline.comes_fitted:
+        for j, target in enumerate(self.targets):
+            if not target.baseline.comes_fitted:
                 continue
-            refits = self.refits[target]
-            if not refits:
+            if not target.cross_fits:
                 return None
             if f is self.f:
                 f = self.f.copy()
-            for refit, (_, held) in zip(refits, self.parts, strict=True):
-                f[held, target] = refit.predict(self.Z[held])
+            for fit, (_, held) in zip(target.cross_fits, self.parts, strict=True):
+                f[held, j] = fit.predict(self.Z[held])
         return f
 
 
@@ -294,7 +281,11 @@ def prepare(
     chooser = Chooser(baselines, cross.encoder)
     written = write_test_rows(tasks[0], fold, chooser)
     Z = cross.encoder.transform(written.features)
-    y = _scale_targets(tasks, cross.scales, written.rows)
+    ys = [
+        target.scale.transform(task.target.iloc[written.rows])
+        for task, target in zip(tasks, cross.targets, strict=True)
+    ]
+    y = np.stack(ys, axis=1)
 
     judged = cross.judged
     train = judge_real_rows(
@@ -383,8 +374,8 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     >>> config = build_config({"baseline": {"model": "ridge"}})
     >>> task = next(iter(open_specs(["bundled/toy"], config.source))).load()
     >>> cross = cross_fit([split_task(task, config.split, config.seed)], 0, config)
-    >>> cross.Z.shape, cross.f.shape, len(cross.refits[0]), len(cross.oracles[0].members_)
-    ((800, 2), (800, 1), 5, 5)
+    >>> cross.Z.shape, cross.f.shape, len(cross.targets[0].oracle.members_)
+    ((800, 2), (800, 1), 5)
     """
     first = tasks[0]
     # the tasks of a group share this key: their streams, and so their parts, are the same
@@ -406,11 +397,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     ys = []
     fs = []
     ts = []
-    scales = []
-    baselines = []
-    refits = []
-    null = []
-    oracles = []
+    targets = []
     for task in tasks:
         target = task.target.iloc[rows]
         scale = TargetEncoder(task.kind, task.labels, target)
@@ -427,15 +414,23 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         t = np.full(f.shape, np.nan)
         t[oracle.judged_] = oracle.out_of_fold_
         ts.append(t)
-        scales.append(scale)
-        baselines.append(baseline)
-        refits.append(fits)
-        null.append(_null_fits(baseline, Z, y, rows, fits, order, cross_seed))
-        oracles.append(oracle)
+        null = fits
+        if order is not None and order.time is not None and fits:
+            blocks = blocks_left_out(order, PARTS)
+            # of a copy: what fitting again says of F is said of the parts
+            _, null = copy(baseline).cross_fit(Z, y, rows, blocks, cross_seed)
+        fitted = TargetModels(
+            scale=scale,
+            baseline=baseline,
+            oracle=oracle,
+            refits=null,
+            cross_fits=fits,
+        )
+        targets.append(fitted)
     relations = FoldRelations.settle(
         tasks,
         rows,
-        scales,
+        [target.scale for target in targets],
         config.relations,
         seed=derive_seed(config.seed, *key, "relations"),
     )
@@ -450,33 +445,11 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         f=np.stack(fs, axis=1),
         t=np.stack(ts, axis=1),
         parts=parts,
-        scales=tuple(scales),
-        baselines=tuple(baselines),
-        refits=tuple(refits),
-        null=tuple(null),
-        oracles=tuple(oracles),
+        targets=tuple(targets),
         judged=judged_rows(parts),
         order=order,
         relations=relations if relations else None,
     )
-
-
-def _null_fits(
-    baseline: Baseline,
-    Z: np.ndarray,
-    y: np.ndarray,
-    rows: np.ndarray,
-    fits: list[Baseline],
-    order: RowOrder | None,
-    seed: int,
-) -> list[Baseline]:
-    """Return the re-fits of the null control: those of the parts, where these are F's like."""
-    if order is None or order.time is None or not fits:
-        return fits
-    blocks = blocks_left_out(order, PARTS)
-    # of a copy: what fitting again says of F is said of the parts
-    _, null = copy(baseline).cross_fit(Z, y, rows, blocks, seed)
-    return null
 
 
 def _fit_models(
@@ -499,17 +472,10 @@ def _fit_models(
     targets = []
     # one seed for all targets: each F differs from the next by its target alone
     seed = cross.stage_seed("fit")
-    for j, unfitted in enumerate(cross.baselines):
+    for j, target in enumerate(cross.targets):
         # a copy is fitted, since what was cross-fitted may be used again
-        baseline = copy(unfitted).fit(cross.Z, cross.y[:, j], seed)
-        targets.append(
-            TargetModels(
-                scale=cross.scales[j],
-                baseline=baseline,
-                oracle=cross.oracles[j],
-                refits=cross.null[j],
-            )
-        )
+        baseline = copy(target.baseline).fit(cross.Z, cross.y[:, j], seed)
+        targets.append(replace(target, baseline=baseline))
     return FoldModels(
         encoder=cross.encoder,
         targets=tuple(targets),
@@ -551,13 +517,3 @@ def _judge_out_of_fold(
             rule = rule.worst_of(share, cross.y, f, cross.t)
         is_bad = rule.select(rule.hardness(cross.y, f, cross.t))
     return OutOfFold(part=part, f=f, is_bad=is_bad, weight=region.out_of_fold_)
-
-
-def _scale_targets(
-    tasks: Sequence[Task], scales: Sequence[TargetEncoder], rows: np.ndarray
-) -> np.ndarray:
-    """Return y of some rows of the table, ``(n, k)``."""
-    ys = []
-    for task, scale in zip(tasks, scales, strict=True):
-        ys.append(scale.transform(task.target.iloc[rows]))
-    return np.stack(ys, axis=1)

@@ -44,8 +44,29 @@ from amlb_ext.sources.reading import describe_target_texts
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
 PARTS = 5
 
+#: Tasks that are hardened together: one, or those of a table with several targets.
+Tasks = tuple[Task, ...]
 #: Positions to fit on and positions to predict, once per part: what scikit-learn calls ``cv``.
 CvSplits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
+    """Return the tasks of each group together, the others alone, in order.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as T
+    >>> tasks = [T(name="a"), T(name="t_x", group="t"), T(name="t_y", group="t")]
+    >>> tasks[0].group = ""
+    >>> [[task.name for task in group] for group in group_tasks(tasks)]
+    [['a'], ['t_x', 't_y']]
+    """
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        # A task without a group is a group of one, under its own name.
+        key = (task.group, "") if task.group else ("", task.name)
+        groups.setdefault(key, []).append(task)
+    return [tuple(group) for group in groups.values()]
 
 
 def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
@@ -84,22 +105,19 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     >>> [len(fold.test) for fold in task.folds]
     [8, 8, 8]
     """
+    order = task.order if task.order is not None and task.order.splits else None
     if task.folds:
-        if task.order is not None and task.order.splits:
+        if order is not None:
             is_asked_for = bool(config.time or config.group)
-            check_folds(task, task.order, is_asked_for=is_asked_for)
+            check_folds(task, order, is_asked_for=is_asked_for)
         return _first_folds(task, config.folds)
+    n_folds = DEFAULT_FOLDS if config.folds is None else config.folds
     # the tasks of a group share this name, and so their folds
-    rng = random_stream(seed, task.stream_name, "split")
-    if task.order is not None and task.order.splits:
-        folds_in_order = ordered_folds(
-            task,
-            task.order,
-            folds=DEFAULT_FOLDS if config.folds is None else config.folds,
-            test_size=config.test_size,
-            seed=draw_int_seed(rng),
+    fold_seed = draw_int_seed(random_stream(seed, task.stream_name, "split"))
+    if order is not None:
+        return task.with_folds(
+            ordered_folds(task, order, n_folds, config.test_size, fold_seed)
         )
-        return task.with_folds(folds_in_order)
     # the strata: class codes, or one stratum for a regression
     strata = np.zeros(len(task), dtype=int)
     is_alone = np.zeros(len(task), dtype=bool)
@@ -120,11 +138,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     splitter_class = ShuffleSplit
     if task.kind.is_classification and can_stratify:
         splitter_class = StratifiedShuffleSplit
-    splitter = splitter_class(
-        DEFAULT_FOLDS if config.folds is None else config.folds,
-        test_size=n_test,
-        random_state=draw_int_seed(rng),
-    )
+    splitter = splitter_class(n_folds, test_size=n_test, random_state=fold_seed)
     folds = []
     for train, test in splitter.split(free, strata):
         train_rows = np.concatenate([free[train], alone])
@@ -206,16 +220,28 @@ def cross_folds(
     """
     if order is not None and order.splits:
         return ordered_parts(y, n_classes, parts, seed, order)
-    parts = min(parts, len(y))
+    return _random_parts(y, n_classes, min(parts, len(y)), seed)
+
+
+def _random_parts(
+    y: np.ndarray,
+    n_classes: int,
+    parts: int,
+    seed: int,
+    groups: np.ndarray | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return random (train, held-out) positions, groups whole where there are any."""
+    plain, stratified = KFold, StratifiedKFold
+    if groups is not None:
+        plain, stratified = GroupKFold, StratifiedGroupKFold
     _, class_sizes = np.unique(y, return_counts=True)
-    splitter_class = KFold
-    if n_classes and class_sizes.min() >= parts:
-        splitter_class = StratifiedKFold
+    has_each_class = n_classes and class_sizes.min() >= parts
+    splitter_class = stratified if has_each_class else plain
     # scikit-learn takes seeds of 31 bits
     splitter = splitter_class(parts, shuffle=True, random_state=seed % 2**31)
     # splitters look at the number of rows, not at what is in them
     no_features = np.zeros(len(y))
-    return list(splitter.split(no_features, y))
+    return list(splitter.split(no_features, y, groups))
 
 
 def judged_rows(parts: CvSplits) -> np.ndarray:
@@ -243,7 +269,7 @@ LEAST_TRAINED = 0.1
 
 
 def ordered_folds(
-    task: Task, order: RowOrder, *, folds: int, test_size: float, seed: int
+    task: Task, order: RowOrder, folds: int, test_size: float, seed: int
 ) -> tuple[Fold, ...]:
     """Return folds of a table whose rows have an order.
 
@@ -448,13 +474,7 @@ def _group_parts(
     if n_parts < 2:
         # one group: nothing can be learnt elsewhere
         return []
-    _, class_sizes = np.unique(y, return_counts=True)
-    splitter_class = GroupKFold
-    if n_classes and class_sizes.min() >= n_parts:
-        splitter_class = StratifiedGroupKFold
-    # scikit-learn takes seeds of 31 bits
-    splitter = splitter_class(n_parts, shuffle=True, random_state=seed % 2**31)
-    splits = splitter.split(np.zeros(len(y)), y, groups=order.group)
+    splits = _random_parts(y, n_classes, n_parts, seed, order.group)
     # with few groups a part may be left without any
     return [held for _, held in splits if len(held)]
 

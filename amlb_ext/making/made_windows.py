@@ -31,7 +31,6 @@ from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.origins import Windows
 from amlb_ext.units.rolling import request_at
 
-#: The part of made windows, as its AMLB task ends: what operators made of bad windows.
 #: Windows made of each bad one.
 COPIES = 5
 #: Rounds in which a window gets the copies that it still lacks.
@@ -312,16 +311,13 @@ class WindowScreen:
         """Return what was kept, source by source."""
         order = np.argsort(self._sources, kind="stable")
         chosen = np.array(self._sources, dtype=int)[order]
-        judged = self._judged[0]
-        for more in self._judged[1:]:
-            judged = judged.join(more)
         horizon = self._windows.future.shape[1]
         return MadePart(
             kind=GA,
             sources=self._windows.items[chosen],
             pasts=tuple(self._pasts[k] for k in order),
             future=np.array([self._futures[k] for k in order]).reshape(-1, horizon),
-            judged=judged.take(order),
+            judged=JudgedWindows.join(self._judged).take(order),
             moves=tuple(self._moves[k] for k in order),
             asked=asked,
             dropped=dict(self._dropped),

@@ -96,21 +96,18 @@ class JudgedWindows:
     def take(self, rows: Sequence[int] | np.ndarray) -> JudgedWindows:
         """Return some windows, by position."""
         chosen = np.asarray(rows, dtype=int)
-        return JudgedWindows(
-            scale=self.scale[chosen],
-            hardness=self.hardness[chosen],
-            mase=self.mase[chosen],
-            teacher_mase=self.teacher_mase[chosen],
-        )
+        taken = {name: values[chosen] for name, values in vars(self).items()}
+        return JudgedWindows(**taken)
 
-    def join(self, other: JudgedWindows) -> JudgedWindows:
-        """Return these windows and others."""
-        return JudgedWindows(
-            scale=np.r_[self.scale, other.scale],
-            hardness=np.r_[self.hardness, other.hardness],
-            mase=np.r_[self.mase, other.mase],
-            teacher_mase=np.r_[self.teacher_mase, other.teacher_mase],
-        )
+    @classmethod
+    def join(cls, blocks: Sequence[JudgedWindows]) -> JudgedWindows:
+        """Return the windows of all blocks, in order; at least one block."""
+        names = vars(blocks[0])
+        joined = {
+            name: np.concatenate([vars(block)[name] for block in blocks])
+            for name in names
+        }
+        return cls(**joined)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,10 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import (
@@ -36,6 +34,7 @@ from amlb_ext.core.version import __version__
 from amlb_ext.hardening.assemble import HardFold
 from amlb_ext.hardening.fold import harden_group
 from amlb_ext.hardening.prepare import cross_fit
+from amlb_ext.hardening.split import Tasks, group_tasks
 from amlb_ext.pipeline.request import (
     Request,
     result_settings,
@@ -50,13 +49,11 @@ from amlb_ext.suite import (
     write_fold,
 )
 from amlb_ext.suite.transfer import check_in_folds, pack_folds
-from amlb_ext.validity.calibration import calibrate, wants_calibration
-from amlb_ext.validity.composition import CompositionChoice, choose_composition
+from amlb_ext.validity.calibration import Calibration, calibrate, wants_calibration
+from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 from amlb_ext.validity.reference import PART
 
-#: Tasks whose folds are hardened by one job: one, or those of a table with several targets.
-Tasks = tuple[Task, ...]
 #: Records of a fold, by task, and the files that were sent with them.
 Sent = tuple[list[FoldRecord], dict[str, bytes]]
 
@@ -128,7 +125,7 @@ def harden_calibrated(
     if "auto" in config.composition:
         begin_stage("choosing what the main task holds")
     choice = choose_composition(group, fold, config, cross, held_out)
-    calibrations = None
+    calibrations: Sequence[Calibration] = ()
     if wants_calibration(config):
         begin_stage("calibrating the search")
         release_memory()
@@ -137,30 +134,21 @@ def harden_calibrated(
     # its candidates and rows are not needed any more, and memory is
     del held_out
     release_memory()
-    if calibrations is None:
-        hard_folds = harden_group(group, fold, config, cross, choice.composition)
-        return _with_choice(hard_folds, choice, losses)
-    # One search serves all targets, so they have one kappa.
-    search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
-    config = config.model_copy(update={"search": search})
+    if calibrations:
+        # One search serves all targets, so they have one kappa.
+        search = config.search.model_copy(update={"kappa": calibrations[0].kappa})
+        config = config.model_copy(update={"search": search})
     # With kappa 0 no value is mutated, but numbers still get their jitter.
     has_numbers = any(column.is_numeric for column in group[0].columns)
     jitters = has_numbers and config.search.operators.jitter > 0
     hard_folds = harden_group(group, fold, config, cross, choice.composition)
-    for hard, calibration in zip(hard_folds, calibrations, strict=True):
+    # none where the user has named kappa
+    for hard, calibration in zip(hard_folds, calibrations, strict=False):
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and calibration.why is not None:
             hard.notes.append(calibration.why)
-    return _with_choice(hard_folds, choice, losses)
-
-
-def _with_choice(
-    hard_folds: list[HardFold],
-    choice: CompositionChoice,
-    losses: Sequence[pd.DataFrame | None],
-) -> list[HardFold]:
-    """Note what each fold's mixture was chosen from, and candidates' losses on training rows."""
+    # what each fold's mixture was chosen from, and candidates' losses on training rows
     for hard, unseen in zip(hard_folds, losses, strict=True):
         hard.summary["composition"] = choice.to_json()
         about = hard.train.provenance
@@ -170,25 +158,36 @@ def _with_choice(
 
 
 @dataclass
-class _FoldResults:
+class HardenedTasks:
     """What came of the folds, collected while they finish.
 
     Attributes
     ----------
     records : dict of str to dict
-        By task and fold.
+        By task and fold; in the end of tasks that have hard folds alone.
     errors : dict of str to HardsynthError
         Tasks that cannot be made hard, and why.
-    lost : list of dict
-        Folds that were begun and not finished, by task, and why.
+    failures : list of dict
+        Tasks and folds that were left out, and why.
     notes : list of str
         Why folds were run again.
     """
 
     records: dict[str, dict[int, FoldRecord]]
     errors: dict[str, HardsynthError] = field(default_factory=dict)
-    lost: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> list[str]:
+        """Tasks that wait for a service: their finished folds stay."""
+        errors = self.errors.items()
+        return [name for name, error in errors if isinstance(error, ServiceError)]
+
+    def summaries(self, task: str) -> list[dict[str, Any]]:
+        """Return those of the task's folds, in order."""
+        records = self.records[task]
+        return [records[fold].summary for fold in sorted(records)]
 
     def add_records(
         self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]
@@ -206,32 +205,7 @@ class _FoldResults:
                 "fold": fold,
                 "reason": f"fold {fold}: {reason}",
             }
-            self.lost.append(entry)
-
-
-@dataclass(frozen=True, kw_only=True)
-class HardenedTasks:
-    """The tasks that have hard folds, and why others have none.
-
-    Attributes
-    ----------
-    records : dict of str to dict
-        By task and fold.
-    summaries : dict of str to list of dict
-        Per task those of its folds, in order; of tasks without failures of F, too.
-    failures : list of dict
-        Tasks and folds that were left out, and why.
-    notes : list of str
-        Why folds were run again.
-    waiting : list of str
-        Tasks among the failures that wait for a service: their finished folds stay.
-    """
-
-    records: dict[str, dict[int, FoldRecord]]
-    summaries: dict[str, list[dict[str, Any]]]
-    failures: list[dict[str, Any]]
-    notes: list[str]
-    waiting: list[str] = field(default_factory=list)
+            self.failures.append(entry)
 
 
 def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedTasks:
@@ -249,50 +223,34 @@ def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedT
         remove_temporary_files(layout.root)  # of a run that was killed
     total = sum(len(task.folds) for task in tasks)
     with Bar(total=total, desc="folds", unit="fold", disable=request.quiet) as bar:
-        results = _run_folds(layout, tasks, request, bar)
-    if results.errors and len(results.errors) == len(tasks):
-        first_error = next(iter(results.errors.values()))
+        hardened = _run_folds(layout, tasks, request, bar)
+    errors, records = hardened.errors, hardened.records
+    if errors and len(errors) == len(tasks):
+        first_error = next(iter(errors.values()))
         # a service may answer tomorrow: the folds that are done wait for it
-        if not (
-            isinstance(first_error, ServiceError) and any(results.records.values())
-        ):
+        if not (isinstance(first_error, ServiceError) and any(records.values())):
             withdraw(layout)
         raise first_error
-    failures: list[dict[str, Any]] = []
-    waiting = []
-    for name, error in results.errors.items():
-        results.records.pop(name)
-        if isinstance(error, ServiceError):
-            waiting.append(name)
-        failures.append({"task": name, "reason": str(error)})
-    failures += results.lost
-    records: dict[str, dict[int, FoldRecord]] = {}
-    summaries: dict[str, list[dict[str, Any]]] = {}
-    for name, by_fold in results.records.items():
-        of_task = [by_fold[fold].summary for fold in sorted(by_fold)]
-        summaries[name] = of_task
-        if any(summary["bad"] for summary in of_task):
-            records[name] = by_fold
-        elif of_task:
+    failed = [{"task": name, "reason": str(error)} for name, error in errors.items()]
+    hardened.failures = failed + hardened.failures
+    for name, by_fold in list(records.items()):
+        if name not in errors and any(fold.summary["bad"] for fold in by_fold.values()):
+            continue
+        del records[name]
+        if by_fold and name not in errors:
             # Without a failure of F in any fold there is nothing to make hard. The fold with the
             # most test rows says so best.
             largest = max(by_fold.values(), key=lambda fold: fold.summary["test"])
             [reason] = [note for note in largest.notes if note.kind in NO_FAILURES]
-            failures.append({"task": name, "reason": reason.text})
-    return HardenedTasks(
-        records=records,
-        summaries=summaries,
-        failures=failures,
-        notes=results.notes,
-        waiting=waiting,
-    )
+            hardened.failures.append({"task": name, "reason": reason.text})
+    return hardened
 
 
 def _run_folds(
     layout: Layout, tasks: list[Task], request: Request, bar: Any
-) -> _FoldResults:
+) -> HardenedTasks:
     """Compute the folds that are not finished, and return the records of all."""
-    results = _FoldResults({task.name: {} for task in tasks})
+    results = HardenedTasks({task.name: {} for task in tasks})
     settings = result_settings(request.config)
     begun: list[tuple[Tasks, int]] = []
     display = StageDisplay(bar)
@@ -316,7 +274,13 @@ def _run_folds(
                 if layout.manifest.exists() or stored_settings(layout) != settings:
                     begin_suite(layout, {"settings": settings, "version": __version__})
                 begun.append((group, fold))
-                yield _fold_unit(layout, group, fold, keys=keys, request=request)
+                arguments: tuple[Any, ...] = (group, fold, request.config, keys)
+                job: Callable[..., Any] = send_job
+                # Workers of a cluster do not see the suite's folder, and send a fold's files back.
+                if not request.execution.cluster:
+                    job, arguments = write_job, (*arguments, str(layout.root))
+                name = f"{group[0].stream_name} fold {fold}"
+                yield Unit(name, keys[0], job, arguments)
 
     # A damaged suite, unlike a fold that fails, ends the whole run.
     for outcome in run_units(
@@ -345,38 +309,6 @@ def _run_folds(
             results.add_records(group, fold, records)
             remove_log(layout, group, fold)
     return results
-
-
-def _fold_unit(
-    layout: Layout, group: Tasks, fold: int, *, keys: list[str], request: Request
-) -> Unit:
-    """Return the unit of work that hardens a fold and writes it."""
-    name = f"{group[0].stream_name} fold {fold}"
-    arguments = (group, fold, request.config, keys)
-    # Workers of a cluster do not see the suite's folder, and send the files of a fold back.
-    if request.execution.cluster:
-        return Unit(name, keys[0], send_job, arguments)
-    root = str(layout.root)
-    return Unit(name, keys[0], write_job, (*arguments, root))
-
-
-def group_tasks(tasks: Sequence[Task]) -> list[Tasks]:
-    """Return the tasks of each group together, the others alone, in order.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace as T
-    >>> tasks = [T(name="a"), T(name="t_x", group="t"), T(name="t_y", group="t")]
-    >>> tasks[0].group = ""
-    >>> [[task.name for task in group] for group in group_tasks(tasks)]
-    [['a'], ['t_x', 't_y']]
-    """
-    groups: dict[tuple[str, str], list[Task]] = {}
-    for task in tasks:
-        # A task without a group is a group of one, under its own name.
-        key = (task.group, "") if task.group else ("", task.name)
-        groups.setdefault(key, []).append(task)
-    return [tuple(group) for group in groups.values()]
 
 
 def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ import itertools
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,13 @@ from amlb_ext.hardening.identifiers import (
     select_columns,
     split_column_lists,
 )
-from amlb_ext.hardening.split import split_task
+from amlb_ext.hardening.split import group_tasks, split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.cost import cost_text
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
-    group_tasks,
     harden_all,
     withdraw,
 )
@@ -150,7 +149,7 @@ def generate_suite(request: Request) -> GenerationReport:
         # What the command prints of it.
         notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
-            entry = _summarise_task(task, hardened.summaries[task.name])
+            entry = _summarise_task(task, hardened.summaries(task.name))
             entry["notes"] = [note.sentence for note in notes[task.name]]
             report.tasks.append(entry)
         report.notes += _suite_notes(tasks, request.config, manifest)
@@ -159,7 +158,7 @@ def generate_suite(request: Request) -> GenerationReport:
         report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
         report.notes += shared_notes(tasks, request.config)
         for task in tasks:
-            for note in settled_notes(hardened.summaries[task.name]):
+            for note in settled_notes(hardened.summaries(task.name)):
                 report.notes.append(f"{task.name}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         if request.certificate != "none":
@@ -202,8 +201,6 @@ class LoadedTasks:
         The sources' own names by safe name.
     failures : list of dict
         Tasks that could not be loaded or have no column to keep, and why.
-    absent : list of str
-        The names of these tasks.
     readings : list of TableReading
         How each table was read.
     """
@@ -211,8 +208,12 @@ class LoadedTasks:
     tasks: list[Task]
     source_names: dict[str, str]
     failures: list[dict[str, Any]]
-    absent: list[str]
     readings: list[TableReading]
+
+    @property
+    def absent(self) -> list[str]:
+        """The names of the tasks that could not be loaded."""
+        return [failure["task"] for failure in self.failures]
 
 
 def load_tasks(request: Request) -> LoadedTasks:
@@ -228,56 +229,70 @@ def load_tasks(request: Request) -> LoadedTasks:
     refs = list(open_specs(request.sources, config.source))
     # Tables beyond some size wait on disk, so that any number of tasks fits into memory.
     spill = Spill(request.out.absolute().parent)
-    tasks: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
-    for ref in Bar(refs, desc="sources", disable=request.quiet, leave=False):
-        try:
-            tasks.append(spill.keep(ref.load()))
-        except (SourceError, DataError) as error:
-            errors.append((ref.name, error))
-    if not tasks:
-        raise _first_error(errors)
+    bar = Bar(refs, desc="sources", disable=request.quiet, leave=False)
+    left_out = _LeftOut()
+    tasks = left_out.sift(bar, lambda ref: spill.keep(ref.load()))
     # A column that no table has is a slip of the user's, unless a table that was not read has it.
     source = split_column_lists(config.source, column_names(tasks))
-    check_column_options(tasks, source, all_read=not errors)
+    check_column_options(tasks, source, all_read=not left_out.errors)
     for task in tasks:
         check_alpha(config.hardness, task.kind)
-    tasks, order_errors = order_tasks(tasks, config.split, source)
-    errors += order_errors
-
-    if not tasks:
-        raise _first_error(errors)
+    tasks = left_out.sift(tasks, lambda task: order_task(task, config.split, source))
+    tasks = _share_tables(tasks)
     # Under names that AMLB can load, with folds, with the columns that they keep.
     names = safe_names([task.name for task in tasks])
     source_names = {name: task.name for name, task in zip(names, tasks, strict=True)}
-    split: list[Task] = []
-    for name, task in zip(names, rename_repeated_groups(tasks), strict=True):
-        try:
-            split.append(split_task(task.renamed(name), config.split, config.seed))
-        except DataError as error:
-            errors.append((name, error))
-    if not split:
-        raise _first_error(errors)
+    grouped = rename_repeated_groups(tasks)
+    tasks = [task.renamed(name) for task, name in zip(grouped, names, strict=True)]
+    split = left_out.sift(
+        tasks, lambda task: split_task(task, config.split, config.seed)
+    )
     config = config.model_copy(update={"source": source})
-    chosen, column_errors = _choose_columns(split, config)
+    without_columns = _LeftOut()
+    chosen = _share_tables(without_columns.sift(split, _column_choice(config)))
     for task in chosen if source.test_file else ():
         refuse_seen_test_rows(task)
     check_declared_relations(chosen, config.relations)
     kept = [spill.keep_folds(task) for task in chosen]
-    errors += column_errors
+    errors = left_out.errors + without_columns.errors
     return LoadedTasks(
         tasks=kept,
         source_names={task.name: source_names[task.name] for task in kept},
         failures=[{"task": name, "reason": str(error)} for name, error in errors],
-        absent=[name for name, _ in errors],
         readings=_describe_readings(split, chosen, source),
     )
 
 
-def order_tasks(
-    tasks: list[Task], split: SplitConfig, source: SourceConfig
-) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
-    """Return the tasks with their rows' groups and times, and the errors of the others by name.
+class _LeftOut:
+    """Tasks that a stage refuses, by name, with its errors."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[str, HardsynthError]] = []
+
+    def sift(self, items: Iterable[Any], stage: Callable[[Any], Task]) -> list[Task]:
+        """Return what a stage makes of each item that it does not refuse.
+
+        Raises
+        ------
+        HardsynthError
+            It leaves no task: the first one's reason, or that there was none.
+        """
+        tasks = []
+        for item in items:
+            try:
+                tasks.append(stage(item))
+            except (SourceError, DataError, ModelError) as error:
+                self.errors.append((item.name, error))
+        if not tasks and self.errors:
+            _, first_error = self.errors[0]
+            raise first_error
+        if not tasks:
+            raise SourceError("the sources hold no task", "name another source")
+        return tasks
+
+
+def order_task(task: Task, split: SplitConfig, source: SourceConfig) -> Task:
+    """Return a task with its rows' groups and times.
 
     The columns of groups and times are no features, unless the user keeps them: an id that no
     test row shares with a training row says nothing, and neither does a date of its own.
@@ -285,56 +300,54 @@ def order_tasks(
     Raises
     ------
     ConfigError
-        A column that a table does not have.
+        A column that the table does not have.
+    DataError
+        Groups or times that cannot be read, or no feature beside them.
     """
-    ordered: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
+    order = read_order(
+        OrderedTable.of_task(task),
+        time=split.time,
+        group=split.group,
+        gap=split.gap,
+        cluster_by=split.cluster_by,
+    )
+    # a source may know the order of its rows itself; the user's word goes before it
+    order = order or task.order
+    if order is None:
+        return task
+    dropped = order_columns(
+        list(task.features),
+        (order.time_name, order.group_name, order.cluster_name),
+    )
+    dropped -= set(source.keep)
+    notes = [f"split {order.text}"]
+    if order.cluster_text:
+        notes.append(order.cluster_text)
+    listed = sorted(dropped)
+    if dropped == {column.name for column in task.columns}:
+        raise DataError(
+            f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
+            f"--keep {shlex.quote(listed[0])}",
+        )
+    for name in listed:
+        keep = f"--keep {shlex.quote(name)}"
+        notes.append(f"{name!r} orders the rows and is no feature; {keep} makes it one")
+    return dataclasses.replace(
+        drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
+    )
+
+
+def _share_tables(tasks: list[Task]) -> list[Task]:
+    """Return the tasks, those of a group with one table.
+
+    Equal copies would be sent to workers for each target.
+    """
+    shared: list[Task] = []
     for task in tasks:
-        try:
-            order = read_order(
-                OrderedTable.of_task(task),
-                time=split.time,
-                group=split.group,
-                gap=split.gap,
-                cluster_by=split.cluster_by,
-            )
-        except DataError as error:
-            errors.append((task.name, error))
-            continue
-        # a source may know the order of its rows itself; the user's word goes before it
-        order = order or task.order
-        if order is None:
-            ordered.append(task)
-            continue
-        dropped = order_columns(
-            list(task.features),
-            (order.time_name, order.group_name, order.cluster_name),
-        )
-        dropped -= set(source.keep)
-        notes = [f"split {order.text}"]
-        if order.cluster_text:
-            notes.append(order.cluster_text)
-        if dropped == {column.name for column in task.columns}:
-            listed = sorted(dropped)
-            no_feature = DataError(
-                f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
-                f"--keep {shlex.quote(listed[0])}",
-            )
-            errors.append((task.name, no_feature))
-            continue
-        for name in sorted(dropped):
-            keep = f"--keep {shlex.quote(name)}"
-            notes.append(
-                f"{name!r} orders the rows and is no feature; {keep} makes it one"
-            )
-        task = dataclasses.replace(
-            drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
-        )
-        # equal copies of one table would be sent to workers for each target
-        if ordered and task.group and ordered[-1].group == task.group:
-            task = dataclasses.replace(task, features=ordered[-1].features)
-        ordered.append(task)
-    return ordered, errors
+        if task.group and shared and shared[-1].group == task.group:
+            task = dataclasses.replace(task, features=shared[-1].features)
+        shared.append(task)
+    return shared
 
 
 def _describe_readings(
@@ -342,65 +355,33 @@ def _describe_readings(
 ) -> list[TableReading]:
     """Return how each table was read: once for the tasks of a group, which share theirs."""
     kept = {task.name: {column.name for column in task.columns} for task in chosen}
-    targets: dict[str, list[str]] = {}
-    for task in tasks:
-        targets.setdefault(task.group or task.name, []).append(task.target_name)
     readings = []
-    for task in tasks:
+    for group in group_tasks(tasks):
         # the first task of a group speaks for all; one without columns is reported as left out
-        names = targets.pop(task.group or task.name, [])
-        if names and task.name in kept:
+        first = group[0]
+        if first.name in kept:
             reading = describe_reading(
-                task,
-                kept=kept[task.name],
+                first,
+                kept=kept[first.name],
                 dropped=columns_left_out(source),
-                targets=names,
+                targets=[task.target_name for task in group],
             )
             readings.append(reading)
     return readings
 
 
-def _first_error(errors: list[tuple[str, HardsynthError]]) -> HardsynthError:
-    """Return why no task is left: the first one's reason, or that there was none."""
-    if not errors:
-        return SourceError("the sources hold no task", "name another source")
-    _, error = errors[0]
-    return error
-
-
-def _choose_columns(
-    tasks: list[Task], config: GenerateConfig
-) -> tuple[list[Task], list[tuple[str, HardsynthError]]]:
-    """Return the tasks with the columns that they keep, and the errors of the others by name.
-
-    F from a file is tried on each of them. The tasks of a group share one table, which stays one.
-
-    Raises
-    ------
-    HardsynthError
-        No task has a column to keep and rows that F can predict.
-    """
+def _column_choice(config: GenerateConfig) -> Callable[[Task], Task]:
+    """Return what gives a task the columns that it keeps; F from a file is tried on them."""
     model = load_baseline_model(config.baseline)
     demand = required_columns(Path(config.baseline.model).name, model)
-    chosen_tasks: list[Task] = []
-    errors: list[tuple[str, HardsynthError]] = []
-    previous: Task | None = None
-    for task in tasks:
-        try:
-            chosen = select_columns(task, config.source, demand)
-            # Now, rather than after an hour of other folds.
-            try_baseline(config.baseline, model, chosen)
-        except (DataError, ModelError) as error:
-            errors.append((task.name, error))
-            continue
-        # Still one object: equal copies would be sent to workers for each target.
-        if task.group and previous is not None and previous.group == task.group:
-            chosen = dataclasses.replace(chosen, features=previous.features)
-        previous = chosen
-        chosen_tasks.append(chosen)
-    if not chosen_tasks:
-        raise _first_error(errors)
-    return chosen_tasks, errors
+
+    def choose(task: Task) -> Task:
+        chosen = select_columns(task, config.source, demand)
+        # Now, rather than after an hour of other folds.
+        try_baseline(config.baseline, model, chosen)
+        return chosen
+
+    return choose
 
 
 def rename_repeated_groups(tasks: list[Task]) -> list[Task]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from amlb_ext.pipeline.series_suite import SuitePart, check_folder, write_suite
 from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
 from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask
 from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.series_manifest import GA, ForecastTask
+from amlb_ext.suite.series_manifest import GA
 from amlb_ext.suite.twin import Original
 from amlb_ext.units.failing_windows import (
     FailingWindows,
@@ -39,17 +39,44 @@ from amlb_ext.validity.window_certificate import certify_windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginPlan:
-    """Which origins a suite has; see :func:`~amlb_ext.units.origins.plan_origins`.
+class SeriesRequest:
+    """What suite to make of series.
 
-    None stands for what a task's definition says, and for 1 origin and the horizon's steps where
-    it says nothing.
+    Attributes
+    ----------
+    name : str
+        Of the benchmark definition.
+    origins, learning_origins, step, cutoff
+        Which origins it has, see :func:`~amlb_ext.units.origins.plan_origins`. None stands for what
+        a task's definition says, and for 1 origin and the horizon's steps where it says nothing.
+    rule, alpha, twins, seed
+        As in :func:`~amlb_ext.comparison.forecasts.compare_forecasts`.
+    force : bool
+        Replace a suite of forecasting tasks.
+    settings : mapping
+        More for the manifest.
+    benchmark : str, optional
+        Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
+    copies : int
+        Windows made of each bad one of earlier origins; 0 makes none.
+    certificate : {'quick', 'full'}, optional
+        How many candidates the certificates are measured with; None for no certificate.
     """
 
-    test: int | None = None
-    learning: int = 3
+    name: str = "hardsynth"
+    origins: int | None = None
+    learning_origins: int = 3
     step: int | None = None
     cutoff: str | None = None
+    rule: str = "mase"
+    alpha: float | None = None
+    twins: int = 4
+    seed: int = 0
+    force: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    benchmark: str | None = None
+    copies: int = COPIES
+    certificate: Size | None = "quick"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,24 +90,11 @@ class GeneratedForecasts:
         What was written, by the names of the suite's tables.
     left_out : dict of str to str
         Tasks that could not be made hard, and why.
-    notes : dict of str to tuple of str
-        What of a table's definition is not used, by the suite's tables.
     """
 
     suite: ForecastSuite
     parts: dict[str, SuitePart]
     left_out: dict[str, str]
-    notes: dict[str, tuple[str, ...]]
-
-    @property
-    def out(self) -> Path:
-        """The suite's folder."""
-        return self.suite.layout.root
-
-    @property
-    def tasks(self) -> tuple[ForecastTask, ...]:
-        """The AMLB tasks."""
-        return self.suite.tasks
 
     def to_json(self) -> dict[str, Any]:
         """Return what was written, and the verdicts, as JSON values."""
@@ -89,8 +103,8 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 verdicts[amlb_name(table, kind)] = certificate.verdict
         entry: dict[str, Any] = {
-            "out": str(self.out),
-            "tasks": [vars(task) for task in self.tasks],
+            "out": str(self.suite.root),
+            "tasks": [vars(task) for task in self.suite.tasks],
             "verdicts": verdicts,
         }
         return {**entry, "left_out": self.left_out} if self.left_out else entry
@@ -110,7 +124,7 @@ class GeneratedForecasts:
         for name, part in self.parts.items():
             # the only table needs no name
             where = f"{name}: " if len(self.parts) > 1 else ""
-            said = [*_describe(part.failing, self.notes[name]), *part.made.notes]
+            said = [*_describe(part.failing, part.notes), *part.made.notes]
             lines += [where + line for line in said]
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
@@ -126,7 +140,7 @@ class GeneratedForecasts:
             for twin in pair.tasks:
                 lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
             chosen = f" -b {pair.name}+{self.suite.name}"
-        out = shlex.quote(str(self.out))
+        out = shlex.quote(str(self.suite.root))
         return [
             *lines,
             f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",
@@ -154,18 +168,7 @@ def generate_forecasts(
     series: Sequence[SeriesTask],
     make_baseline: Callable[[PanelRoles], Forecaster],
     out: Path,
-    *,
-    name: str = "hardsynth",
-    origins: OriginPlan | None = None,
-    rule: str = "mase",
-    alpha: float | None = None,
-    twins: int = 4,
-    seed: int = 0,
-    force: bool = False,
-    settings: Mapping[str, Any] | None = None,
-    benchmark: str | None = None,
-    copies: int = COPIES,
-    certificate: Size | None = "quick",
+    request: SeriesRequest,
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
 
@@ -179,21 +182,7 @@ def generate_forecasts(
     make_baseline : callable
         Returns F for a table that is read by some roles.
     out : Path
-    name : str
-        Of the benchmark definition.
-    origins : OriginPlan, optional
-    rule, alpha, twins, seed
-        As in :func:`~amlb_ext.comparison.forecasts.compare_forecasts`.
-    force : bool
-        Replace a suite of forecasting tasks.
-    settings : mapping, optional
-        More for the manifest.
-    benchmark : str, optional
-        Name of the AMLB benchmark that the tasks are of; its hard twin is written, too.
-    copies : int
-        Windows made of each bad one of earlier origins; 0 makes none.
-    certificate : {'quick', 'full'}, optional
-        How many candidates the certificates are measured with; None for no certificate.
+    request : SeriesRequest
 
     Raises
     ------
@@ -202,39 +191,26 @@ def generate_forecasts(
     SuiteError
         The folder cannot be written to.
     """
-    check_folder(Layout(out), force)
-    if copies < 0:
-        raise ConfigError(f"{copies} copies of each window", "give 0 or more")
-    if twins == 1 or twins < 0:
-        raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
+    check_folder(Layout(out), request.force)
+    if request.copies < 0:
+        raise ConfigError(f"{request.copies} copies of each window", "give 0 or more")
+    if request.twins == 1 or request.twins < 0:
+        raise ConfigError(f"{request.twins} twins", "give 2 or more, or 0 for none")
     # what is wrong for all tasks is told once
-    check_rule(rule, alpha)
-    parts, entries, notes = [], {}, []
+    check_rule(request.rule, request.alpha)
+    parts, entries = [], {}
     left_out: dict[str, str] = {}
     for task in series:
         try:
             table, panel = _read_series(task)
-            part = prepare_part(
-                task,
-                table,
-                panel,
-                make_baseline(table.roles),
-                origins=origins or OriginPlan(),
-                rule=rule,
-                alpha=alpha,
-                twins=twins,
-                seed=seed,
-                settings=settings,
-                copies=copies,
-                certificate=certificate,
-            )
+            forecaster = make_baseline(table.roles)
+            part = prepare_part(task, table, panel, forecaster, request)
         except HardsynthError as error:
             if len(series) == 1:
                 raise
             left_out[task.name] = str(error)
             continue
         parts.append(part)
-        notes.append(table.notes)
         entries[task.name] = task.entry
     if not parts:
         reasons = [f"{task}: {reason}" for task, reason in left_out.items()]
@@ -245,17 +221,16 @@ def generate_forecasts(
     suite = write_suite(
         out,
         parts,
-        name=name,
-        seed=seed,
-        force=force,
-        original=Original(benchmark, entries) if benchmark else None,
+        name=request.name,
+        seed=request.seed,
+        force=request.force,
+        original=Original(request.benchmark, entries) if request.benchmark else None,
     )
     tables = [table.name for table in suite.tables]
     return GeneratedForecasts(
         suite=suite,
         parts=dict(zip(tables, parts, strict=True)),
         left_out=left_out,
-        notes=dict(zip(tables, notes, strict=True)),
     )
 
 
@@ -278,15 +253,7 @@ def prepare_part(
     table: SeriesTable,
     panel: Panel,
     forecaster: Forecaster,
-    *,
-    origins: OriginPlan,
-    rule: str,
-    alpha: float | None,
-    twins: int,
-    seed: int,
-    settings: Mapping[str, Any] | None,
-    copies: int,
-    certificate: Size | None,
+    request: SeriesRequest,
 ) -> SuitePart:
     """Find the windows of a table on which F fails, and make others of them.
 
@@ -299,47 +266,47 @@ def prepare_part(
         Its series.
     forecaster : Forecaster
         F.
-    origins, rule, alpha, twins, seed, settings, copies, certificate
-        As in :func:`generate_forecasts`.
+    request : SeriesRequest
 
     Raises
     ------
     DataError, ModelError, ConfigError
         The table has no windows, F fails, or fails nowhere.
     """
-    test = table.origins if origins.test is None else origins.test
+    seed = request.seed
+    test = table.origins if request.origins is None else request.origins
     chosen = plan_origins(
         panel,
         test=1 if test is None else test,
-        learning=origins.learning,
-        step=table.step if origins.step is None else origins.step,
-        cutoff=origins.cutoff,
+        learning=request.learning_origins,
+        step=table.step if request.step is None else request.step,
+        cutoff=request.cutoff,
         first_cutoff=table.first_cutoff,
     )
     failing = find_failing_windows(
-        forecaster, panel, chosen, rule=rule, alpha=alpha, seed=seed
+        forecaster, panel, chosen, rule=request.rule, alpha=request.alpha, seed=seed
     )
     # what the models of the region took
     release_memory()
     panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
     failing = replace(failing, panel=replace(panel, notes=panel_notes))
     rolled_twins = []
-    for twin in forecaster.twins(twins, panel.season):
+    for twin in forecaster.twins(request.twins, panel.season):
         rolled_twins.append(
             roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
         )
-    made = make_windows(forecaster, failing, copies, seed)
+    made = make_windows(forecaster, failing, request.copies, seed)
     certificates = {}
-    if certificate is not None:
+    if request.certificate is not None:
         certificates = certify_windows(
-            forecaster, failing, made, rolled_twins, size=certificate, seed=seed
+            forecaster, failing, made, rolled_twins, size=request.certificate, seed=seed
         )
     about = {
         "source": task.source,
         "roles": vars(table.roles),
         "baseline": forecaster.name,
         "is_file": isinstance(forecaster, FileForecaster),
-        "settings": {**(settings or {}), "making": {"copies": copies}},
+        "settings": {**request.settings, "making": {"copies": request.copies}},
     }
     return SuitePart(
         task=task.name,
@@ -348,4 +315,5 @@ def prepare_part(
         about=about,
         made=made,
         certificates=certificates,
+        notes=table.notes,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,7 @@ def plan_made_tasks(made: MadeWindows, table: str) -> list[ForecastTask]:
         if len(part) < FEWEST_MADE:
             continue
         name = amlb_name(table, part.kind)
-        tasks.append(
-            ForecastTask(
-                name=name,
-                kind=part.kind,
-                origin=0,
-                path=f"data/{name}/{name}.csv",
-                items=tuple(int(item) for item in part.sources),
-            )
-        )
+        tasks.append(ForecastTask.of(name, part.kind, part.sources))
     return tasks
 
 
@@ -217,52 +210,49 @@ def made_window_faults(suite: Suite) -> Iterator[str]:
         for task in tasks:
             rows = provenance[provenance["task"] == task.name].reset_index(drop=True)
             items = pd.read_csv(suite.layout.at(task.path))
-            problems = _check_ids(task, rows, items)
-            problems = problems or _check_sources(table, task, rows)
-            problems = problems or _check_windows(table, rows, items, series)
-            for problem in problems:
+            problems = chain(
+                _id_faults(task, rows, items),
+                _source_faults(table, task, rows),
+                _window_faults(table, rows, items, series),
+            )
+            # what follows the first would only repeat it
+            for problem in islice(problems, 1):
                 yield f"task {task.name}: {problem}"
 
 
-def _check_ids(
+def _id_faults(
     task: ForecastTask, rows: pd.DataFrame, items: pd.DataFrame
-) -> list[str]:
+) -> Iterator[str]:
     wanted = [item_id(number) for number in range(len(task.items))]
     if list(rows[ITEM]) != wanted:
-        return [f"its provenance has {len(rows)} windows, the manifest {len(wanted)}"]
+        yield f"its provenance has {len(rows)} windows, the manifest {len(wanted)}"
     if list(items[ITEM].unique()) != wanted:
-        return [
+        yield (
             f"its table has {items[ITEM].nunique()} items, and {len(wanted)} were made; or their "
             "ids are others"
-        ]
-    return []
+        )
 
 
-def _check_sources(
+def _source_faults(
     table: ForecastTable, task: ForecastTask, rows: pd.DataFrame
-) -> list[str]:
+) -> Iterator[str]:
     """Check that sources are those of the manifest, and end before any test begins."""
     if not np.array_equal(rows["series"].to_numpy(), np.array(task.items)):
-        return [
-            "its windows come from other series than the manifest says",
-        ]
+        yield "its windows come from other series than the manifest says"
     if rows["cutoff"].nunique() != 1:
-        return [
-            "its windows have several cutoffs, so one's past may hold another's future"
-        ]
+        yield "its windows have several cutoffs, so one's past may hold another's future"
     last_used = int(rows["cutoff"].iloc[0]) + table.horizon
     first_test = min(table.entry.origins.test)
     if last_used > first_test:
-        return [
+        yield (
             f"its windows use values {last_used - first_test} steps behind the cutoff of the "
             "first test origin, which no made window may"
-        ]
-    return []
+        )
 
 
-def _check_windows(
+def _window_faults(
     table: ForecastTable, rows: pd.DataFrame, items: pd.DataFrame, series: pd.DataFrame
-) -> list[str]:
+) -> Iterator[str]:
     """Check each window's times, length and scale, and that moved ones come out again."""
     panel = table.entry.panel
     horizon, season, calendar = panel.horizon, panel.season, table.entry.calendar
@@ -272,23 +262,18 @@ def _check_windows(
         values = window[TARGET].to_numpy(dtype=float)
         named = f"window {getattr(row, ITEM)!r} of series {row.series_name!r}"
         if len(values) != row.length + horizon:
-            return [
+            yield (
                 f"{named} has {len(values)} values, and {row.length} + {horizon} were made"
-            ]
+            )
         last = row.cutoff + horizon
         times = calendar[last + 1 - len(values) : last + 1]
         if not np.array_equal(pd.DatetimeIndex(window[TIME]), times):
-            return [
-                f"{named} does not lie at the {len(values)} times up to {times[-1]}"
-            ]
+            yield f"{named} does not lie at the {len(values)} times up to {times[-1]}"
         scale = window_scale(values[:-horizon], season)
         if not np.isclose(scale, row.scale, rtol=1e-6):
-            return [f"{named} has the scale {scale:.6g}, and {row.scale:.6g} was noted"]
+            yield f"{named} has the scale {scale:.6g}, and {row.scale:.6g} was noted"
         if not _comes_again(row, values, series, panel):
-            return [
-                f"{named} is not what its move makes of the series up to {times[-1]}"
-            ]
-    return []
+            yield f"{named} is not what its move makes of the series up to {times[-1]}"
 
 
 def _comes_again(

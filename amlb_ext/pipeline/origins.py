@@ -21,10 +21,11 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind, Task
+from amlb_ext.hardening.split import group_tasks
 from amlb_ext.models.files import is_baseline_file
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.models.service import check_service, is_service
-from amlb_ext.pipeline.folds import fold_keys, group_tasks
+from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
 from amlb_ext.pipeline.request import Request
 from amlb_ext.sources.reading import TableReading
@@ -167,7 +168,6 @@ def read_sources(
     config = restore_config(
         settings, _source_options(stored, options), options, near=specs
     )
-    _check_baseline_file(settings, config)
     request = Request(
         specs,
         config,
@@ -207,7 +207,7 @@ def restore_config(
     source: SourceConfig,
     options: RepairOptions,
     *,
-    near: Sequence[str] = (),
+    near: Sequence[str] | None = None,
 ) -> GenerateConfig:
     """Return the configuration of a suite's settings.
 
@@ -219,11 +219,14 @@ def restore_config(
         How sources are read; of that the settings hold the columns kept and left out alone.
     options : RepairOptions
         What the user permits; what the settings say of it is not read.
-    near : sequence of str
-        Sources, in whose folders a file that is F is looked for, after the current one.
+    near : sequence of str, optional
+        Sources, in whose folders a file that is F is looked for, after the current one; where they
+        are named it must be there.
 
     Raises
     ------
+    ModelError
+        F is a file that is not there.
     SuiteError
         Settings that this version does not understand, or that name a model that is not on the
         list, where that is not permitted.
@@ -267,25 +270,19 @@ def restore_config(
             check_model_listed("the suite's baseline", config.baseline, kind)
     if not digest:
         return config
-    folders = [Path()] + [Path(spec).parent for spec in near]
+    folders = [Path()] + [Path(spec).parent for spec in near or ()]
     for folder in folders:
         path = folder / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:
             baseline = config.baseline.model_copy(update={"model": str(path)})
             return config.model_copy(update={"baseline": baseline})
-    return config  # without the file, which only folds need
-
-
-def _check_baseline_file(settings: Mapping[str, Any], config: GenerateConfig) -> None:
-    """Raise where F is a file that :func:`restore_config` did not find."""
-    path = Path(config.baseline.model)
-    digest = settings["baseline"].get("sha256")
-    if digest and not (path.is_file() and sha256_file(path) == digest):
-        raise ModelError(
-            f"F is the file {path.name}, which is not here or has other content; nothing was "
-            "changed",
-            f"run the same command in the folder that holds the {path.name} of the suite",
-        )
+    if near is None:
+        return config  # without the file, which only folds need
+    raise ModelError(
+        f"F is the file {config.baseline.model}, which is not here or has other content; nothing "
+        "was changed",
+        f"run the same command in the folder that holds the {config.baseline.model} of the suite",
+    )
 
 
 def find_groups(
@@ -362,17 +359,14 @@ def _find_difference(
     manifest: TableManifest, needed: Collection[str], sources: OriginalSources
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
-    groups: dict[str, TaskGroup] = {}
-    tasks: dict[str, Task] = {}
-    for group in sources.groups:
-        for task in group.tasks:
-            groups[task.name] = group
-            tasks[task.name] = task
+    read = {
+        task.name: (group, task) for group in sources.groups for task in group.tasks
+    }
     for name in sorted(needed):
-        if name not in tasks:
+        if name not in read:
             return next(iter(sources.failures), f"the sources hold no task {name}")
         entry = manifest.tasks[name]
-        task = tasks[name]
+        group, task = read[name]
         if task.content_hash != entry.content_hash:
             return (
                 f"{task.origin.spec} is not what {name} was made of: its content has the sha256 "
@@ -380,7 +374,7 @@ def _find_difference(
             )
         # Folds and settings are held against the suite by the key of each fold.
         for fold, stored in entry.folds.items():
-            keys = groups[name].fold_keys(fold, manifest.config)
+            keys = group.fold_keys(fold, manifest.config)
             if keys.get(name) != stored.key:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""

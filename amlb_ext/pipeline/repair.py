@@ -13,7 +13,7 @@ import contextlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -234,7 +234,15 @@ def _make_again(
             constraints=packaged_constraints(),
         )
     if staging.relative(staging.columns) in wanted:
-        _read_columns_again(staging, manifest, options)
+        specs = match_sources(manifest.request.sources, options.sources)
+        sources = read_sources(
+            manifest.request,
+            specs,
+            settings=manifest.config,
+            options=options,
+            out=staging.root,
+        )
+        write_text(staging.columns, reading_csv(sources.readings))
     folds: set[tuple[str, int]] = set()
     for path in wanted:
         task_and_fold = _fold_of(path, manifest)
@@ -245,39 +253,15 @@ def _make_again(
     tasks = {task for task, _ in folds}
     groups = find_groups(manifest, tasks, options, out=staging.root)
     # Whole folds: what is whole in them is made once more beside the suite, and not moved.
-    jobs = list(_fold_jobs(staging, groups, folds, manifest))
-    for _, result in run_jobs(write_job, jobs, options.execution.processes):
-        if isinstance(result, HardsynthError):
-            raise result
-
-
-def _read_columns_again(
-    staging: Layout, manifest: TableManifest, options: RepairOptions
-) -> None:
-    """Write how the columns of all sources were read."""
-    specs = match_sources(manifest.request.sources, options.sources)
-    sources = read_sources(
-        manifest.request,
-        specs,
-        settings=manifest.config,
-        options=options,
-        out=staging.root,
-    )
-    write_text(staging.columns, reading_csv(sources.readings))
-
-
-def _fold_jobs(
-    staging: Layout,
-    groups: Iterable[TaskGroup],
-    folds: Collection[tuple[str, int]],
-    manifest: TableManifest,
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of :func:`amlb_ext.pipeline.folds.write_job` for each fold once."""
+    jobs = []
     for group in groups:
         folds_of_group = {fold for task, fold in folds if task in group.names}
         for fold in sorted(folds_of_group):
             keys = list(group.fold_keys(fold, manifest.config).values())
-            yield group.tasks, fold, group.config, keys, str(staging.root)
+            jobs.append((group.tasks, fold, group.config, keys, str(staging.root)))
+    for _, result in run_jobs(write_job, jobs, options.execution.processes):
+        if isinstance(result, HardsynthError):
+            raise result
 
 
 def _certificate_settings(
@@ -420,10 +404,9 @@ def _matching_records(
     matching: list[FoldRecord] = []
     tasks_of_others: set[str] = set()
     for path in sorted(layout.own.glob("*/fold_*/record.json")):
-        try:
-            record = FoldRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # a damaged record: its fold is made again
+        record = FoldRecord.read(path)
+        if record is None:
+            continue  # damaged: its fold is made again
         # The key hashes the rows: where it agrees, the sources are those of the suite.
         if keys.get((record.task, record.fold)) == record.key:
             matching.append(record)

@@ -17,7 +17,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.paths import check_no_links, portable_spec
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.fitted import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
@@ -30,8 +30,8 @@ from amlb_ext.suite.layout import (
     BASELINE_FRAMEWORK,
     INTEGRATION,
     NULL_FRAMEWORK,
-    is_fresh,
 )
+from amlb_ext.suite.writer import check_suite_root
 from amlb_ext.synthesizers import make_synthesizer
 from amlb_ext.validity.task_rows import NULL_SHARE
 
@@ -222,18 +222,9 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
     ------
     SuiteError
     """
-    root = layout.root
-    check_no_links(root)
-    # The first of these that holds decides: nothing of another's is ever written over.
-    if root.is_file():
-        raise SuiteError(f"{root} is a file", "choose a folder with -o")
-    if not root.exists() or is_fresh(root):
-        return
+    check_suite_root(layout)
     if not layout.request.is_file():
-        raise SuiteError(
-            f"{root} is not empty and holds no suite of ours",
-            "choose another folder with -o",
-        )
+        return
     # --force replaces a suite of other settings, never a folder that is none of ours.
     stored = stored_settings(layout)
     if stored != settings and not force:
@@ -241,7 +232,7 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
             stored if isinstance(stored, dict) else {}, settings
         )
         raise SuiteError(
-            f"{root} holds a suite made with other settings ({different})",
+            f"{layout.root} holds a suite made with other settings ({different})",
             "choose another folder with -o, or --force to replace it",
         )
 

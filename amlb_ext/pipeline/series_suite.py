@@ -94,6 +94,8 @@ class SuitePart:
     made : MadeWindows
     certificates : mapping of str to Certificate
         By the kind of task that each speaks of.
+    notes : sequence of str
+        What of a table's definition is not used.
     """
 
     task: str
@@ -102,6 +104,7 @@ class SuitePart:
     about: Mapping[str, Any]
     made: MadeWindows = field(default_factory=MadeWindows)
     certificates: Mapping[str, Certificate] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 def write_suite(
@@ -255,15 +258,7 @@ def plan_tasks(
             if len(items) < FEWEST_ITEMS:
                 continue
             own = amlb_name(names[origin], kind)
-            tasks.append(
-                ForecastTask(
-                    name=own,
-                    kind=kind,
-                    origin=origin,
-                    path=f"data/{own}/{own}.csv",
-                    items=tuple(int(item) for item in items),
-                )
-            )
+            tasks.append(ForecastTask.of(own, kind, items, origin))
     return tasks
 
 
@@ -349,18 +344,20 @@ def _write_long_table(
         for first in range(0, len(items), _SERIES_AT_ONCE):
             parts = []
             for item in items[first : first + _SERIES_AT_ONCE]:
-                start = panel.starts[item]
-                n = len(times) - start
-                columns = {
-                    ITEM: item_id(item),
-                    TIME: times[start:],
-                    TARGET: panel.values[item][:n],
-                }
-                for number, name in enumerate(panel.known):
-                    columns[name] = panel.known_values[item][:n, number]
-                parts.append(pd.DataFrame(columns))
+                columns = _columns_up_to(panel, item, times)
+                parts.append(pd.DataFrame({ITEM: item_id(item), **columns}))
             table = pd.concat(parts, ignore_index=True)
             table.to_csv(file, index=False, header=first == 0, lineterminator="\n")
+
+
+def _columns_up_to(panel: Panel, item: int, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a series' times, values and what is known beforehand, up to the last of the times."""
+    start = panel.starts[item]
+    n = len(times) - start
+    columns = {TIME: times[start:], TARGET: panel.values[item][:n]}
+    for number, name in enumerate(panel.known):
+        columns[name] = panel.known_values[item][:n, number]
+    return columns
 
 
 def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
@@ -441,21 +438,11 @@ def _fev_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Table]
     calendar = panel.calendar.to_numpy().astype("datetime64[us]")
     last = failing.origins.test[task.origin] + panel.horizon
     for first in range(0, len(task.items), ROWS_AT_ONCE):
-        ids, times, values = [], [], []
-        known: dict[str, list[np.ndarray]] = {name: [] for name in panel.known}
-        for item in task.items[first : first + ROWS_AT_ONCE]:
-            start = panel.starts[item]
-            ids.append(item_id(item))
-            times.append(calendar[start : last + 1])
-            values.append(panel.values[item][: last + 1 - start])
-            for number, name in enumerate(panel.known):
-                known[name].append(panel.known_values[item][: last + 1 - start, number])
-        columns = {
-            ITEM: pa.array(ids),
-            TIME: list_array(times),
-            TARGET: list_array(values),
-            **{name: list_array(lists) for name, lists in known.items()},
-        }
+        items = task.items[first : first + ROWS_AT_ONCE]
+        series = [_columns_up_to(panel, item, calendar[: last + 1]) for item in items]
+        columns = {ITEM: pa.array([item_id(item) for item in items])}
+        for name in series[0]:
+            columns[name] = list_array([each[name] for each in series])
         yield pa.table(columns)
 
 
@@ -481,12 +468,11 @@ def _rows(values: np.ndarray) -> pa.Array:
 
 def _frameworks() -> dict[str, dict[str, Any]]:
     """Return the content of ``frameworks.yaml``."""
-    frameworks: dict[str, dict[str, Any]] = {}
-    for name, method in FRAMEWORKS.items():
-        frameworks[name] = {
-            "version": "1",
-            "module": "extensions.HardsynthForecast",
-            "project": "https://pypi.org/project/hardsynth",
-            "params": {"method": method},
-        }
-    return {**frameworks, "HardsynthAutoGluon": AUTOGLUON}
+    about = {
+        "version": "1",
+        "module": "extensions.HardsynthForecast",
+        "project": "https://pypi.org/project/hardsynth",
+    }
+    methods = FRAMEWORKS.items()
+    ours = {name: {**about, "params": {"method": method}} for name, method in methods}
+    return {**ours, "HardsynthAutoGluon": AUTOGLUON}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -90,11 +90,7 @@ class WeirdRequest:
     coder_params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_weird_tasks(
-    out: Path,
-    request: WeirdRequest,
-    when_written: Callable[[str, int], None] = lambda task, fold: None,
-) -> TaskFolder:
+def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
     The same request into the same folder, or with the same salt, gives the same bytes; a folder of
@@ -104,8 +100,6 @@ def write_weird_tasks(
     ----------
     out : Path
     request : WeirdRequest
-    when_written : callable
-        Called with task and fold, for a progress bar.
 
     Returns
     -------
@@ -146,7 +140,6 @@ def write_weird_tasks(
                 written, digests = _write_fold(layout, task, fold, request)
                 folds.append(written)
                 files |= digests
-                when_written(task.name, fold)
             tasks.append(_folder_task(task, tuple(folds)))
         folder = TaskFolder(
             version=__version__,
@@ -315,18 +308,6 @@ def _write_table(path: Path, frame: pd.DataFrame) -> str:
 
 
 def _folder_task(task: WeirdTask, folds: tuple[FolderFold, ...]) -> FolderTask:
-    return FolderTask(
-        name=task.name,
-        title=task.title,
-        statement=task.statement,
-        target=TARGET,
-        type=Kind.MULTICLASS,
-        labels=task.labels,
-        origin=task.origin,
-        licence=task.licence,
-        citation=task.citation,
-        stands_for=task.stands_for,
-        row_shape=task.row_shape,
-        group=task.group,
-        folds=folds,
-    )
+    about = vars(task).items()
+    shared = {name: value for name, value in about if name not in ("draw", "note")}
+    return FolderTask(**shared, target=TARGET, type=Kind.MULTICLASS, folds=folds)

@@ -89,7 +89,7 @@ def finish_suite(
     request : SuiteRequest
         What the suite was made of; without absolute paths.
     original : Original, optional
-        The benchmark to write a hard twin of.
+        The benchmark to write a hard twin of; :func:`check_twin` has let its name pass.
     absent : sequence of str
         Names of tasks that could not be loaded this time. They are no part of the suite, but
         their finished folds stay until they can be.
@@ -109,8 +109,6 @@ def finish_suite(
             f"the benchmark name {name!r} cannot be the name of a file in AMLB",
             f"use --name {safe_name}",
         )
-    if original is not None:
-        check_twin(original.name, name)
     amlb_tasks: list[AmlbTask] = []
     for task in tasks:
         amlb_tasks += _amlb_tasks(task)
@@ -134,7 +132,6 @@ def finish_suite(
         pair = pair_of_tables(
             original,
             amlb_tasks,
-            labels={task.name: task.coding.labels for task in tasks},
             lacks_a_class=_lacks_a_class(tasks),
         )
     manifest = TableManifest(
@@ -157,23 +154,13 @@ def finish_suite(
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
     # every AMLB task of a waiting task has a folder of its own
-    waiting_folders: set[str] = set()
-    for task_name in waiting:
-        waiting_folders.update(amlb_name(task_name, suffix) for suffix in SUFFIXES)
-    _remove_stale_files(
-        layout,
-        files,
-        previous=previous,
-        waiting=waiting_folders,
-    )
+    folders = {amlb_name(task, suffix) for task in waiting for suffix in SUFFIXES}
+    _remove_stale_files(layout, files, previous=previous, waiting=folders)
     # certificates are in no manifest, so they are known by their places
-    certificates = [
-        *layout.own.glob("*/certificate.json"),
-        *layout.own.glob("*/null.parquet"),
-    ]
-    for path in certificates:
-        if path.parent.name not in kept | waiting:
-            remove_file(path)
+    for file_name in ("certificate.json", "null.parquet"):
+        for path in layout.own.glob(f"*/{file_name}"):
+            if path.parent.name not in kept | waiting:
+                remove_file(path)
     manifest = replace(manifest, files=files)
     write_manifest(manifest, layout.manifest)
     # it said which files may be removed, and is of no use once the new manifest stands
@@ -199,16 +186,14 @@ def check_twin(original: str, name: str) -> None:
         )
 
 
-def _lacks_a_class(tasks: Sequence[SuiteTask]) -> dict[str, bool]:
-    """Return by AMLB task whether a test file of it lacks one of the task's classes."""
-    lacking: dict[str, bool] = {}
+def _lacks_a_class(tasks: Sequence[SuiteTask]) -> set[str]:
+    """Return the AMLB tasks of which a test file lacks one of the task's classes."""
+    lacking = set()
     for task in tasks:
-        n_classes = len(task.coding.labels)
         for fold in task.folds:
             for suffix, part in fold.parts.items():
-                name = amlb_name(task.name, suffix)
-                lacks_here = len(part.labels) < n_classes
-                lacking[name] = lacking.get(name, False) or lacks_here
+                if len(part.labels) < len(task.coding.labels):
+                    lacking.add(amlb_name(task.name, suffix))
     return lacking
 
 

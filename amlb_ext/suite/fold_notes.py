@@ -92,13 +92,16 @@ class FoldNote:
 def fold_notes(manifest: TableManifest, task: str) -> list[FoldNote]:
     """Return what happened in the folds of a task, the most important first."""
     folds = manifest.tasks[task].folds
+    counted = (
+        _folds_without_failures(task, folds),
+        _rows_left_out(task, folds),
+        _cells_replaced(task, folds),
+        _small_evaluation_sets(manifest, task),
+        _missing_made_rows(task, folds, side="test"),
+        _missing_made_rows(task, folds, side="training"),
+    )
     return [
-        *_folds_without_failures(task, folds),
-        *_rows_left_out(task, folds),
-        *_cells_replaced(task, folds),
-        *_small_evaluation_sets(manifest, task),
-        *_missing_made_rows(task, folds, side="test"),
-        *_missing_made_rows(task, folds, side="training"),
+        *(note for note in counted if note.folds),
         # the reasons for having no failures stand in the line of their folds
         *(note for note in _noted(task, folds) if note.kind not in NO_FAILURES),
     ]
@@ -164,22 +167,34 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     return ", ".join(changes)
 
 
-def _folds_without_failures(task: str, folds: FoldEntries) -> list[FoldNote]:
-    concerned = [fold for fold, entry in folds.items() if entry.summary.get("bad") == 0]
-    if not concerned:
-        return []
-    reasons = [note for note in _noted(task, folds) if note.kind in NO_FAILURES]
-    note = FoldNote(
-        kind="fold without failures",
+def _counted(
+    kind: str,
+    task: str,
+    folds: FoldEntries,
+    concerned: Iterable[int],
+    *,
+    detail: str = "",
+    **counts: int,
+) -> FoldNote:
+    """Return a note that counts over folds; of no folds where none is concerned."""
+    return FoldNote(
+        kind=kind,
         task=task,
-        folds=tuple(concerned),
+        folds=_distinct(concerned),
         total=len(folds),
-        detail=f"; {reasons[0].text}" if reasons else "",
+        counts={name: Span(count, count) for name, count in counts.items()},
+        detail=detail,
     )
-    return [note]
 
 
-def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
+def _folds_without_failures(task: str, folds: FoldEntries) -> FoldNote:
+    concerned = [fold for fold, entry in folds.items() if entry.summary.get("bad") == 0]
+    reasons = [note for note in _noted(task, folds) if note.kind in NO_FAILURES]
+    detail = f"; {reasons[0].text}" if reasons else ""
+    return _counted("fold without failures", task, folds, concerned, detail=detail)
+
+
+def _rows_left_out(task: str, folds: FoldEntries) -> FoldNote:
     """Note the test rows that the untouched test folds lack."""
     left_out: dict[int, int] = {}
     for fold, entry in folds.items():
@@ -189,67 +204,42 @@ def _rows_left_out(task: str, folds: FoldEntries) -> list[FoldNote]:
         rows = full.dropped + sum(by_class.values())
         if rows:
             left_out[fold] = rows
-    if not left_out:
-        return []
     rows = sum(left_out.values())
-    note = FoldNote(
-        kind=ROWS_LEFT_OUT,
-        task=task,
-        folds=tuple(left_out),
-        total=len(folds),
-        counts={"rows": Span(rows, rows)},
-    )
-    return [note]
+    return _counted(ROWS_LEFT_OUT, task, folds, left_out, rows=rows)
 
 
-def _cells_replaced(task: str, folds: FoldEntries) -> list[FoldNote]:
+def _cells_replaced(task: str, folds: FoldEntries) -> FoldNote:
     """Note the cells of the untouched test folds that differ from the source."""
-    by_fold = {}
+    concerned = []
+    by_column: Counter[str] = Counter()
     for fold, entry in folds.items():
         full = entry.parts.get("full", PartChanges())
         if full.substituted:
-            by_fold[fold] = full.substituted
-    if not by_fold:
-        return []
-    by_column: Counter[str] = Counter()
-    for substituted in by_fold.values():
-        by_column.update(substituted)
+            concerned.append(fold)
+            by_column.update(full.substituted)
     cells = sum(by_column.values())
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
-    note = FoldNote(
-        kind=CELLS_REPLACED,
-        task=task,
-        folds=tuple(by_fold),
-        total=len(folds),
-        counts={"cells": Span(cells, cells)},
-        detail=f" ({_shown_names(columns)})",
-    )
-    return [note]
+    detail = f" ({_shown_names(columns)})"
+    return _counted(CELLS_REPLACED, task, folds, concerned, detail=detail, cells=cells)
 
 
-def _small_evaluation_sets(manifest: TableManifest, task: str) -> list[FoldNote]:
+def _small_evaluation_sets(manifest: TableManifest, task: str) -> FoldNote:
+    small = {}
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
-    if entry is None:
-        return []
-    sizes = zip(entry.folds, entry.test_rows, strict=True)
-    small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
-    if not small:
-        return []
-    note = FoldNote(
-        kind="few rows",
-        task=task,
-        folds=tuple(small),
-        total=len(manifest.tasks[task].folds),
-        counts={"rows": Span(min(small.values()), max(small.values()))},
-    )
-    return [note]
+    if entry is not None:
+        sizes = zip(entry.folds, entry.test_rows, strict=True)
+        small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
+    note = _counted("few rows", task, manifest.tasks[task].folds, small)
+    fewest, most = min(small.values(), default=0), max(small.values(), default=0)
+    return replace(note, counts={"rows": Span(fewest, most)})
 
 
-def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[FoldNote]:
+def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
     """Note the folds in which fewer rows were made than asked for, and why."""
     made = 0
     asked = 0
     dropped: Counter[str] = Counter()
+    # a fold may lack rows of both origins
     concerned = []
     for fold, entry in folds.items():
         summary = entry.summary
@@ -263,23 +253,14 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> list[Fold
             made += counts[origin]
             asked += wanted
             dropped.update(dropped_rows)
-    if not concerned:
-        return []
     # in the order of the table of reasons, whatever was dropped first
     reasons = []
     for reason, description in REASONS.items():
         if dropped[reason]:
             reasons.append(f"{dropped[reason]} {description}")
-    note = FoldNote(
-        kind=f"{side} rows made",
-        task=task,
-        # a fold may lack rows of both origins
-        folds=_distinct(concerned),
-        total=len(folds),
-        counts={"made": Span(made, made), "asked": Span(asked, asked)},
-        detail=f" (dropped: {', '.join(reasons)})" if reasons else "",
-    )
-    return [note]
+    detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
+    kind = f"{side} rows made"
+    return _counted(kind, task, folds, concerned, detail=detail, made=made, asked=asked)
 
 
 def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from amlb_ext.amlb.coding import Coding
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Kind, Origin
+from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.read_record import (
     Count,
     InnerPath,
@@ -88,6 +92,22 @@ class FoldRecord:
             The entry is not a record, or names a path outside the suite.
         """
         return record_from_json(cls, entry)
+
+    @classmethod
+    def read(cls, path: Path) -> FoldRecord | None:
+        """Read a record's file; None where it is missing or damaged."""
+        try:
+            return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def is_whole(self, layout: Layout) -> bool:
+        """Whether every file of the fold stands there as it was written."""
+        for relative, digest in self.files.items():
+            file = layout.at(relative)
+            if not file.is_file() or sha256_file(file) != digest:
+                return False
+        return True
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,17 @@ def _names_with_suffixes(name: str) -> set[str]:
     return {amlb_name(name, suffix).lower() for suffix in SUFFIXES}
 
 
+class _Place:
+    """A file or folder that every suite has at the same place; of the class, relative to a root."""
+
+    def __init__(self, *steps: str) -> None:
+        self.steps = steps
+
+    def __get__(self, layout: Layout | None, owner: type) -> Path:
+        root = Path() if layout is None else layout.root
+        return root.joinpath(*self.steps)
+
+
 @dataclass(frozen=True)
 class Layout:
     """The paths of a suite.
@@ -119,6 +130,37 @@ class Layout:
 
     root: Path
 
+    #: AMLB's configuration.
+    config = _Place("config.yaml")
+    #: AMLB's framework definitions of our integrations.
+    frameworks = _Place("frameworks.yaml")
+    #: AMLB's constraint definitions.
+    constraints = _Place("constraints.yaml")
+    #: The integrations' code.
+    extensions = _Place("extensions")
+    #: The folder that AMLB does not look at.
+    own = _Place(OWN_FOLDER)
+    #: Metadata for a hub, beside a card, where the suite was exported for one.
+    croissant = _Place("croissant.json")
+    #: What the suite is made of; written last.
+    manifest = _Place(OWN_FOLDER, "manifest.json")
+    #: Mark of a folder that is being written, for the same command after an interruption.
+    started = _Place(OWN_FOLDER, "started")
+    #: The manifest of the generation before, while a new one is under way.
+    previous = _Place(OWN_FOLDER, "manifest.previous.json")
+    #: The request; written when a generation begins.
+    request = _Place(OWN_FOLDER, "request.json")
+    #: Lock of the process that writes the suite; not a part of the suite.
+    lock = _Place(OWN_FOLDER, LOCK)
+    #: The page that tells what candidates are worth.
+    report = _Place(OWN_FOLDER, "report.html")
+    #: How each column of each table was read, for people.
+    columns = _Place(OWN_FOLDER, "columns.csv")
+    #: What happened while the suite was made, a sentence a line.
+    notes = _Place(OWN_FOLDER, "notes.txt")
+    #: Logs of folds that were lost.
+    logs = _Place(OWN_FOLDER, "logs")
+
     def relative(self, path: Path) -> str:
         """Return ``path`` relative to the root, with ``/`` on every system."""
         return path.relative_to(self.root).as_posix()
@@ -127,29 +169,9 @@ class Layout:
         """Return the path of a file given relative to the root."""
         return self.root.joinpath(*relative.split("/"))
 
-    @property
-    def config(self) -> Path:
-        """AMLB's configuration."""
-        return self.root / "config.yaml"
-
     def definition(self, name: str) -> Path:
         """The definition of the whole test folds, and of the main tasks beside them."""
         return self.root / "benchmarks" / f"{name}.yaml"
-
-    @property
-    def frameworks(self) -> Path:
-        """AMLB's framework definitions of our integrations."""
-        return self.root / "frameworks.yaml"
-
-    @property
-    def constraints(self) -> Path:
-        """AMLB's constraint definitions."""
-        return self.root / "constraints.yaml"
-
-    @property
-    def extensions(self) -> Path:
-        """The integrations' code."""
-        return self.root / "extensions"
 
     def train(self, amlb_task: str, fold: int) -> Path:
         """Training file of an AMLB task; ``fold`` is the source's fold number."""
@@ -158,41 +180,6 @@ class Layout:
     def test(self, amlb_task: str, fold: int) -> Path:
         """Test file of an AMLB task; ``fold`` is the source's fold number."""
         return self.root / "data" / amlb_task / f"{amlb_task}_test_{fold}.csv"
-
-    @property
-    def own(self) -> Path:
-        """The folder that AMLB does not look at."""
-        return self.root / OWN_FOLDER
-
-    @property
-    def croissant(self) -> Path:
-        """Metadata for a hub, beside a card, where the suite was exported for one."""
-        return self.root / "croissant.json"
-
-    @property
-    def manifest(self) -> Path:
-        """What the suite is made of; written last."""
-        return self.own / "manifest.json"
-
-    @property
-    def started(self) -> Path:
-        """Mark of a folder that is being written, for the same command after an interruption."""
-        return self.own / "started"
-
-    @property
-    def previous(self) -> Path:
-        """The manifest of the generation before, while a new one is under way."""
-        return self.own / "manifest.previous.json"
-
-    @property
-    def request(self) -> Path:
-        """The request; written when a generation begins."""
-        return self.own / "request.json"
-
-    @property
-    def lock(self) -> Path:
-        """Lock of the process that writes the suite; not a part of the suite."""
-        return self.own / LOCK
 
     def fold(self, amlb_task: str, fold: int) -> Path:
         """Folder of a fold's record and provenance; ``fold`` is the source's fold number."""
@@ -217,26 +204,6 @@ class Layout:
     def task_null(self, task: str) -> Path:
         """Losses of F's re-fits on the rows of the untouched test folds."""
         return self.own / task / "null.parquet"
-
-    @property
-    def report(self) -> Path:
-        """The page that tells what candidates are worth."""
-        return self.own / "report.html"
-
-    @property
-    def columns(self) -> Path:
-        """How each column of each table was read, for people."""
-        return self.own / "columns.csv"
-
-    @property
-    def notes(self) -> Path:
-        """What happened while the suite was made, a sentence a line."""
-        return self.own / "notes.txt"
-
-    @property
-    def logs(self) -> Path:
-        """Logs of folds that were lost."""
-        return self.own / "logs"
 
     def publication(self, host: str) -> Path:
         """Journal of what was published to a server."""

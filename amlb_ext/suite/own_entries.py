@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import write_text
 from amlb_ext.core.yaml_reader import Loader
 
 #: What the names of the entries that hardsynth writes begin with.
@@ -97,7 +97,7 @@ def write_suite_part(path: Path, text: str) -> str:
 
 
 def is_suite_part_whole(path: Path, digest: str) -> bool:
-    """Return whether a file is as the manifest promises, the user's entries left out.
+    """Return whether a file is as the manifest promises without the user's entries.
 
     Parameters
     ----------
@@ -105,8 +105,6 @@ def is_suite_part_whole(path: Path, digest: str) -> bool:
     digest : str
         The sha256 that the manifest has.
     """
-    if sha256_file(path) == digest:
-        return True
     return hashlib.sha256(read_suite_part(path).encode("utf-8")).hexdigest() == digest
 
 

@@ -7,7 +7,7 @@ from the manifest where the suite was moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -78,6 +78,19 @@ class ForecastTask(BenchmarkTask):
     origin: Count
     path: InnerPath
     items: tuple[Count, ...]
+
+    @classmethod
+    def of(
+        cls, name: str, kind: str, items: Iterable[int], origin: int = 0
+    ) -> ForecastTask:
+        """Return the task whose data file stands where its name says."""
+        return cls(
+            name=name,
+            kind=kind,
+            origin=origin,
+            path=f"data/{name}/{name}.csv",
+            items=tuple(int(item) for item in items),
+        )
 
     @property
     def data_files(self) -> list[str]:

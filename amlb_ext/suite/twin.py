@@ -10,13 +10,12 @@ task but not the benchmark, so twins get an ``id`` of their own: ``<twin>/<task>
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from amlb_ext.amlb.definition import sanitize_name
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.task import Kind
 from amlb_ext.suite.manifest import LIMITS, AmlbTask, Pair, TwinTask
 from amlb_ext.suite.series_manifest import METRICS, ForecastTask
 
@@ -68,8 +67,7 @@ def pair_of_tables(
     original: Original,
     amlb_tasks: Sequence[AmlbTask],
     *,
-    labels: Mapping[str, Sequence[str]],
-    lacks_a_class: Mapping[str, bool],
+    lacks_a_class: Collection[str],
 ) -> Pair:
     """Return the manifest's entry of the twin of a suite of tables.
 
@@ -78,17 +76,14 @@ def pair_of_tables(
     original : Original
     amlb_tasks : sequence of AmlbTask
         Of the suite.
-    labels : mapping of str to sequence of str
-        Each task's class labels; empty for regression.
-    lacks_a_class : mapping of str to bool
-        By AMLB task, whether a test file of it lacks a class.
+    lacks_a_class : collection of str
+        AMLB tasks of which a test file lacks a class.
     """
     twins = []
     for name, task in _hard_tasks(amlb_tasks).items():
         if name not in original.entries:
             continue
         entry = original.entries[name]
-        is_undefined = bool(labels[name]) and lacks_a_class[task.name]
         what = f"{_HARD_TABLES[task.suffix]} of {entry['name']} of {original.name}"
         folds_text = source_folds_text(task)
         twins.append(
@@ -97,7 +92,7 @@ def pair_of_tables(
                 task=task.name,
                 what=f"{what}; {folds_text}" if folds_text else what,
                 limits=_limits(entry),
-                metric=_twin_metrics(entry, task, is_undefined),
+                metric=_twin_metrics(entry, task, task.name in lacks_a_class),
             )
         )
     return _pair(original, twins)
@@ -201,7 +196,7 @@ def _twin_metrics(
     named = named_metrics(entry)
     if not named:
         return task.metric
-    if not is_undefined or task.type is Kind.REGRESSION:
+    if not is_undefined:
         return named
     defined = [metric for metric in named if metric not in _RANKED]
     return defined or list(_DEFINED)

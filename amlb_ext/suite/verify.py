@@ -166,15 +166,11 @@ def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:
             continue
         # a record that cannot be read, or whose files differ, is no finished fold: its files are
         # then named as no part of the suite
-        try:
-            entry = json.loads(path.read_text(encoding="utf-8"))
-            record = FoldRecord.from_json(entry)
-            digests = {file: sha256_file(layout.at(file)) for file in record.files}
-        except (OSError, ValueError):
+        record = FoldRecord.read(path)
+        if record is None or record.task != task:
             continue
         # a record of somebody else may name code, which is not let pass for a fold's
-        is_whole = digests == record.files and all(map(is_fold_file, digests))
-        if is_whole and record.task == task:
+        if all(map(is_fold_file, record.files)) and record.is_whole(layout):
             files = by_task.setdefault(task, set())
             files.update(record.files)
             files.add(layout.relative(path))

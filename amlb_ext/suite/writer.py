@@ -23,7 +23,6 @@ from amlb_ext.core.files import (
     move_file,
     remove_file,
     remove_temporary_files,
-    sha256_file,
     write_text,
 )
 from amlb_ext.core.notes import Note
@@ -67,9 +66,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.features)
 
-    def take(self, keep: np.ndarray) -> Rows:
-        """Return the rows where the mask ``keep`` of shape (n,) holds."""
-        return Rows(self.features[keep], self.target[keep], self.provenance[keep])
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return some of the rows, by mask or by position, which may come more than once."""
+        return Rows(
+            features=self.features.iloc[rows].reset_index(drop=True),
+            target=self.target.iloc[rows].reset_index(drop=True),
+            provenance=self.provenance.iloc[rows].reset_index(drop=True),
+        )
 
 
 @dataclass(frozen=True)
@@ -120,19 +123,18 @@ def check_suite_root(layout: Layout) -> None:
         It is a file, has a name that AMLB cannot read, or holds files but no suite.
     """
     root = layout.root
+    check_no_links(root)
     if not is_utf8(str(root)):
         raise SuiteError(
             f"the name of the folder {root} is not UTF-8", "choose another with -o"
         )
     if root.exists() and not root.is_dir():
-        raise SuiteError(f"{root} is a file, not a directory", "choose another with -o")
-    check_no_links(root)
-    # either shows that the files are ours, so that they may be continued or replaced
-    is_our_suite = layout.request.exists() or layout.previous.exists()
-    if root.is_dir() and not is_our_suite and not is_fresh(root):
+        raise SuiteError(f"{root} is a file", "choose a folder with -o")
+    # the request shows that the files are ours, so that they may be continued or replaced
+    if root.is_dir() and not layout.request.is_file() and not is_fresh(root):
         raise SuiteError(
-            f"{root} is not empty and no suite of hardsynth",
-            "choose another directory with -o",
+            f"{root} is not empty and holds no suite of ours",
+            "choose another folder with -o",
         )
 
 
@@ -222,7 +224,7 @@ def write_fold(
         provenance_path = layout.provenance(name, fold)
         files |= _write_rows(
             layout,
-            fitted.test,
+            fitted,
             coding,
             table=test_path,
             provenance=provenance_path,
@@ -233,10 +235,10 @@ def write_fold(
             test=layout.relative(test_path),
             provenance=layout.relative(provenance_path),
             train_rows=len(part_train),
-            test_rows=len(fitted.test),
-            labels=_labels_present(fitted.test, coding),
-            substituted=fitted.substituted,
-            dropped=len(part.test) - len(fitted.test),
+            test_rows=len(fitted),
+            labels=_labels_present(fitted, coding),
+            substituted=_count_substituted(fitted),
+            dropped=len(part.test) - len(fitted),
         )
     # last the record comes, when all its files stand
     record = FoldRecord(
@@ -267,36 +269,15 @@ def read_finished_fold(
     key : str
         The record's key must be this one.
     """
-    path = layout.record(task_name, fold)
     # a record that is missing or damaged means that the fold is computed again
-    try:
-        entry = json.loads(path.read_text(encoding="utf-8"))
-        record = FoldRecord.from_json(entry)
-    except (OSError, ValueError, KeyError, TypeError):
+    record = FoldRecord.read(layout.record(task_name, fold))
+    if record is None:
         return None
-    if (record.task, record.fold, record.key) != (task_name, fold, key):
-        return None
-    for relative, digest in record.files.items():
-        file = layout.at(relative)
-        if not file.is_file() or sha256_file(file) != digest:
-            return None
-    return record
+    is_asked_for = (record.task, record.fold, record.key) == (task_name, fold, key)
+    return record if is_asked_for and record.is_whole(layout) else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _FittedPart:
-    """A part's test rows as AMLB can read them.
-
-    ``substituted`` counts the replaced cells per column of the file.
-    """
-
-    test: Rows
-    substituted: dict[str, int]
-
-
-def _fit_part(
-    train: Rows, test: Rows, coding: Coding, *, name: str
-) -> _FittedPart | Note:
+def _fit_part(train: Rows, test: Rows, coding: Coding, *, name: str) -> Rows | Note:
     """Drop and change what AMLB could not read beside these training rows.
 
     Where it cannot use the part at all, a note says why.
@@ -314,25 +295,18 @@ def _fit_part(
         return Note(kind="no test rows", part=name)
     columns = [column.as_column() for column in coding.columns]
     fitted = fit_to_train(train.features, test.features, columns)
-    substituted = _substituted_columns(test, fitted.cells, coding)
-    by_row = [",".join(names) for names in substituted]
+    by_row = _substituted_columns(test, fitted.cells, coding)
     provenance = test.provenance.reset_index(drop=True)
     # the column moves to the end, wherever the caller had it: one order of columns in all files
     provenance = provenance.drop(columns="substituted", errors="ignore")
     provenance = provenance.assign(substituted=by_row)
-    counts: Counter[str] = Counter()
-    for names in substituted:
-        counts.update(names)
-    return _FittedPart(
-        test=Rows(fitted.features, test.target, provenance),
-        substituted=dict(sorted(counts.items())),
-    )
+    return Rows(fitted.features, test.target, provenance)
 
 
 def _substituted_columns(
     test: Rows, cells: Sequence[tuple[int, str]], coding: Coding
-) -> list[list[str]]:
-    """Return per test row the columns of the file whose cells were replaced, in their order.
+) -> list[str]:
+    """Return per test row the columns of the file whose cells were replaced, with commas between.
 
     Some of them the caller may have replaced before; the provenance names these.
     """
@@ -346,7 +320,13 @@ def _substituted_columns(
     for row, column_name in cells:
         by_row[row].add(written_names[column_name])
     file_order = list(written_names.values())
-    return [sorted(names, key=file_order.index) for names in by_row]
+    return [",".join(sorted(names, key=file_order.index)) for names in by_row]
+
+
+def _count_substituted(rows: Rows) -> dict[str, int]:
+    """Return the replaced cells per column of the file, in text order."""
+    joined = ",".join(filter(None, rows.provenance["substituted"]))
+    return dict(sorted(Counter(joined.split(",")).items())) if joined else {}
 
 
 def _labels_present(rows: Rows, coding: Coding) -> tuple[str, ...]:

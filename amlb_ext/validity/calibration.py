@@ -155,7 +155,7 @@ def calibrate(
         if held_out is None:
             cross = cross_fit(tasks, fold, config)
             held_out = HeldOutCandidates(tasks, config, cross)
-        baselines = held_out.cross.baselines
+        baselines = [target.baseline for target in held_out.cross.targets]
         problem = next(filter(None, (F.refit_problem_ for F in baselines)), "")
         if problem:
             why = Note(kind="kappa unseen", words={"problem": problem})

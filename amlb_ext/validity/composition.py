@@ -259,7 +259,7 @@ def try_mixtures(
 
 def _why_not_compared(cross: CrossFit, held_out: HeldOutCandidates) -> str:
     """Return why the mixtures cannot be compared; empty where they can."""
-    for baseline in cross.baselines:
+    for baseline in (target.baseline for target in cross.targets):
         if not baseline.can_search:
             return "F is a file of predictions and cannot be fitted again"
         if baseline.refit_problem_:
@@ -318,12 +318,12 @@ class _TrainingRecord:
         """Pool the parts, which together hold every training row once."""
         is_bad = np.concatenate([part.rows.is_bad for part in parts])
         # the oracle knows the spread of one target, and moves need numbers
-        can_make = len(cross.oracles) == 1 and cross.encoder.n_categorical_ < len(
+        can_make = len(cross.targets) == 1 and cross.encoder.n_categorical_ < len(
             cross.encoder.names_
         )
         teacher = None
         if can_make:
-            teacher = Teacher(cross.oracles[0], cross.Z, cross.y[:, 0])
+            teacher = Teacher(cross.targets[0].oracle, cross.Z, cross.y[:, 0])
         gaps = []
         expected = []
         for part in parts:

@@ -235,7 +235,7 @@ def hold_out_parts(
         F could not be fitted without some part.
     """
     f = cross.unseen_predictions()
-    if f is None or not all(cross.refits):
+    if f is None or not all(target.cross_fits for target in cross.targets):
         raise ModelError("all but a few rows are of one class")
     judged = cross.judged
     rule = settle_rule(
@@ -287,10 +287,13 @@ def hold_out_parts(
 def _models_without(cross: CrossFit, part: int) -> tuple[TargetModels, ...]:
     """Return per target F and T as they were fitted without this part."""
     targets = []
-    of_targets = zip(cross.scales, cross.refits, cross.oracles, strict=True)
-    for scale, refits, oracle in of_targets:
-        blind = oracle.without_part(part)
-        targets.append(TargetModels(scale=scale, baseline=refits[part], oracle=blind))
+    for target in cross.targets:
+        blind = target.oracle.without_part(part)
+        targets.append(
+            TargetModels(
+                scale=target.scale, baseline=target.cross_fits[part], oracle=blind
+            )
+        )
     return tuple(targets)
 
 

@@ -13,7 +13,7 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
 from amlb_ext.hardening.prepare import cross_fit, prepare
 from amlb_ext.hardening.split import ordered_parts, split_task
-from amlb_ext.pipeline.generate import order_tasks
+from amlb_ext.pipeline.generate import order_task
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -46,19 +46,15 @@ def shop_levels(n=300):
 
 def ordered(table, *, folds=2, **order):
     split = SplitConfig(folds=folds, **order)
-    tasks, errors = order_tasks(
-        [make_task(table, "y", name="t")], split, build_config().source
-    )
-    if errors:
-        raise errors[0][1]
-    return split_task(tasks[0], split, seed=1)
+    task = make_task(table, "y", name="t")
+    return split_task(order_task(task, split, build_config().source), split, seed=1)
 
 
 def out_of_fold_error(task):
     config = build_config({"baseline": {"model": "random_forest"}})
     cross = cross_fit([task], 0, config)
     # on the same scale for every split: that of the target
-    error = (cross.f - cross.y)[cross.judged] * cross.scales[0].span
+    error = (cross.f - cross.y)[cross.judged] * cross.targets[0].scale.span
     return float(np.sqrt((error**2).mean()))
 
 
@@ -114,8 +110,9 @@ def test_cross_fitting_within_the_training_rows_keeps_to_the_order_too():
     assert time[never].max() < time[cross.judged].min()
     assert len(never) == pytest.approx(len(cross.row) / 3, abs=2)
     # re-fits of the null control learn from most of the time, unlike those of the parts
-    assert len(cross.null[0]) == 5
-    assert cross.null[0] is not cross.refits[0]
+    [target] = cross.targets
+    assert len(target.refits) == 5
+    assert target.refits is not target.cross_fits
 
 
 def test_no_group_is_on_both_sides_of_any_split():

@@ -9,7 +9,7 @@ from foundry_container import write_container
 
 from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.pipeline.generate import order_tasks
+from amlb_ext.pipeline.generate import order_task
 from amlb_ext.sources import data_foundry, open_specs
 
 N = 40
@@ -66,8 +66,7 @@ def test_a_column_that_is_declared_a_category_is_one(visits, tmp_path):
 
 def test_times_order_the_rows_and_are_no_feature(visits, tmp_path):
     folder = write(tmp_path / "c", visits, time_on="day")
-    [task], errors = order_tasks([load(folder)], SplitConfig(), SourceConfig())
-    assert not errors
+    task = order_task(load(folder), SplitConfig(), SourceConfig())
     assert np.diff(task.order.time).tolist() == [86400.0] * (N - 1)
     assert "day" not in task.features
     assert any("forward in time by 'day'" in note for note in task.notes)

@@ -309,7 +309,7 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
 
 def test_begin_keeps_away_from_other_directories(tmp_path):
     (tmp_path / "config.yaml").write_text("someone's")
-    with pytest.raises(SuiteError, match="choose another directory"):
+    with pytest.raises(SuiteError, match="choose another folder"):
         begin_suite(Layout(tmp_path), {})
     with pytest.raises(SuiteError, match="is a file"):
         begin_suite(Layout(tmp_path / "config.yaml"), {})

@@ -224,11 +224,11 @@ def test_clones_stand_in_for_a_model_that_came_fitted(tmp_path):
     file = {"baseline": {"model": str(path), "trust_pickle": True}}
     task, fold, config = ready(task, file)
     cross = cross_fit([task], fold, config)
-    own = cross.baselines[0].predict(cross.Z)
+    own = cross.targets[0].baseline.predict(cross.Z)
     # F judges the training rows as it came; where failures must be unseen, its clones do
     np.testing.assert_array_equal(cross.f[:, 0], own)
     for number, part in enumerate(hold_out_parts(task, config, cross)):
-        twin = cross.refits[0][number]
+        twin = cross.targets[0].cross_fits[number]
         assert part.models.targets[0].baseline is twin
         np.testing.assert_array_equal(part.rows.f[:, 0], twin.predict(part.rows.Z))
         assert not np.allclose(part.rows.f[:, 0], own[cross.parts[number][1]])

@@ -56,9 +56,9 @@ def test_stored_losses_are_those_of_the_fits_on_the_rows_of_the_file(rows):
             part = parts[name]
             Z, y = (
                 cross.encoder.transform(part.features),
-                cross.scales[0].transform(part.target),
+                cross.targets[0].scale.transform(part.target),
             )
-            for k, fit in enumerate(cross.refits[0]):
+            for k, fit in enumerate(cross.targets[0].cross_fits):
                 loss = row_losses.row_loss(y, fit.predict(Z))
                 np.testing.assert_allclose(
                     part.provenance[f"null_{k}"], loss, atol=1e-12
