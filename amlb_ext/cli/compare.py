@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.series import SERIES, compare_series, takes_series
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.values import named_files
@@ -55,11 +55,10 @@ def compare(
     rows: Path | None = None,
     segment: Sequence[str] = (),
     quiet: bool = False,
-    json: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, str],
     **options: Any,
-) -> int:
+) -> Answer:
     """Compare your models: which is better than F, overall and where F fails.
 
     Compare fitted models on a table that none of them was fitted on. Each is better than F, worse,
@@ -105,7 +104,7 @@ boosting=boosting.skops --train old.csv --html answer.html
             baseline,
             files,
             settings=settings,
-            quiet=quiet or json,
+            quiet=quiet,
             segments=list(segment),
             **comparison_options(options),
         )
@@ -116,12 +115,8 @@ boosting=boosting.skops --train old.csv --html answer.html
         result.to_html(html)
     if rows:
         write_file(rows, result.rows.to_csv)
-    if json:
-        # every row of the table would hide the answer: --rows writes them
-        print_json(to_json_values(result.summary()))
-    elif not quiet:
-        print(result.text(), end="")
-    return 0
+    # every row of the table would hide the answer: --rows writes them
+    return Answer(result.text, lambda: to_json_values(result.summary()))
 
 
 def compare_rows(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import CountOrNone, Level
 from amlb_ext.core.config import build_config
@@ -47,7 +48,7 @@ def report(
     json: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Compare frameworks where the baseline F fails.
 
     Join AMLB's predictions, or your own, to the suite row by row, compare every framework with F
@@ -134,7 +135,7 @@ def report(
             segments=segment,
             level=level,
             charts=charts,
-            quiet=quiet or json,
+            quiet=quiet,
         )
         home = output_folder(Path(results[0]))
     else:
@@ -150,18 +151,20 @@ def report(
             workers=jobs,
             level=level,
             charts=charts,
-            quiet=quiet or json,
+            quiet=quiet,
         )
         home = suite
-    if json:
-        print_json(report_as_json(built.report))
-    elif text:
-        print(report_text(built.report), end="")
+    if not charts:
+        shown = partial(report_text, built.report)
     else:
         page = write_report(built, out or home / OWN_FOLDER)
-        if not quiet:
-            print(report_summary(built.report, page))
-    return 0 if built.report.is_complete else 1
+        shown = partial(report_summary, built.report, page)
+    return Answer(
+        shown,
+        lambda: report_as_json(built.report),
+        status=0 if built.report.is_complete else 1,
+        is_urgent=text,
+    )
 
 
 def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:

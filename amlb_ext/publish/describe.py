@@ -9,10 +9,9 @@ from types import ModuleType
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.task import Origin
 from amlb_ext.publish.limits import DATA, STUDY, Licence, ascii_text, cut_text
 from amlb_ext.publish.rows import AllRows
-from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.publish.unit import DataSet, PublishUnit
 from amlb_ext.suite import SuiteFiles
 
 # The texts are whole sentences with their numbers in place, so that they read here as on the
@@ -181,16 +180,17 @@ def _list_changes(written: Sequence[str], original: Sequence[str]) -> str:
 
 
 def fit_texts(
-    unit: PublishUnit, licence: Licence, url: str
+    suite: SuiteFiles, task: str, licence: Licence, *, description: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return the texts of a data set within the limits, and what was cut or changed for them.
 
     Parameters
     ----------
-    unit : PublishUnit
+    suite : SuiteFiles
+    task : str
+        Of the suite.
     licence : Licence
-    url : str
-        Where the file suite can be had; may be empty.
+    description : str
 
     Returns
     -------
@@ -198,34 +198,18 @@ def fit_texts(
         ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
     notes : list of str
     """
-    origin = unit.suite.tasks[unit.amlb_task.task].origin
-    full_texts = {
-        "description": data_description(unit, licence, url),
-        "citation": origin.citation or PAPER,
-        "creator": f"hardsynth {unit.suite.manifest.version}",
-        "licence": licence.text,
-        "original_data_url": source_address(origin),
-    }
-    return fit_to_limits(full_texts)
-
-
-def source_address(origin: Origin) -> str:
-    """Return the address of a source; empty where it has none that the server takes."""
+    origin = suite.tasks[task].origin
     # a file's path or a source's short name is no address, and half an address leads nowhere: one
     # that is too long is left out
     is_address = origin.url.startswith(("http://", "https://"))
     is_short = len(origin.url) <= DATA["original_data_url"].length
-    return origin.url if is_address and is_short else ""
-
-
-def fit_to_limits(full_texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the texts of a data set within the limits, and what was cut or changed for them.
-
-    Parameters
-    ----------
-    full_texts : mapping of str to str
-        By field, see :data:`amlb_ext.publish.limits.DATA`.
-    """
+    full_texts = {
+        "description": description,
+        "citation": origin.citation or PAPER,
+        "creator": f"hardsynth {suite.manifest.version}",
+        "licence": licence.text,
+        "original_data_url": origin.url if is_address and is_short else "",
+    }
     texts = {}
     notes = []
     for field, text in full_texts.items():
@@ -315,9 +299,8 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
     """
     row, *ignored = unit.own_columns
     return data_set_xml(
-        unit.name,
+        unit,
         texts,
-        label=unit.label,
         target=unit.target,
         row_id=row,
         ignored=ignored,
@@ -325,39 +308,36 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
 
 
 def data_set_xml(
-    name: str,
+    data: DataSet,
     texts: Mapping[str, str],
     *,
-    label: str,
-    target: str | None = None,
-    row_id: str | None = None,
-    ignored: Sequence[str] = (),
+    target: str,
+    row_id: str,
+    ignored: Sequence[str],
 ) -> str:
     """Return the description of any data set.
 
     Parameters
     ----------
-    name : str
+    data : DataSet
     texts : mapping
         ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
-    label : str
-        Names the content, see :attr:`amlb_ext.publish.unit.PublishUnit.label`.
-    target, row_id : str, optional
+    target, row_id : str
     ignored : sequence of str
         Columns that are no features.
     """
     # The client has no public way to the XML but to send it, which it does without a timeout: so
     # its private one is used here and below.
     data_set = openml_client().datasets.OpenMLDataset(
-        name=name,
+        name=data.name,
         description=texts["description"],
         data_format="arff",
         creator=texts["creator"],
         licence=texts["licence"],
         default_target_attribute=target,
         row_id_attribute=row_id,
-        ignore_attribute=list(ignored) or None,
-        version_label=label,
+        ignore_attribute=list(ignored),
+        version_label=data.label,
         citation=texts["citation"],
         # the server's schema refuses an empty element
         original_data_url=texts["original_data_url"] or None,

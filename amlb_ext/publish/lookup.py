@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -24,7 +24,7 @@ from amlb_ext.core.locks import lock_open_file
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.server import Refused, Server, find_text
-from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.publish.unit import DataSet, PublishUnit
 from amlb_ext.suite import Layout
 
 #: Every line has these.
@@ -137,7 +137,8 @@ class Journal:
                 )
             except OSError as error:
                 raise self._write_error(error) from None
-            yield self
+            # read again: another command may just have ended
+            yield Journal(self.path)
 
     def _refuse_a_second_command(self) -> None:
         raise PublishError(
@@ -155,29 +156,6 @@ class Journal:
 NO_RESULTS = 372
 
 
-class SentDataSet(Protocol):
-    """A data set that is sent: a fold of a task, or the difficulty of its rows."""
-
-    @property
-    def name(self) -> str:
-        """Its name on the server."""
-
-    @property
-    def key(self) -> str:
-        """Names the content."""
-
-    @property
-    def label(self) -> str:
-        """The key as it is written into the data set's ``version_label``."""
-
-    @property
-    def md5(self) -> str:
-        """Of the data file."""
-
-    def arff(self) -> str:
-        """Return the data file."""
-
-
 @dataclass(frozen=True)
 class ServerDataSet:
     """What a server says of a data set."""
@@ -189,7 +167,7 @@ class ServerDataSet:
     label: str
     error: str
 
-    def holds(self, unit: SentDataSet) -> bool:
+    def holds(self, unit: DataSet) -> bool:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
         if self.name != unit.name:
             return False
@@ -212,7 +190,7 @@ def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     )
 
 
-def find_data_set(server: Server, unit: SentDataSet) -> int | None:
+def find_data_set(server: Server, unit: DataSet) -> int | None:
     """Return the number of the data set that holds this unit, if the server has it.
 
     A deactivated one does not count: it was taken back.
