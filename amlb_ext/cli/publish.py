@@ -107,8 +107,9 @@ def publish(
     key = "" if dry_run else api_key(address)
     asks = address == server_url("production") and not (dry_run or yes)
     from amlb_ext.difficulty import publication
+    from amlb_ext.runner.processes import say_nothing
 
-    say = _print_nothing if quiet else _print_progress
+    say = say_nothing if quiet else _print_progress
     chosen = {"only": only, "licences": licence}
     if dry_run:
         entry: dict[str, Any] = {"server": address, "dry_run": True}
@@ -190,7 +191,3 @@ def confirm_production(what: str, url: str, suite: Path) -> None:
 def _print_progress(text: str) -> None:
     # standard error has no guard against control characters of its own
     print(escape_controls(text), file=sys.stderr, flush=True)
-
-
-def _print_nothing(text: str) -> None:
-    """Report no progress."""

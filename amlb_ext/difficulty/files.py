@@ -20,7 +20,8 @@ from amlb_ext.core.version import __version__
 from amlb_ext.difficulty.tasks import (
     ROW_COLUMNS,
     TASK_COLUMNS,
-    DifficultyColumn,
+    TYPES,
+    Column,
     collect_rows,
     collect_tasks,
 )
@@ -88,9 +89,7 @@ def describe_dataset(
     return description
 
 
-def _records(
-    key: str, about: str, columns: Sequence[DifficultyColumn]
-) -> dict[str, Any]:
+def _records(key: str, about: str, columns: Sequence[Column]) -> dict[str, Any]:
     fields = []
     for column in columns:
         text = f"{column.about} ({column.unit})" if column.unit else column.about
@@ -98,7 +97,7 @@ def _records(
             field(
                 f"{key}/{column.name}",
                 column.name,
-                column.croissant,
+                TYPES[column.kind][1],
                 file=f"{key}-file",
                 description=text,
             )
@@ -190,8 +189,9 @@ def rows_table(rows: pd.DataFrame, tasks: pd.DataFrame) -> pa.Table:
     arrays = []
     for column in ROW_COLUMNS:
         about = {"description": column.about, "unit": column.unit}
-        fields.append(pa.field(column.name, column.type, metadata=about))
-        values = pa.array(rows[column.name], type=column.type, from_pandas=True)
+        arrow, _ = TYPES[column.kind]
+        fields.append(pa.field(column.name, arrow, metadata=about))
+        values = pa.array(rows[column.name], type=arrow, from_pandas=True)
         arrays.append(values)
     content = {"format": FORMAT, "tasks": to_json_values(tasks)}
     metadata = {"hardsynth": json.dumps(content, sort_keys=True)}

@@ -21,7 +21,7 @@ from amlb_ext.core.display import (
 from amlb_ext.core.errors import PublishError
 from amlb_ext.difficulty.tasks import ROW_COLUMNS, collect_rows, collect_tasks
 from amlb_ext.publish.arff import Attribute, arff_text
-from amlb_ext.publish.describe import PAPER, data_set_xml, fit_texts
+from amlb_ext.publish.describe import PAPER, data_set_xml, fit_texts, licence_terms
 from amlb_ext.publish.limits import Licence, server_name, settle_licences
 from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import (
@@ -145,12 +145,21 @@ def plan_difficulty(
     units = []
     for name in names:
         about = {str(key): value for key, value in tasks.loc[name].items()}
-        unit = _plan_unit(
+        licence = settled[name]
+        texts, notes = fit_texts(
             suite,
             name,
-            rows[rows["task"] == name],
-            about=about,
-            licence=settled[name],
+            licence,
+            description=_description(suite, name, about, licence),
+        )
+        of_task = rows[rows["task"] == name]
+        unit = DifficultyUnit(
+            task=name,
+            content=_arff(name, of_task),
+            rows=len(of_task),
+            licence=licence,
+            texts=texts,
+            notes=tuple(notes),
         )
         for problem in data_problems(unit, unit.xml):
             raise PublishError(
@@ -161,27 +170,6 @@ def plan_difficulty(
     return units
 
 
-def _plan_unit(
-    suite: SuiteFiles,
-    task: str,
-    rows: pd.DataFrame,
-    *,
-    about: dict[str, Any],
-    licence: Licence,
-) -> DifficultyUnit:
-    texts, notes = fit_texts(
-        suite, task, licence, description=_description(suite, task, about, licence)
-    )
-    return DifficultyUnit(
-        task=task,
-        content=_arff(task, rows),
-        rows=len(rows),
-        licence=licence,
-        texts=texts,
-        notes=tuple(notes),
-    )
-
-
 def _arff(task: str, rows: pd.DataFrame) -> str:
     """Return the rows as ARFF, without the columns that are the same in all of them."""
     attributes = [Attribute(_ROW_ID)]
@@ -189,8 +177,7 @@ def _arff(task: str, rows: pd.DataFrame) -> str:
     for column in ROW_COLUMNS:
         if column.name in _NOT_SENT:
             continue
-        is_flag = column.croissant == "sc:Boolean"
-        values = ("False", "True") if is_flag else None
+        values = ("False", "True") if column.kind == "flag" else None
         attributes.append(Attribute(column.name, values))
         columns.append([_cell(value) for value in rows[column.name]])
     return arff_text(f"hardsynth.difficulty.{task}", attributes, columns)
@@ -211,7 +198,6 @@ def _description(
     origin = suite.tasks[task].origin
     manifest = suite.manifest
     ids = ", ".join(f"{key} {value}" for key, value in sorted(origin.ids.items()))
-    terms = licence.text + (" (stated by the publisher)" if licence.stated else "")
     columns = "\n".join(
         f"- {column.name}: {column.about}"
         for column in ROW_COLUMNS
@@ -221,7 +207,7 @@ def _description(
         f"How hard each test row of {suite.tasks[task].source_name} is for the model F, "
         f"{about['baseline']}. One record for each row and test fold; no features: 'source_row' is "
         "the row of the source's data set.\n\n"
-        f"Source. {origin.spec}; {ids}; {origin.url}. Licence: {terms}.\n\n"
+        f"Source. {origin.spec}; {ids}; {origin.url}. Licence: {licence_terms(licence)}.\n\n"
         f"{_gain_sentence(about)}\n\n"
         f"Columns.\n{columns}\n\n"
         f"A failure is what the rule {about['rule']} says (alpha {about['alpha']}). Made by: "

@@ -71,13 +71,37 @@ def data_description(unit: PublishUnit, licence: Licence, url: str) -> str:
     url : str
         Where the file suite can be had; may be empty.
     """
+    suite, task = unit.suite, unit.amlb_task
+    manifest = suite.manifest
+    manifest_digest = sha256_file(suite.layout.manifest)
+    entry = suite.tasks[task.task]
+    origin = entry.origin
+    ids = [f"{key} {value}" for key, value in sorted(origin.ids.items())]
+    stated_places = [origin.spec, ", ".join(ids), origin.url]
+    place = "; ".join(text for text in stated_places if text)
+    row, split, origin_column, source = unit.own_columns
+    suite_place = f"It is at {url}. " if url else ""
     paragraphs = [
-        _describe_task(unit),
+        f"A model-aware hard benchmark made by hardsynth {manifest.version}: {task.description}. "
+        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {task.folds[unit.fold]} of the "
+        "source).",
         f"Rows. {describe_split(unit)}",
-        _describe_columns(unit),
-        _describe_certificate(unit),
-        _describe_source(unit, licence),
-        _describe_suite(unit, url),
+        f"Columns. '{unit.target}' is the target. Ignored columns: {row} names side and row of the "
+        f"suite's file (and the repetition), {split} the side, {origin_column} where the row comes "
+        "from (good and bad: real test rows that the baseline model predicts well or badly; ga and "
+        f"synthetic: made rows), {source} the row of the source table, for made rows the row of "
+        "the failure they follow. Made rows are not independent of each other: cluster intervals "
+        f"by {source}.",
+        f"Certificate. {certificate_verdict(suite, task.task)}\n"
+        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
+        "every other model.",
+        f"Source. {entry.source_name} ({place}). Licence: {licence_terms(licence)}. "
+        f"Citation: {origin.citation or 'none stated'}. Method: {PAPER}.",
+        # what ties the data set to the file suite: the command, the checksums, the address
+        f"Made by: {manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). The "
+        "file suite is the authoritative form: all rows, exact splits at any ratio, provenance, "
+        f"certificates. {suite_place}Its manifest has the sha256 {manifest_digest}.\n"
+        f"Content: {unit.label}, sha256 of the data file {unit.sha256}.",
         # last, since these lists may be long and a long description is cut at its end
         "\n".join(_original_names(unit)),
     ]
@@ -85,64 +109,9 @@ def data_description(unit: PublishUnit, licence: Licence, url: str) -> str:
     return text.strip() + "\n"
 
 
-def _describe_task(unit: PublishUnit) -> str:
-    task = unit.amlb_task
-    version = unit.suite.manifest.version
-    source_fold = task.folds[unit.fold]
-    return (
-        f"A model-aware hard benchmark made by hardsynth {version}: {task.description}. "
-        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {source_fold} of the source)."
-    )
-
-
-def _describe_certificate(unit: PublishUnit) -> str:
-    verdict = certificate_verdict(unit.suite, unit.amlb_task.task)
-    return (
-        f"Certificate. {verdict}\n"
-        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
-        "every other model."
-    )
-
-
-def _describe_suite(unit: PublishUnit, url: str) -> str:
-    """Return what ties the data set to the file suite: the command, the checksums, the address."""
-    manifest = unit.suite.manifest
-    manifest_digest = sha256_file(unit.suite.layout.manifest)
-    place = f"It is at {url}. " if url else ""
-    return (
-        f"Made by: {manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). The "
-        "file suite is the authoritative form: all rows, exact splits at any ratio, provenance, "
-        f"certificates. {place}Its manifest has the sha256 {manifest_digest}.\n"
-        f"Content: {unit.label}, sha256 of the data file {unit.sha256}."
-    )
-
-
-def _describe_columns(unit: PublishUnit) -> str:
-    row, split, origin, source = unit.own_columns
-    return (
-        f"Columns. '{unit.target}' is the target. Ignored columns: {row} names side and row of the "
-        f"suite's file (and the repetition), {split} the side, {origin} where the row comes from "
-        "(good and bad: real test rows that the baseline model predicts well or badly; ga and "
-        f"synthetic: made rows), {source} the row of the source table, for made rows the row of "
-        "the failure they follow. Made rows are not independent of each other: cluster intervals "
-        f"by {source}."
-    )
-
-
-def _describe_source(unit: PublishUnit, licence: Licence) -> str:
-    entry = unit.suite.tasks[unit.amlb_task.task]
-    origin = entry.origin
-    ids = [f"{key} {value}" for key, value in sorted(origin.ids.items())]
-    stated_places = [origin.spec, ", ".join(ids), origin.url]
-    place = "; ".join(text for text in stated_places if text)
-    terms = licence.text
-    if licence.stated:
-        terms += " (stated by the publisher)"
-    citation = origin.citation or "none stated"
-    return (
-        f"Source. {entry.source_name} ({place}). Licence: {terms}. "
-        f"Citation: {citation}. Method: {PAPER}."
-    )
+def licence_terms(licence: Licence) -> str:
+    """Return a licence, and whether the source does not say it itself."""
+    return licence.text + (" (stated by the publisher)" if licence.stated else "")
 
 
 def _original_names(unit: PublishUnit) -> list[str]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -160,7 +159,6 @@ NO_RESULTS = 372
 class ServerDataSet:
     """What a server says of a data set."""
 
-    id: int
     name: str
     status: str
     md5: str
@@ -181,7 +179,6 @@ def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     """Return what the server says of a data set; ``Refused`` when it has none of that number."""
     root = server.get(f"data/{data_id}")
     return ServerDataSet(
-        id=data_id,
         name=find_text(root, "name"),
         status=find_text(root, "status"),
         md5=find_text(root, "md5_checksum").lower(),
@@ -195,20 +192,9 @@ def find_data_set(server: Server, unit: DataSet) -> int | None:
 
     A deactivated one does not count: it was taken back.
     """
-    try:
-        root = server.get(f"data/list/data_name/{unit.name}/status/all")
-    except Refused as error:
-        if error.code == NO_RESULTS:
-            return None
-        raise
-    candidates = []
-    for entry in root.findall(f"{NAMESPACE}dataset"):
-        data_id = _listed_id(entry)
-        if data_id and find_text(entry, "status") != "deactivated":
-            candidates.append(data_id)
     # the oldest one first, so that everybody finds the same
-    for data_id in sorted(candidates):
-        if read_data_set(server, data_id).holds(unit):
+    for data_id, status in sorted(_list(server, f"data_name/{unit.name}").items()):
+        if status != "deactivated" and read_data_set(server, data_id).holds(unit):
             return data_id
     return None
 
@@ -216,30 +202,29 @@ def find_data_set(server: Server, unit: DataSet) -> int | None:
 def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
     """Return the status of data sets; those that the server does not list are left out."""
     # one request for all of them
-    listed = ",".join(map(str, data_ids))
+    return _list(server, f"data_id/{','.join(map(str, data_ids))}")
+
+
+def _list(server: Server, which: str) -> dict[int, str]:
+    """Return number and status of the data sets that a server lists."""
     try:
-        root = server.get(f"data/list/data_id/{listed}/status/all")
+        root = server.get(f"data/list/{which}/status/all")
     except Refused as error:
         if error.code == NO_RESULTS:
             return {}
         raise
     statuses = {}
     for entry in root.findall(f"{NAMESPACE}dataset"):
-        statuses[_listed_id(entry)] = find_text(entry, "status")
+        text = find_text(entry, "did")
+        if text.isdigit():
+            statuses[int(text)] = find_text(entry, "status")
     return statuses
-
-
-def _listed_id(entry: Element) -> int:
-    """Return the number of a listed data set; 0 where it has none."""
-    text = find_text(entry, "did")
-    return int(text) if text.isdigit() else 0
 
 
 @dataclass(frozen=True)
 class ServerTask:
     """What a server says of a task."""
 
-    id: int
     data_id: str
     target: str
     procedure: str
@@ -257,7 +242,6 @@ def read_task(server: Server, task_id: int) -> ServerTask:
     root = server.get(f"task/{task_id}")
     procedure = "input/estimation_procedure"
     return ServerTask(
-        id=task_id,
         data_id=find_text(root, "input/data_set/data_set_id"),
         target=find_text(root, "input/data_set/target_feature"),
         procedure=find_text(root, f"{procedure}/id"),
@@ -303,7 +287,6 @@ class ServerSuite:
     """What a server says of a suite."""
 
     id: int
-    alias: str
     tasks: frozenset[int]
 
 
@@ -322,8 +305,4 @@ def find_suite(server: Server, name: int | str) -> ServerSuite | None:
         text = (element.text or "").strip()
         if text.isdigit():
             task_ids.add(int(text))
-    return ServerSuite(
-        id=int(number),
-        alias=find_text(root, "alias"),
-        tasks=frozenset(task_ids),
-    )
+    return ServerSuite(id=int(number), tasks=frozenset(task_ids))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from amlb_ext.core.display import shorten_text, text_table
@@ -144,32 +145,26 @@ def publish_plan(
     """
     with Journal.of(plan.suite.layout, host_name(server.url)).held() as journal:
         run = _Publication(
-            plan, Steps(server, journal), wait=wait, say=say, clock=clock
+            plan=plan, steps=Steps(server, journal), wait=wait, say=say, clock=clock
         )
         return run.finish()
 
 
+@dataclass(kw_only=True)
 class _Publication:
     """One run of :func:`publish_plan`."""
 
-    def __init__(
-        self,
-        plan: PublishPlan,
-        steps: Steps,
-        *,
-        wait: float,
-        say: Say,
-        clock: Callable[[], float],
-    ) -> None:
-        self.plan = plan
-        self.steps = steps
-        self.server = steps.server
-        self.journal = steps.journal
-        self.wait = wait
-        self.say = say
-        self.clock = clock
+    plan: PublishPlan
+    steps: Steps
+    wait: float
+    say: Say
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self.server = self.steps.server
+        self.journal = self.steps.journal
         self.units: list[tuple[PlannedUnit, PublishOutcome]] = []
-        for planned in plan.units:
+        for planned in self.plan.units:
             unit = planned.unit
             outcome = PublishOutcome(
                 name=unit.name,
@@ -177,6 +172,12 @@ class _Publication:
                 fold=unit.fold,
             )
             self.units.append((planned, outcome))
+        self._report = partial(
+            PublishReport,
+            server=self.server.url,
+            outcomes=[outcome for _, outcome in self.units],
+            journal=str(self.journal.path),
+        )
 
     def finish(self) -> PublishReport:
         """Run all steps for all units, and return the report."""
@@ -196,18 +197,6 @@ class _Publication:
         if "good" not in statuses:
             return self._report(reason="the server split none of the tasks as wanted")
         return self._make_suite()
-
-    def _report(
-        self, *, alias: str = "", suite_id: int | None = None, reason: str = ""
-    ) -> PublishReport:
-        return PublishReport(
-            server=self.server.url,
-            outcomes=[outcome for _, outcome in self.units],
-            alias=alias,
-            suite_id=suite_id,
-            reason=reason,
-            journal=str(self.journal.path),
-        )
 
     def _make_suite(self) -> PublishReport:
         """Make the suite of the tasks whose splits are as wanted."""
