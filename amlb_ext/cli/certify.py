@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amlb_ext.cli.command import Jobs, Seed, Suite, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.checked_call import Count
 from amlb_ext.core.errors import SuiteError, suggest_nearest
 from amlb_ext.core.paths import check_suite_folder
@@ -19,9 +19,7 @@ def show(
     suite: Suite,
     *,
     task: Sequence[str] = (),
-    quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Print a suite's stored certificates.
 
     Print what each task of a suite may be used for and the numbers behind that verdict, as
@@ -44,13 +42,16 @@ def show(
     are_series = isinstance(open_suite(suite).manifest, SeriesManifest)
     find = _stored_of_series if are_series else _stored_of_tables
     shown, missing = find(suite, task)
-    if json:
-        print_json(certificates_to_json(shown))
-    elif not quiet:
-        print("\n".join(certificate.text() for certificate in shown))
+
+    def text() -> str:
+        lines = [certificate.text() for certificate in shown]
         for name in missing:
-            print(f"{name}: no certificate is stored; 'hardsynth certify' measures it")
-    return 0
+            lines.append(
+                f"{name}: no certificate is stored; 'hardsynth certify' measures it"
+            )
+        return "\n".join(lines)
+
+    return Answer(text, lambda: certificates_to_json(shown))
 
 
 def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
@@ -106,8 +107,7 @@ def certify(
     trust_suite: bool = False,
     jobs: Jobs = 0,
     quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Measure what each task may be used for.
 
     Measure each task of a suite and store its certificate: what the task may be used for (to rank
@@ -139,11 +139,10 @@ def certify(
         seed=seed,
         candidates=candidate,
         reuse=False,  # a user who asks for certificates wants them measured
-        quiet=quiet or json,
+        quiet=quiet,
         trusted=trust_suite,
     )
-    if json:
-        print_json(certificates_to_json(certificates))
-    elif not quiet:
-        print("\n".join(certificate.text() for certificate in certificates))
-    return 0
+    return Answer(
+        lambda: "\n".join(certificate.text() for certificate in certificates),
+        lambda: certificates_to_json(certificates),
+    )

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
 from pydantic import Field
 
 from amlb_ext.cli import values
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import (
     SettingPath,
     choose_settings,
@@ -41,6 +42,8 @@ from amlb_ext.core.errors import ConfigError
 PACKAGE = Path(__file__).parents[1]
 #: Stands for a default of a parameter that has none.
 REQUIRED = inspect.Parameter.empty
+#: The parameters of a function, or the fields of a record.
+Declared = tuple[inspect.Parameter, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +64,6 @@ class Docstring:
     description: str = ""
     parameters: dict[str, tuple[str, str]] = field(default_factory=dict)
     examples: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Declared:
-    """A parameter of a function, or a field of a record."""
-
-    name: str
-    annotation: Any
-    default: Any
 
 
 def read_docstring(text: str | None) -> Docstring:
@@ -152,7 +146,7 @@ names_of = cache(_Names)
 
 
 @cache
-def read_declaration(place: str) -> tuple[Docstring, tuple[Declared, ...]]:
+def read_declaration(place: str) -> tuple[Docstring, Declared]:
     """Return what a function or a record declares.
 
     Parameters
@@ -168,48 +162,34 @@ def read_declaration(place: str) -> tuple[Docstring, tuple[Declared, ...]]:
     """
     module, _, name = place.rpartition(".")
     names = names_of(module)
-    for node in names.tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-            break
-    else:
+    found: list[Any] = [
+        node for node in names.tree.body if getattr(node, "name", None) == name
+    ]
+    if not found:
         raise ValueError(f"{module} defines no {name}")
-    read = _fields if isinstance(node, ast.ClassDef) else _parameters
-    return read_docstring(ast.get_docstring(node)), tuple(read(node, names))
-
-
-def _parameters(node: Any, names: _Names) -> list[Declared]:
-    arguments = node.args
-    positional = arguments.args
-    n_required = len(positional) - len(arguments.defaults)
+    if isinstance(found[0], ast.ClassDef):
+        lines = [part for part in found[0].body if isinstance(part, ast.AnnAssign)]
+        triples = [
+            (ast.unparse(line.target), line.annotation, line.value) for line in lines
+        ]
+    else:
+        arguments = found[0].args
+        taken = arguments.args + arguments.kwonlyargs
+        defaults = arguments.defaults + arguments.kw_defaults
+        defaults = [None] * (len(taken) - len(defaults)) + defaults
+        pairs = zip(taken, defaults, strict=True)
+        triples = [(one.arg, one.annotation, default) for one, default in pairs]
     declared = []
-    for argument, default in [
-        *zip(positional, [REQUIRED] * n_required + arguments.defaults, strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]:
-        is_required = default is REQUIRED or default is None
+    for name, annotation, default in triples:
         declared.append(
-            Declared(
-                name=argument.arg,
-                annotation=names.evaluate(argument.annotation),
-                default=REQUIRED if is_required else names.evaluate(default),
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=REQUIRED if default is None else names.evaluate(default),
+                annotation=names.evaluate(annotation),
             )
         )
-    return declared
-
-
-def _fields(node: Any, names: _Names) -> list[Declared]:
-    declared = []
-    for part in node.body:
-        if isinstance(part, ast.AnnAssign):
-            default = REQUIRED if part.value is None else names.evaluate(part.value)
-            declared.append(
-                Declared(
-                    name=ast.unparse(part.target),
-                    annotation=names.evaluate(part.annotation),
-                    default=default,
-                )
-            )
-    return declared
+    return read_docstring(ast.get_docstring(found[0])), tuple(declared)
 
 
 # Commands and their flags.
@@ -400,7 +380,7 @@ class Command:
     Attributes
     ----------
     function : callable
-        Returns the exit status.
+        Returns the exit status, or an answer: then it has the flags ``--quiet`` and ``--json``.
     name, group : str
     of : mapping of str to str
         Functions or records whose parameters ``**options`` stands for, by the title of the group
@@ -417,7 +397,7 @@ class Command:
         What is said of flags that other commands have and this one cannot honour.
     """
 
-    function: Callable[..., int]
+    function: Callable[..., int | Answer]
     name: str
     group: str
     of: Mapping[str, str] = field(default_factory=dict)
@@ -433,29 +413,45 @@ class Command:
         return read_docstring(self.function.__doc__)
 
     @cached_property
+    def called(self) -> dict[str, tuple[Docstring, Declared]]:
+        """What the functions declare that ``**options`` stands for."""
+        return {title: read_declaration(place) for title, place in self.of.items()}
+
+    @property
+    def returns_answer(self) -> bool:
+        """Whether the function leaves the printing to :class:`Answer`."""
+        return self.function.__annotations__["return"] == "Answer"
+
+    @cached_property
+    def implied(self) -> list[str]:
+        """The flags of an answer that neither the function declares nor what it calls."""
+        declared = set(inspect.signature(self.function).parameters)
+        for _, parameters in self.called.values():
+            declared.update(one.name for one in parameters)
+        names = ("quiet", "json") if self.returns_answer else ()
+        return [name for name in names if name not in declared]
+
+    @cached_property
     def flags(self) -> tuple[Flag, ...]:
         """The flags and arguments, in the order in which a help lists all of them."""
-        called = {title: read_declaration(place) for title, place in self.of.items()}
+        called = self.called
         texts: dict[str, tuple[str, str]] = {}
         for outer, _ in called.values():
             texts |= outer.parameters
         texts |= SHARED | self.doc.parameters
-        own = inspect.signature(self.function, eval_str=True).parameters
+        own = dict(inspect.signature(self.function, eval_str=True).parameters)
+        for name in self.implied:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            own[name] = inspect.Parameter(name, kind, default=False, annotation=bool)
         flags = []
         for parameter in own.values():
             if parameter.kind is parameter.VAR_KEYWORD or parameter.name in INJECTED:
                 continue
-            declared = Declared(
-                name=parameter.name,
-                annotation=parameter.annotation,
-                default=parameter.default,
-            )
-            is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-            flags.append(self._flag(declared, texts, is_positional=is_positional))
+            flags.append(self._flag(parameter, texts))
         for title, (_, parameters) in called.items():
             for declared in parameters:
                 if declared.name not in own and declared.name not in self.without:
-                    flags.append(self._flag(declared, texts, group=title))
+                    flags.append(self._flag(declared, texts, title))
         if self.settings:
             chosen = choose_settings(self.settings)
             flags += [_setting_flag(path, entry) for path, entry in chosen]
@@ -463,13 +459,12 @@ class Command:
 
     def _flag(
         self,
-        declared: Declared,
+        declared: inspect.Parameter,
         texts: Mapping[str, tuple[str, str]],
-        *,
         group: str = "flags",
-        is_positional: bool = False,
     ) -> Flag:
         name = declared.name
+        is_positional = declared.kind is declared.POSITIONAL_OR_KEYWORD
         kind, text = texts.get(name, ("", ""))
         # a docstring has sentences, a list of flags has not; AMLB and YAML stay as they are
         if text[1:2].islower():
@@ -489,7 +484,7 @@ class Command:
             annotation=declared.annotation,
             default=declared.default,
             text=text + _more(declared, text),
-            metavar=_metavar(declared, kind, is_positional),
+            metavar=_metavar(declared, kind),
             group="arguments" if is_positional else group,
             is_positional=is_positional,
             takes_several_words=name in MANY and values.is_list(declared.annotation),
@@ -553,18 +548,26 @@ class Command:
         """Call the function, and return the exit status."""
         own = inspect.signature(self.function).parameters
         unused = [name for name in INJECTED if name not in own]
+        unused += self.implied
         taken = {name: arguments[name] for name in arguments if name not in unused}
-        return int(self.function(**taken))
+        if self.returns_answer and "quiet" in taken:
+            # no progress beside JSON
+            taken["quiet"] = arguments["quiet"] or arguments["json"]
+        answer = self.function(**taken)
+        if isinstance(answer, int):
+            return answer
+        return answer.show(quiet=arguments["quiet"], json=arguments["json"])
 
 
+Function = TypeVar("Function", bound=Callable[..., "int | Answer"])
 #: The commands by name, in the order in which their modules stand in the program.
 COMMANDS: dict[str, Command] = {}
 
 
-def command(**options: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def command(**options: Any) -> Callable[[Function], Function]:
     """Make a command of a function; ``options`` are those of :class:`Command`."""
 
-    def register(function: Callable[..., int]) -> Callable[..., int]:
+    def register(function: Function) -> Function:
         name = options.pop("name", function.__name__)
         COMMANDS[name] = Command(function=function, name=name, **options)
         return function
@@ -612,7 +615,7 @@ def refuse_unused(
             raise ConfigError(f"{flag} has no effect {where}", instead)
 
 
-def _more(declared: Declared, text: str) -> str:
+def _more(declared: inspect.Parameter, text: str) -> str:
     """Return what is added to an explanation: that a flag can be repeated, and the default."""
     more = ""
     if values.is_list(declared.annotation) or values.is_mapping(declared.annotation):
@@ -623,7 +626,7 @@ def _more(declared: Declared, text: str) -> str:
     return f"{more} (default: {default})"
 
 
-def _metavar(declared: Declared, kind: str, is_positional: bool) -> str:
+def _metavar(declared: inspect.Parameter, kind: str) -> str:
     """Return what stands for a value, from the docstring's type or from the annotation."""
     word = kind.removesuffix(", optional")
     if word and word == word.upper():
@@ -631,7 +634,7 @@ def _metavar(declared: Declared, kind: str, is_positional: bool) -> str:
     known = values.choices(declared.annotation)
     if values.is_switch(declared.annotation):
         return ""
-    if is_positional:
+    if declared.kind is declared.POSITIONAL_OR_KEYWORD:
         return declared.name.upper()
     if known:
         return "{" + ",".join(known) + "}"

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import command
-from amlb_ext.cli.display import print_json
-from amlb_ext.cli.series import SERIES, compare_series, takes_series
+from amlb_ext.cli.display import Answer
+from amlb_ext.cli.series import (
+    SERIES,
+    compare_series,
+    takes_series,
+    without_series_flags,
+)
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import check_candidate_name
@@ -55,11 +60,10 @@ def compare(
     rows: Path | None = None,
     segment: Sequence[str] = (),
     quiet: bool = False,
-    json: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, str],
     **options: Any,
-) -> int:
+) -> Answer:
     """Compare your models: which is better than F, overall and where F fails.
 
     Compare fitted models on a table that none of them was fitted on. Each is better than F, worse,
@@ -105,9 +109,9 @@ boosting=boosting.skops --train old.csv --html answer.html
             baseline,
             files,
             settings=settings,
-            quiet=quiet or json,
+            quiet=quiet,
             segments=list(segment),
-            **comparison_options(options),
+            **without_series_flags(options),
         )
     from amlb_ext.core.files import write_file
     from amlb_ext.core.json_values import to_json_values
@@ -116,12 +120,8 @@ boosting=boosting.skops --train old.csv --html answer.html
         result.to_html(html)
     if rows:
         write_file(rows, result.rows.to_csv)
-    if json:
-        # every row of the table would hide the answer: --rows writes them
-        print_json(to_json_values(result.summary()))
-    elif not quiet:
-        print(result.text(), end="")
-    return 0
+    # every row of the table would hide the answer: --rows writes them
+    return Answer(result.text, lambda: to_json_values(result.summary()))
 
 
 def compare_rows(
@@ -134,6 +134,8 @@ def compare_rows(
     **how: Any,
 ) -> ModelComparison:
     """Compare models on a plain table, as :func:`amlb_ext.comparison.files.compare_files` does."""
+    # all that can be said without the table comes first
+    build_config({"hardness": {"rule": how["rule"], "alpha": how["alpha"]}})
     config = build_config(settings)
     check_compared(
         table,
@@ -152,29 +154,3 @@ def read_candidates(words: Sequence[str]) -> dict[str, str]:
     for name in files:
         check_candidate_name(name)
     return files
-
-
-def comparison_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the flags that say how models are compared, once they are known to make sense.
-
-    Raises
-    ------
-    ConfigError
-        A rule that there is not.
-    """
-    names = (
-        "train",
-        "rule",
-        "alpha",
-        "kind",
-        "refits",
-        "claim",
-        "seed",
-        "trust_pickle",
-        "loss",
-        "cv",
-    )
-    chosen = {name: options[name] for name in names}
-    # all that can be said without the table comes first
-    build_config({"hardness": {"rule": chosen["rule"], "alpha": chosen["alpha"]}})
-    return chosen

@@ -10,7 +10,7 @@ import contextlib
 import shlex
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -160,7 +160,10 @@ class _Steps:
         self._log.flush()
         start = self._log.tell()
         began = time.monotonic()
-        with self._redirected():
+        with (
+            contextlib.redirect_stdout(self._log),
+            contextlib.redirect_stderr(self._log),
+        ):
             status = self.status = main(words)
         self._log.flush()
         # the position counts bytes, not characters
@@ -173,14 +176,6 @@ class _Steps:
             )
         print(f"   {time.monotonic() - began:.0f} s", flush=True)
         return last_line
-
-    @contextlib.contextmanager
-    def _redirected(self) -> Iterator[None]:
-        with (
-            contextlib.redirect_stdout(self._log),
-            contextlib.redirect_stderr(self._log),
-        ):
-            yield
 
 
 def _run_amlb(steps: _Steps, suite: str, results: str, amlb: str | None) -> None:

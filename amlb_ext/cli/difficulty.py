@@ -6,14 +6,12 @@ import shlex
 from pathlib import Path
 
 from amlb_ext.cli.command import Suite, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.paths import check_suite_folder
 
 
 @command(group="research")
-def difficulty(
-    suite: Suite, *, out: Path, quiet: bool = False, json: bool = False
-) -> int:
+def difficulty(suite: Suite, *, out: Path) -> Answer:
     """Write as open data how hard each row of the sources is.
 
     Write three files. FILE (Parquet) has the hardness of each test row of a suite, P(F fails | x),
@@ -36,16 +34,19 @@ def difficulty(
     from amlb_ext.difficulty.publication import gain_table
 
     written = write_difficulty(suite, out)
-    if json:
-        print_json(to_json_values(written))
-    elif not quiet:
-        print(gain_table(written.table))
+
+    def text() -> str:
+        lines = [gain_table(written.table)]
         if (written.table["verdict"] == "").any():
             root = shlex.quote(str(suite))
-            print(
+            lines.append(
                 f"what is left to gain is in the certificate: hardsynth certify {root}"
             )
-        print(f"\n{written.n_rows} rows: {written.rows}")
-        print(f"tasks: {written.tasks}")
-        print(f"description: {written.croissant}")
-    return 0
+        lines += [
+            f"\n{written.n_rows} rows: {written.rows}",
+            f"tasks: {written.tasks}",
+            f"description: {written.croissant}",
+        ]
+        return "\n".join(lines)
+
+    return Answer(text, lambda: to_json_values(written))

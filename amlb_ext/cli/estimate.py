@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.command import command
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
@@ -53,9 +54,8 @@ def estimate(
     osyn: Mapping[str, str] | None = None,
     out: Path | None = None,
     quiet: bool = False,
-    json: bool = False,
     **options: Any,
-) -> int:
+) -> Answer:
     """Estimate the true error of a model from few labelled rows.
 
     Estimate the error of a model with every estimator that the given rows allow. Each gives an
@@ -104,15 +104,17 @@ def estimate(
         class_prior=class_prior or None,
         loss=None if loss is None else read_costs(loss),
         osyn=split_pairs(osyn or (), "--osyn", example="g=2"),
-        quiet=quiet or json,
+        quiet=quiet,
         **options,
     )
     if out:
         write_report(report, out)
-    if json:
-        print(json_text(report.to_json()), end="")
-    elif not quiet or report.refused:
-        print(report.text())
-        if out:
-            print(f"\nwritten: {out / 'estimate.svg'}, estimates.csv, estimate.json")
-    return 1 if report.refused else 0
+    written = ""
+    if out:
+        written = f"\n\nwritten: {out / 'estimate.svg'}, estimates.csv, estimate.json"
+    return Answer(
+        lambda: report.text() + written,
+        lambda: json_text(report.to_json()),
+        status=1 if report.refused else 0,
+        is_urgent=bool(report.refused),
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amlb_ext.cli.command import Suite, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
@@ -22,8 +22,7 @@ def export(
     form: Literal["archives", "files"] | None = None,
     licence: Sequence[str] = (),
     quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Pack a suite for workers that fetch its data, for TabArena, or as a data set.
 
     Pack each AMLB task of a suite into an archive to upload, and write a small AMLB user directory
@@ -62,12 +61,18 @@ def export(
     )
     check_suite_folder(suite)
     if runner == "tabarena":
-        return _export_for_tabarena(suite, out, quiet=quiet, json=json)
+        from amlb_ext import tabarena
+
+        done = tabarena.export_for_tabarena(suite, out)
+        return Answer(
+            lambda: tabarena.export_summary(done, str(suite)),
+            lambda: {"out": done.out, "tasks": done.tasks},
+        )
     if runner == "huggingface":
         from amlb_ext.publish.huggingface import export_for_huggingface, hub_summary
 
         hub = export_for_huggingface(suite, out, licences=licence, url=base_url or "")
-        return _tell(vars(hub), hub_summary(hub), quiet=quiet, json=json)
+        return Answer(lambda: hub_summary(hub), lambda: vars(hub))
     if runner == "openml-files":
         from amlb_ext.publish.openml_files import (
             export_openml_files,
@@ -75,21 +80,20 @@ def export(
         )
 
         files = export_openml_files(suite, out, licences=licence)
-        return _tell(vars(files), openml_files_summary(files), quiet=quiet, json=json)
+        return Answer(lambda: openml_files_summary(files), lambda: vars(files))
     assert base_url is not None
     from amlb_ext.publish.export import UPLOAD, export_suite, export_summary
     from amlb_ext.suite.sealed_json import json_text
 
     packed = form or "archives"
-    written = export_suite(suite, base_url, out, form=packed, quiet=quiet or json)
-    if json:
-        # `bytes` is a property, which vars() leaves out
-        out = written.out
-        more = {"out": str(out), "upload": str(out / UPLOAD), "bytes": written.bytes}
-        print(json_text({**vars(written), **more}), end="")
-    elif not quiet:
-        print(export_summary(written, str(suite)))
-    return 0
+    written = export_suite(suite, base_url, out, form=packed, quiet=quiet)
+    out = written.out
+    # `bytes` is a property, which vars() leaves out
+    more = {"out": str(out), "upload": str(out / UPLOAD), "bytes": written.bytes}
+    return Answer(
+        lambda: export_summary(written, str(suite)),
+        lambda: json_text({**vars(written), **more}),
+    )
 
 
 def _refuse_flags(runner: str, given: dict[str, Any]) -> None:
@@ -111,22 +115,3 @@ def _refuse_flags(runner: str, given: dict[str, Any]) -> None:
             "give --base-url https://HOST/FOLDER, or --for tabarena, huggingface or openml-files, "
             "which need none",
         )
-
-
-def _tell(entry: dict[str, Any], text: str, *, quiet: bool, json: bool) -> int:
-    if json:
-        print_json(entry)
-    elif not quiet:
-        print(text)
-    return 0
-
-
-def _export_for_tabarena(
-    suite: Path, out: Path | None, *, quiet: bool, json: bool
-) -> int:
-    """Write the tasks of a suite for TabArena; see :mod:`amlb_ext.tabarena`."""
-    from amlb_ext.tabarena import export_for_tabarena, export_summary
-
-    written = export_for_tabarena(suite, out)
-    entry = {"out": written.out, "tasks": written.tasks}
-    return _tell(entry, export_summary(written, str(suite)), quiet=quiet, json=json)

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
-from amlb_ext.cli.compare import (
-    COMPARISON,
-    compare_rows,
-    comparison_options,
-    read_candidates,
-)
+from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
 from amlb_ext.cli.display import print_json
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
@@ -146,7 +141,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     $ hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures
     """
     check_file(suite)
-    need = {
+    need: dict[str, Any] = {
         "need": options.pop("need"),
         "where": options.pop("where"),
         "margin": margin,
@@ -163,21 +158,23 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         )
         checked, differing = _repeat(suite)
     elif suite.is_dir():
-        checked, commands = _gate_of_suite(
+        files = _read_predictions(suite, predictions, typed)
+        from amlb_ext.gate.suites import check_suite
+
+        checked, commands = check_suite(
             suite,
-            typed,
-            need=need,
+            predictions=files,
             baseline=baseline,
             candidates=candidate,
             tasks=task,
             results=results,
-            predictions=predictions,
             loss=options["loss"],
             segments=segment,
             refits=options["refits"],
             workers=jobs,
             level=level,
             quiet=quiet or json,
+            **need,
         )
     else:
         others = typed.keys() - {"results", "predictions", "task"}
@@ -203,11 +200,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             "candidates": read_candidates(candidate),
             "need": need,
             "settings": settings,
-            "how": {
-                **comparison_options(options),
-                "level": level,
-                "segments": list(segment),
-            },
+            "how": {**options, "level": level, "segments": list(segment)},
         }
         checked = _gate_of_table(suite, quiet=quiet or json, **how)
         if record is not None:
@@ -235,15 +228,10 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     return 1 if differing else EXIT_STATUS[checked.outcome]
 
 
-def _gate_of_suite(
-    suite: Path,
-    typed: Mapping[str, str],
-    *,
-    need: dict[str, Any],
-    predictions: Sequence[str],
-    **how: Any,
-) -> tuple[GateResult, tuple[str, ...]]:
-    """Hold results on a suite against the need; return also the commands that complete them."""
+def _read_predictions(
+    suite: Path, predictions: Sequence[str], typed: Mapping[str, str]
+) -> dict[str, Path]:
+    """Return the files of predictions by name; raise for flags that a suite's gate has not."""
     check_suite_folder(suite)
     files = {
         name: Path(file)
@@ -258,9 +246,7 @@ def _gate_of_suite(
         "leave it out: how rows are read and which are bad was settled by hardsynth generate; "
         "hardsynth gate TABLE takes it",
     )
-    from amlb_ext.gate.suites import check_suite
-
-    return check_suite(suite, predictions=files, **need, **how)
+    return files
 
 
 def _gate_of_table(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from amlb_ext.cli.command import Jobs, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.series import (
     ORIGINS,
     SERIES,
@@ -57,7 +57,7 @@ def generate(
     words: Sequence[str],
     typed: Mapping[str, str],
     **options: Any,
-) -> int:
+) -> Answer:
     """Write a hard benchmark.
 
     Find the rows on which the baseline fails, augment them, learn their distribution, and write a
@@ -102,7 +102,7 @@ def harden(
     words: Sequence[str],
     typed: Mapping[str, str],
     **options: Any,
-) -> int:
+) -> Answer:
     """Write the hard twin of an AMLB benchmark.
 
     Make every task of an AMLB benchmark hard, as 'generate' does, and add the definition NAME_hard:
@@ -155,7 +155,7 @@ def make_suite(
     settings: Mapping[str, Any],
     words: Sequence[str],
     **execution: Any,
-) -> int:
+) -> Answer:
     """Make a suite and print what came of it; see :func:`amlb_ext.pipeline.generate_suite`.
 
     Parameters
@@ -219,11 +219,11 @@ def make_suite(
     except ConfigError as error:
         # a rule is checked against its table's columns, so its error comes this late
         raise _with_line(error, [relations, config]) from None
-    if json:
-        print_json(dataclasses.asdict(report))
-    elif not quiet:
-        print(planned_tasks(report) if dry_run else generation_summary(report, words))
-    return 1 if report.failures else 0
+    return Answer(
+        lambda: planned_tasks(report) if dry_run else generation_summary(report, words),
+        lambda: dataclasses.asdict(report),
+        status=1 if report.failures else 0,
+    )
 
 
 def _with_line(error: ConfigError, files: Sequence[Path | None]) -> ConfigError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlb_ext.cli.command import command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.paths import check_suite_folder
 
@@ -31,9 +31,7 @@ def install(
     userdir: Path | None = None,
     dry_run: bool = False,
     unverified: bool = False,
-    quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Add a suite to your AMLB configuration.
 
     Add a suite's benchmarks, frameworks and constraints to an AMLB user directory, so that
@@ -64,7 +62,7 @@ def install(
     from amlb_ext.runner.install import install as install_suite
 
     change = install_suite(suite, userdir, name=name, dry_run=dry_run)
-    return _print_change(change, userdir, quiet=quiet, json=json)
+    return _describe_change(change, userdir)
 
 
 @command(group="benchmark", **_NO_LETTER)
@@ -73,9 +71,7 @@ def uninstall(
     *,
     userdir: Path | None = None,
     dry_run: bool = False,
-    quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Remove a suite from your AMLB configuration.
 
     Remove exactly what 'install' added. The suite itself stays.
@@ -94,14 +90,11 @@ def uninstall(
     from amlb_ext.runner.install import uninstall as take_back
 
     change = take_back(suite, userdir, dry_run)
-    return _print_change(change, userdir, quiet=quiet, json=json)
+    return _describe_change(change, userdir)
 
 
-def _print_change(
-    change: Change, userdir: Path | None, *, quiet: bool, json: bool
-) -> int:
-    if json:
-        print_json(dataclasses.asdict(change))
-    elif not quiet:
-        print(change.text(None if userdir is None else str(userdir)))
-    return 0
+def _describe_change(change: Change, userdir: Path | None) -> Answer:
+    return Answer(
+        lambda: change.text(None if userdir is None else str(userdir)),
+        lambda: dataclasses.asdict(change),
+    )

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from amlb_ext.cli.command import COMMANDS, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import PRESETS
 
 
 @command(group="research", name="list")
-def list_names(*, quiet: bool = False, json: bool = False) -> int:
+def list_names() -> Answer:
     """List sources, baselines, rules, synthesizers and presets.
 
     List what other commands accept by name.
@@ -21,15 +21,17 @@ def list_names(*, quiet: bool = False, json: bool = False) -> int:
     $ hardsynth list
     """
     names = _collect_names()
-    if json:
-        print_json(names)
-        return 0
-    for title, descriptions in () if quiet else names.items():
-        print(f"{title}:")
-        width = max(len(name) for name in descriptions)
-        for name, description in descriptions.items():
-            print(f"  {name.ljust(width)}  {description}")
-    return 0
+
+    def text() -> str:
+        lines = []
+        for title, descriptions in names.items():
+            lines.append(f"{title}:")
+            width = max(len(name) for name in descriptions)
+            for name, description in descriptions.items():
+                lines.append(f"  {name.ljust(width)}  {description}")
+        return "\n".join(lines)
+
+    return Answer(text, lambda: names)
 
 
 def _collect_names() -> dict[str, dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from amlb_ext.cli.command import Suite, command, refuse_unused
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.checked_call import CountOrNone
-from amlb_ext.core.display import escape_controls, shorten_text, text_table
+from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
@@ -34,9 +35,8 @@ def publish(
     wait: Annotated[float, Field(ge=0)] = 900.0,
     yes: bool = False,
     quiet: bool = False,
-    json: bool = False,
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Publish a suite to OpenML.
 
     Send every fold of the suite's main tasks to an OpenML server, as a data set and a task; check
@@ -79,15 +79,8 @@ def publish(
     $ hardsynth publish hard --server test --dry-run
     """
     check_suite_folder(suite)
-    from amlb_ext.publish import (
-        Server,
-        api_key,
-        plan_suite,
-        publish_plan,
-        server_url,
-        write_plan,
-    )
-    from amlb_ext.publish.publish import plan_text, report_text
+    from amlb_ext.publish import Server, api_key, plan_suite, server_url, write_plan
+    from amlb_ext.publish.publish import plan_text, publish_plan, report_text
     from amlb_ext.suite import SuiteFiles
     from amlb_ext.suite.sealed_json import json_text
 
@@ -113,94 +106,51 @@ def publish(
     # before the plan, which takes a while: a missing key ends the command at once
     key = "" if dry_run else api_key(address)
     asks = address == server_url("production") and not (dry_run or yes)
-    say = _print_nothing if quiet or json else _print_progress
-    if difficulty:
-        place = Server(address, key)
-        shown: dict[str, Any] = {"asks": asks, "say": say, "quiet": quiet, "json": json}
-        chosen = {"only": only, "licences": licence}
-        if dry_run:
-            return _show_difficulty(suite, place, out, chosen, quiet=quiet, json=json)
-        return _publish_difficulty(suite, place, chosen, **shown)
-    plan = plan_suite(suite, only=only, folds=fold, fit=fit, licences=licence, url=url)
+    from amlb_ext.difficulty import publication
+    from amlb_ext.runner.processes import say_nothing
+
+    say = say_nothing if quiet else _print_progress
+    chosen = {"only": only, "licences": licence}
     if dry_run:
-        written = write_plan(plan, out) if out else []
-        if json:
-            entry = {"server": address, "dry_run": True, **plan.to_json()}
-            print(json_text(entry), end="")
-        elif not quiet:
-            print(plan_text(plan, address))
-            if written:
-                print(f"{len(written)} files were written to {out}")
-        return 0
-    if asks:
-        n_units = len(plan.units)
-        confirm_production(f"data sets and tasks, {n_units} of each,", address, suite)
-    report = publish_plan(plan, Server(address, key), wait=wait, say=say)
-    if json:
-        print(json_text(report.to_json()), end="")
-    # with --quiet, too: an unfinished publication is an error
-    elif not report.ok or not quiet:
-        print(report_text(report, server))
-    return 0 if report.ok else 1
-
-
-def _show_difficulty(
-    suite: Path,
-    server: Any,
-    out: Path | None,
-    chosen: dict[str, Any],
-    *,
-    quiet: bool,
-    json: bool,
-) -> int:
-    """Print which difficulty data would be published."""
-    from amlb_ext.difficulty.publication import (
-        plan_difficulty,
-        plan_text,
-        write_difficulty_plan,
+        entry: dict[str, Any] = {"server": address, "dry_run": True}
+        if difficulty:
+            units = publication.plan_difficulty(suite, **chosen)
+            if out:
+                publication.write_difficulty_plan(units, out)
+            entry["units"] = [unit.to_json() for unit in units]
+            text = publication.plan_text(entry["units"], address)
+        else:
+            plan = plan_suite(suite, folds=fold, fit=fit, url=url, **chosen)
+            entry |= plan.to_json()
+            text = plan_text(plan, address)
+            if out:
+                text += f"\n{len(write_plan(plan, out))} files were written to {out}"
+        return Answer(lambda: text, lambda: json_text(entry))
+    place = Server(address, key)
+    if difficulty:
+        units = publication.plan_difficulty(suite, **chosen)
+        if asks:
+            confirm_production(f"{len(units)} data sets", address, suite)
+        outcomes = publication.publish_difficulty(suite, units, place, say=say)
+        is_done = all(outcome.status in ("sent", "there") for outcome in outcomes)
+        text = publication.outcomes_text(outcomes)
+        entries: Any = [asdict(outcome) for outcome in outcomes]
+    else:
+        plan = plan_suite(suite, folds=fold, fit=fit, url=url, **chosen)
+        if asks:
+            what = f"data sets and tasks, {len(plan.units)} of each,"
+            confirm_production(what, address, suite)
+        report = publish_plan(plan, place, wait=wait, say=say)
+        is_done = report.ok
+        text = report_text(report, server)
+        entries = report.to_json()
+    return Answer(
+        lambda: text,
+        lambda: json_text(entries),
+        status=0 if is_done else 1,
+        # an unfinished publication is an error
+        is_urgent=not is_done,
     )
-    from amlb_ext.suite.sealed_json import json_text
-
-    units = plan_difficulty(suite, **chosen)
-    if out:
-        write_difficulty_plan(units, out)
-    entries = [unit.to_json() for unit in units]
-    if json:
-        entry = {"server": server.url, "dry_run": True, "units": entries}
-        print(json_text(entry), end="")
-    elif not quiet:
-        print(plan_text(entries, server.url))
-    return 0
-
-
-def _publish_difficulty(
-    suite: Path,
-    server: Any,
-    chosen: dict[str, Any],
-    *,
-    asks: bool,
-    say: Callable[[str], None],
-    quiet: bool,
-    json: bool,
-) -> int:
-    """Publish difficulty data."""
-    from amlb_ext.difficulty.publication import plan_difficulty, publish_difficulty
-    from amlb_ext.suite.sealed_json import json_text
-
-    units = plan_difficulty(suite, **chosen)
-    if asks:
-        confirm_production(f"{len(units)} data sets", server.url, suite)
-    outcomes = publish_difficulty(suite, units, server, say=say)
-    is_done = all(outcome.status in ("sent", "there") for outcome in outcomes)
-    if json:
-        print(json_text([asdict(outcome) for outcome in outcomes]), end="")
-    elif not is_done or not quiet:
-        rows = [
-            [shorten_text(outcome.name, 48), outcome.data_id, outcome.status]
-            for outcome in outcomes
-        ]
-        print(text_table(["data set", "data id", "status"], rows))
-    return 0 if is_done else 1
 
 
 def confirm_production(what: str, url: str, suite: Path) -> None:
@@ -241,7 +191,3 @@ def confirm_production(what: str, url: str, suite: Path) -> None:
 def _print_progress(text: str) -> None:
     # standard error has no guard against control characters of its own
     print(escape_controls(text), file=sys.stderr, flush=True)
-
-
-def _print_nothing(text: str) -> None:
-    """Report no progress."""

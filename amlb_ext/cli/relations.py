@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from amlb_ext.cli.command import command, refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import build_config
 from amlb_ext.core.paths import OWN_FOLDER, check_sources
 
@@ -28,12 +28,10 @@ def relations(
     *,
     out: Path | None = None,
     evidence: Annotated[float, Field(ge=1)] = 10.0,
-    quiet: bool = False,
-    json: bool = False,
     settings: dict[str, Any],
     words: Sequence[str],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Find the relations between a table's columns, or audit a suite.
 
     For a source: print the relations that hold in every row, with the evidence for each, as YAML to
@@ -58,7 +56,7 @@ def relations(
         refuse_unused(
             typed, (), "on a suite", "leave it out: its made rows are counted"
         )
-        return _audit_suite(source, quiet=quiet, json=json)
+        return _audit_suite(source)
     options = build_config(settings).source
     from amlb_ext.core.files import write_text
     from amlb_ext.core.frames import with_columns
@@ -77,17 +75,18 @@ def relations(
     text = "---\n".join(texts.values())
     if out:
         write_text(out, text)
-    if json:
+        same, file = shlex.join(_table_words(words)), shlex.quote(str(out))
+        text = (
+            f"relations: {out}\n"
+            f"  edit it, then: hardsynth generate {same} --relations {file} -o DIR"
+        )
+
+    def entry() -> dict[str, Any]:
         import yaml
 
-        print_json({name: yaml.safe_load(text) for name, text in texts.items()})
-    elif out is None and not quiet:
-        print(text, end="")
-    elif not quiet:
-        print(f"relations: {out}")
-        same, file = shlex.join(_table_words(words)), shlex.quote(str(out))
-        print(f"  edit it, then: hardsynth generate {same} --relations {file} -o DIR")
-    return 0
+        return {name: yaml.safe_load(text) for name, text in texts.items()}
+
+    return Answer(lambda: text, entry)
 
 
 def _table_words(words: Sequence[str]) -> list[str]:
@@ -110,7 +109,7 @@ def _table_words(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _audit_suite(folder: str, *, quiet: bool, json: bool) -> int:
+def _audit_suite(folder: str) -> Answer:
     """Count the made rows of every task that break a relation of its real rows."""
     from amlb_ext.relations.mining import LOOKED_FOR
     from amlb_ext.suite import SuiteFiles
@@ -119,11 +118,8 @@ def _audit_suite(folder: str, *, quiet: bool, json: bool) -> int:
 
     suite = SuiteFiles.load(folder)
     audits = {task: audit_made_rows(read_task(suite, task)) for task in suite.tasks}
-    if json:
-        looked_for = {"looked_for": LOOKED_FOR}
-        print_json(
-            {task: audit.to_json() | looked_for for task, audit in audits.items()}
-        )
-    elif not quiet:
-        print(audit_text(audits))
-    return 0
+    looked_for = {"looked_for": LOOKED_FOR}
+    return Answer(
+        lambda: audit_text(audits),
+        lambda: {task: one.to_json() | looked_for for task, one in audits.items()},
+    )

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import CountOrNone, Level
-from amlb_ext.core.config import build_config
+from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
     OWN_FOLDER,
     check_suite_folder,
     is_suite_folder,
 )
-
-if TYPE_CHECKING:
-    from amlb_ext.report.model import BuiltReport
-
 
 #: Where the definition of an ordinary benchmark and its data are.
 _PLACES = frozenset(
@@ -47,7 +44,7 @@ def report(
     json: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Compare frameworks where the baseline F fails.
 
     Join AMLB's predictions, or your own, to the suite row by row, compare every framework with F
@@ -121,20 +118,20 @@ def report(
 
     # they take most of the time, and only the page shows them
     charts = not (text or json)
+    how: dict[str, Any] = {
+        "segments": segment,
+        "loss": loss,
+        "workers": jobs,
+        "level": level,
+        "charts": charts,
+        "quiet": quiet,
+    }
     if baseline is not None:
-        built = _report_on_benchmark(
-            suite,
-            results,
-            baseline,
-            predictions=predictions,
-            settings=settings,
-            benchmark=benchmark,
-            loss=loss,
-            workers=jobs,
-            segments=segment,
-            level=level,
-            charts=charts,
-            quiet=quiet or json,
+        source = _places_of_benchmark(suite, baseline, predictions, settings)
+        from amlb_ext.report.results_folder import build_results_report
+
+        built = build_results_report(
+            results, baseline, options=source, benchmark=benchmark, **how
         )
         home = output_folder(Path(results[0]))
     else:
@@ -144,24 +141,21 @@ def report(
             suite,
             results,
             predictions={name: Path(file) for name, file in named.items()},
-            segments=segment,
-            loss=loss,
             refits=refits,
-            workers=jobs,
-            level=level,
-            charts=charts,
-            quiet=quiet or json,
+            **how,
         )
         home = suite
-    if json:
-        print_json(report_as_json(built.report))
-    elif text:
-        print(report_text(built.report), end="")
+    if not charts:
+        shown = partial(report_text, built.report)
     else:
         page = write_report(built, out or home / OWN_FOLDER)
-        if not quiet:
-            print(report_summary(built.report, page))
-    return 0 if built.report.is_complete else 1
+        shown = partial(report_summary, built.report, page)
+    return Answer(
+        shown,
+        lambda: report_as_json(built.report),
+        status=0 if built.report.is_complete else 1,
+        is_urgent=text,
+    )
 
 
 def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
@@ -182,18 +176,13 @@ def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
     )
 
 
-def _report_on_benchmark(
+def _places_of_benchmark(
     userdir: Path | None,
-    results: Sequence[str],
     baseline: str,
-    *,
     predictions: Sequence[str],
     settings: dict[str, Any],
-    **options: Any,
-) -> BuiltReport:
-    """Build the report on ordinary results, by the framework that is F."""
-    from amlb_ext.report.results_folder import build_results_report
-
+) -> SourceConfig:
+    """Return where an ordinary benchmark is defined; raise for what is only a suite's."""
     if predictions:
         raise ConfigError(
             "--predictions goes with a suite", "give AMLB's results with --results"
@@ -206,4 +195,4 @@ def _report_on_benchmark(
     source = build_config(settings).source
     if userdir is not None:
         source = source.model_copy(update={"userdir": str(userdir)})
-    return build_results_report(results, baseline, options=source, **options)
+    return source

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.cli.command import command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.verify import check_verified
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.paths import check_suite_folder, is_suite_folder
@@ -29,9 +29,8 @@ def run(
     python: str | None = None,
     unverified: bool = False,
     quiet: bool = False,
-    json: bool = False,
     extra: Sequence[str] = (),
-) -> int:
+) -> Answer:
     """Run the AutoML Benchmark on a suite.
 
     Find or install AMLB, run a framework on the suite, and list the jobs that have no score. AMLB
@@ -87,17 +86,21 @@ def run(
         amlb=amlb,
         python=python,
         extra=tuple(extra),
-        quiet=quiet or json,
+        quiet=quiet,
     )
     is_ok = all(outcome.ok for outcome in outcomes)
-    if json:
+
+    def entry() -> dict[str, Any]:
         entries = [_outcome_entry(outcome) for outcome in outcomes]
-        print_json(entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok})
-    # with --quiet, too: jobs without a score are errors
-    elif not quiet or not is_ok:
-        for outcome in outcomes:
-            print(outcome.summary())
-    return 0 if is_ok else 1
+        return entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok}
+
+    return Answer(
+        lambda: "\n".join(outcome.summary() for outcome in outcomes),
+        entry,
+        status=0 if is_ok else 1,
+        # jobs without a score are errors
+        is_urgent=not is_ok,
+    )
 
 
 def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> list[str]:

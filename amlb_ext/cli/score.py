@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from amlb_ext.cli.command import Jobs, Suite, command
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.display import text_table
 from amlb_ext.core.paths import check_suite_folder
 
@@ -21,8 +21,7 @@ def score(
     trust_suite: bool = False,
     jobs: Jobs = 0,
     quiet: bool = False,
-    json: bool = False,
-) -> int:
+) -> Answer:
     """Score F, its null and a candidate without AMLB.
 
     Fit the suite's own integrations on its training files and print their mean loss on every part:
@@ -50,7 +49,7 @@ def score(
     compared = compare_scores(
         suite,
         workers=jobs,
-        quiet=quiet or json,
+        quiet=quiet,
         with_hard=hard,
         results=results,
         trusted=trust_suite,
@@ -63,10 +62,10 @@ def score(
     if out:
         write_file(out, lambda part: compared.table.to_csv(part, index=False))
     summary = summarise_scores(compared.table)
-    if json:
-        print_json(summary.to_dict(orient="records"))
-    elif not quiet:
-        print(text_table(list(summary.columns), summary.values.tolist()))
+
+    def text() -> str:
+        table = text_table(list(summary.columns), summary.values.tolist())
         # the numbers mislead without the explanation, so both are always printed
-        print(f"\n{HOW_TO_READ}")
-    return 0
+        return f"{table}\n\n{HOW_TO_READ}"
+
+    return Answer(text, lambda: summary.to_dict(orient="records"))

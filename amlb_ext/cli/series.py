@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from amlb_ext.cli.command import refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
@@ -234,7 +234,7 @@ def generate_series(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`."""
     _refuse_on_series(typed, _MAKING)
     target = settings.get("source", {}).get("target")
@@ -278,7 +278,7 @@ def harden_series(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Write a suite with the hard twin of an AMLB benchmark of series.
 
     Parameters
@@ -306,7 +306,7 @@ def _write_series(
     *,
     name: str,
     benchmark: str | None = None,
-) -> int:
+) -> Answer:
     """Write the suite of some tasks, and print what came of it."""
     from amlb_ext.models.given_series import read_forecaster
     from amlb_ext.pipeline.generate_series import SeriesRequest, generate_forecasts
@@ -343,11 +343,9 @@ def _write_series(
     )
     for task, reason in generated.left_out.items():
         print(f"{task} is left out: {reason}", file=sys.stderr)
-    if flags["json"]:
-        print_json(generated.to_json())
-    elif not flags["quiet"]:
-        print(generated.text())
-    return 1 if generated.left_out else 0
+    return Answer(
+        generated.text, generated.to_json, status=1 if generated.left_out else 0
+    )
 
 
 def generate_rows(
@@ -355,7 +353,7 @@ def generate_rows(
     flags: Mapping[str, Any],
     settings: dict[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Write windows of series as rows of a plain table beside the suite, and the suite.
 
     See :mod:`amlb_ext.sources.series_as_rows`.
@@ -400,7 +398,7 @@ def generate_rows(
         notes = (*panel.notes, *table.notes, *rows.notes)
         print(*(f"note: {note}" for note in notes), sep="\n", file=sys.stderr)
 
-    def make(folder: Path) -> int:
+    def make(folder: Path) -> Answer:
         path = folder / f"{name}.parquet"
         write_file(path, lambda part: rows.frame.to_parquet(part, index=False))
         return make_suite(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from amlb_ext.cli.command import Seed, command, refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.errors import ConfigError
 
@@ -29,10 +29,8 @@ def tasks(
     task: Sequence[str] = (),
     model: Sequence[str] = (),
     coder_params: Mapping[str, str] | None = None,
-    quiet: bool = False,
-    json: bool = False,
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Write the weird tasks as an AMLB user directory.
 
     Write six tasks after WeirdML, on which a forest on the raw columns fails and which a little
@@ -90,14 +88,11 @@ def tasks(
             "leave it out: the tasks of the suite stay as they are",
         )
         coders = add_coders(out, tuple(model), params)
-        if json:
-            print_json({"out": out, "frameworks": coders})
-        elif not quiet:
-            for name in coders:
-                print(
-                    f"run: hardsynth run {shlex.quote(name)} -u {shlex.quote(str(out))}"
-                )
-        return 0
+        place = shlex.quote(str(out))
+        runs = [f"run: hardsynth run {shlex.quote(name)} -u {place}" for name in coders]
+        return Answer(
+            lambda: "\n".join(runs), lambda: {"out": out, "frameworks": coders}
+        )
     if licence and not data:
         raise ConfigError("--licence is that of --data", "leave it out")
     pairs = split_pairs(data or (), "--data", "TASK=FILE", "chess_winners=games.pgn")
@@ -112,18 +107,17 @@ def tasks(
         coder_params=params,
     )
     folder = write_weird_tasks(out, request)
-    if json:
-        entries = {task.name: task.origin for task in folder.tasks}
-        print_json({"out": out, "tasks": entries, "folds": folder.n_folds})
-    elif not quiet:
-        print(folder_summary(folder, str(out)))
+
+    def text() -> str:
+        lines = [folder_summary(folder, str(out))]
         for name in weird_frameworks(request.models):
             if name.startswith("LLMCoder_"):
-                print(f"  coder:   FRAMEWORK is {name}")
-        for written in request.tasks:
-            if written.note:
-                print(f"note: {written.note}")
-    return 0
+                lines.append(f"  coder:   FRAMEWORK is {name}")
+        lines += [f"note: {written.note}" for written in request.tasks if written.note]
+        return "\n".join(lines)
+
+    entries = {task.name: task.origin for task in folder.tasks}
+    return Answer(text, lambda: {"out": out, "tasks": entries, "folds": folder.n_folds})
 
 
 def _read_coder_params(words: Any, models: Sequence[str]) -> dict[str, Any]:

@@ -20,56 +20,19 @@ from amlb_ext.core.version import __version__
 from amlb_ext.difficulty.tasks import (
     ROW_COLUMNS,
     TASK_COLUMNS,
-    DifficultyColumn,
+    TYPES,
+    Column,
     collect_rows,
     collect_tasks,
 )
+from amlb_ext.publish.croissant import (
+    describe_data_set,
+    field,
+    file_object,
+    record_set,
+)
 from amlb_ext.suite import SuiteFiles
 
-# The description of difficulty data in Croissant's JSON-LD, version 1.0.
-#
-# Source: Akhtar et al. (2024), *Croissant: A Metadata Format for ML-Ready Datasets*, and the
-# specification at https://docs.mlcommons.org/croissant/docs/croissant-spec.html.
-
-
-#: The context of the specification, without which no reader knows the words.
-_CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
 _CITATION = (
     "Zakharov, Boukhanovsky: Model-Aware Automatic Benchmark Generation with Self-Error "
     "Instructions for Data-Driven Models. Machine Learning and Knowledge Extraction 7(4), 148, "
@@ -98,27 +61,25 @@ def describe_dataset(
     """
     listed = ", ".join(tasks["task"].head(5)) + (", ..." if len(tasks) > 5 else "")
     baselines = ", ".join(dict.fromkeys(tasks["baseline"]))
-    description: dict[str, Any] = {
-        "@context": _CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": name,
-        "description": f"How hard each test row of {listed} is for the model F ({baselines}), and "
+    encodings = {"rows": "application/x-parquet", "tasks": "text/csv"}
+    description = describe_data_set(
+        name,
+        description=f"How hard each test row of {listed} is for the model F ({baselines}), and "
         "how much of F's loss where it fails other models save. It holds no features: join it to "
         "the source by source_row.",
-        "version": __version__,
-        "creator": {"@type": "sc:Organization", "name": f"hardsynth {__version__}"},
-        "citeAs": _CITATION,
-        "isLiveDataset": False,
-        "distribution": [
-            _file("rows", files["rows"], "application/x-parquet"),
-            _file("tasks", files["tasks"], "text/csv"),
+        version=__version__,
+        creator={"@type": "sc:Organization", "name": f"hardsynth {__version__}"},
+        citeAs=_CITATION,
+        isLiveDataset=False,
+        distribution=[
+            file_object(f"{key}-file", file, encodings[key], sha256=digest)
+            for key, (file, digest) in files.items()
         ],
-        "recordSet": [
+        recordSet=[
             _records("rows", "One record for each source row and fold.", ROW_COLUMNS),
             _records("tasks", "One record for each task.", TASK_COLUMNS),
         ],
-    }
+    )
     urls = [url for url in dict.fromkeys(tasks["source_url"]) if url.startswith("http")]
     if urls:
         description["isBasedOn"] = urls
@@ -128,44 +89,20 @@ def describe_dataset(
     return description
 
 
-def _file(key: str, file: tuple[str, str], encoding: str) -> dict[str, Any]:
-    name, digest = file
-    return {
-        "@type": "cr:FileObject",
-        "@id": f"{key}-file",
-        "name": name,
-        "contentUrl": name,
-        "encodingFormat": encoding,
-        "sha256": digest,
-    }
-
-
-def _records(
-    key: str, about: str, columns: Sequence[DifficultyColumn]
-) -> dict[str, Any]:
+def _records(key: str, about: str, columns: Sequence[Column]) -> dict[str, Any]:
     fields = []
     for column in columns:
         text = f"{column.about} ({column.unit})" if column.unit else column.about
         fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{key}/{column.name}",
-                "name": column.name,
-                "description": text,
-                "dataType": column.croissant,
-                "source": {
-                    "fileObject": {"@id": f"{key}-file"},
-                    "extract": {"column": column.name},
-                },
-            }
+            field(
+                f"{key}/{column.name}",
+                column.name,
+                TYPES[column.kind][1],
+                file=f"{key}-file",
+                description=text,
+            )
         )
-    return {
-        "@type": "cr:RecordSet",
-        "@id": key,
-        "name": key,
-        "description": about,
-        "field": fields,
-    }
+    return record_set(key, fields, description=about)
 
 
 #: Incremented when a reader of an older version could not understand the file.
@@ -252,8 +189,9 @@ def rows_table(rows: pd.DataFrame, tasks: pd.DataFrame) -> pa.Table:
     arrays = []
     for column in ROW_COLUMNS:
         about = {"description": column.about, "unit": column.unit}
-        fields.append(pa.field(column.name, column.type, metadata=about))
-        values = pa.array(rows[column.name], type=column.type, from_pandas=True)
+        arrow, _ = TYPES[column.kind]
+        fields.append(pa.field(column.name, arrow, metadata=about))
+        values = pa.array(rows[column.name], type=arrow, from_pandas=True)
         arrays.append(values)
     content = {"format": FORMAT, "tasks": to_json_values(tasks)}
     metadata = {"hardsynth": json.dumps(content, sort_keys=True)}

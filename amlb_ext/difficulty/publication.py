@@ -5,7 +5,6 @@ A row names the row of the source's data set, and its features stay there.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,23 +18,22 @@ from amlb_ext.core.display import (
     shorten_text,
     text_table,
 )
-from amlb_ext.core.errors import HardsynthError, PublishError, suggest_nearest
-from amlb_ext.core.files import write_text
+from amlb_ext.core.errors import PublishError
 from amlb_ext.difficulty.tasks import ROW_COLUMNS, collect_rows, collect_tasks
-from amlb_ext.publish import steps
 from amlb_ext.publish.arff import Attribute, arff_text
-from amlb_ext.publish.describe import PAPER, data_set_xml, fit_to_limits, source_address
-from amlb_ext.publish.limits import (
-    DATA,
-    UPLOAD_LIMIT,
-    Licence,
-    check_xml,
-    server_name,
-    settle_licences,
-)
+from amlb_ext.publish.describe import PAPER, data_set_xml, fit_texts, licence_terms
+from amlb_ext.publish.limits import Licence, server_name, settle_licences
 from amlb_ext.publish.lookup import Journal
-from amlb_ext.publish.plan import megabytes
-from amlb_ext.publish.server import FATAL, Refused, Server, Uncertain, host_name
+from amlb_ext.publish.plan import (
+    data_problems,
+    megabytes,
+    named_tasks,
+    write_contents,
+)
+from amlb_ext.publish.publish import DataOutcome, licence_cell, run_step
+from amlb_ext.publish.server import Server, host_name
+from amlb_ext.publish.steps import Steps
+from amlb_ext.publish.unit import DataSet
 from amlb_ext.suite import SuiteFiles
 
 #: Names of a task are told in the description; the others are columns of the data set.
@@ -45,7 +43,7 @@ _ROW_ID = "record"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DifficultyUnit:
+class DifficultyUnit(DataSet):
     """The difficulty of one task's rows, ready to be sent.
 
     Attributes
@@ -55,7 +53,8 @@ class DifficultyUnit:
         The ARFF file.
     rows : int
     licence : Licence
-    xml : str
+    texts : dict of str to str
+        Of the description.
     notes : tuple of str
         What was cut or changed in the texts.
     """
@@ -64,7 +63,7 @@ class DifficultyUnit:
     content: str
     rows: int
     licence: Licence
-    xml: str
+    texts: dict[str, str]
     notes: tuple[str, ...]
 
     @property
@@ -75,17 +74,18 @@ class DifficultyUnit:
     @property
     def key(self) -> str:
         """Names the content: two units of one key are the same data set."""
-        return content_key(self.content)
+        return self.sha256[:32]
 
     @property
-    def label(self) -> str:
-        """The key as it is written into the data set's ``version_label``."""
-        return f"hardsynth-{self.key}"
-
-    @property
-    def md5(self) -> str:
-        """Of the data file."""
-        return hashlib.md5(self.content.encode(), usedforsecurity=False).hexdigest()
+    def xml(self) -> str:
+        """The description."""
+        return data_set_xml(
+            self,
+            self.texts,
+            target="hardness",
+            row_id=_ROW_ID,
+            ignored=["source_row", "fold"],
+        )
 
     def arff(self) -> str:
         """Return the data file."""
@@ -97,7 +97,7 @@ class DifficultyUnit:
             "name": self.name,
             "task": self.task,
             "rows": self.rows,
-            "bytes": len(self.content.encode()),
+            "bytes": self.size,
             "md5": self.md5,
             "licence": {"text": self.licence.text, "stated": self.licence.stated},
             "notes": list(self.notes),
@@ -106,30 +106,10 @@ class DifficultyUnit:
 
 
 @dataclass(kw_only=True)
-class DifficultyOutcome:
-    """What became of a data set.
+class DifficultyOutcome(DataOutcome):
+    """What became of a data set: it is ``sent``, or ``there``, on the server already."""
 
-    Attributes
-    ----------
-    name, task : str
-    status : str
-        ``sent``, ``there`` (it was on the server already), ``waiting`` (the same command
-        continues) or ``failed``.
-    reason : str
-        Of the last two.
-    data_id : int, optional
-    """
-
-    name: str
     task: str
-    status: str = "waiting"
-    reason: str = "not tried yet"
-    data_id: int | None = None
-
-
-def content_key(content: str) -> str:
-    """Return what names the content of a data file."""
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def plan_difficulty(
@@ -157,12 +137,7 @@ def plan_difficulty(
         No finished suite.
     """
     suite = SuiteFiles.load(directory)
-    for name in only:
-        if name not in suite.tasks:
-            raise PublishError(
-                f"--only {name}: no such task", suggest_nearest(name, suite.tasks)
-            )
-    names = list(dict.fromkeys(only)) or list(suite.tasks)
+    names = named_tasks(only, suite.tasks) or list(suite.tasks)
     stated = {name: suite.tasks[name].origin.licence for name in names}
     settled = settle_licences(stated, licences)
     rows = collect_rows(suite)
@@ -170,64 +145,29 @@ def plan_difficulty(
     units = []
     for name in names:
         about = {str(key): value for key, value in tasks.loc[name].items()}
-        unit = _plan_unit(
+        licence = settled[name]
+        texts, notes = fit_texts(
             suite,
             name,
-            rows[rows["task"] == name],
-            about=about,
-            licence=settled[name],
+            licence,
+            description=_description(suite, name, about, licence),
         )
-        problems = list(check_xml(unit.xml, DATA))
-        size = len(unit.content.encode())
-        if size > UPLOAD_LIMIT:
-            problems.append(
-                f"its data file has {megabytes(size)}, more than {megabytes(UPLOAD_LIMIT)}"
-            )
-        if problems:
+        of_task = rows[rows["task"] == name]
+        unit = DifficultyUnit(
+            task=name,
+            content=_arff(name, of_task),
+            rows=len(of_task),
+            licence=licence,
+            texts=texts,
+            notes=tuple(notes),
+        )
+        for problem in data_problems(unit, unit.xml):
             raise PublishError(
-                f"the server would refuse the difficulty of {name}: {problems[0]}",
+                f"the server would refuse the difficulty of {name}: {problem}",
                 "leave the task out with --only",
             )
         units.append(unit)
     return units
-
-
-def _plan_unit(
-    suite: SuiteFiles,
-    task: str,
-    rows: pd.DataFrame,
-    *,
-    about: dict[str, Any],
-    licence: Licence,
-) -> DifficultyUnit:
-    content = _arff(task, rows)
-    origin = suite.tasks[task].origin
-    texts, notes = fit_to_limits(
-        {
-            "description": _description(suite, task, about, licence),
-            "citation": origin.citation or PAPER,
-            "creator": f"hardsynth {suite.manifest.version}",
-            "licence": licence.text,
-            "original_data_url": source_address(origin),
-        }
-    )
-    label = f"hardsynth-{content_key(content)}"
-    name = server_name(f"hardsynth.difficulty.{task}")
-    return DifficultyUnit(
-        task=task,
-        content=content,
-        rows=len(rows),
-        licence=licence,
-        xml=data_set_xml(
-            name,
-            texts,
-            label=label,
-            target="hardness",
-            row_id=_ROW_ID,
-            ignored=["source_row", "fold"],
-        ),
-        notes=tuple(notes),
-    )
 
 
 def _arff(task: str, rows: pd.DataFrame) -> str:
@@ -237,8 +177,7 @@ def _arff(task: str, rows: pd.DataFrame) -> str:
     for column in ROW_COLUMNS:
         if column.name in _NOT_SENT:
             continue
-        is_flag = column.croissant == "sc:Boolean"
-        values = ("False", "True") if is_flag else None
+        values = ("False", "True") if column.kind == "flag" else None
         attributes.append(Attribute(column.name, values))
         columns.append([_cell(value) for value in rows[column.name]])
     return arff_text(f"hardsynth.difficulty.{task}", attributes, columns)
@@ -259,7 +198,6 @@ def _description(
     origin = suite.tasks[task].origin
     manifest = suite.manifest
     ids = ", ".join(f"{key} {value}" for key, value in sorted(origin.ids.items()))
-    terms = licence.text + (" (stated by the publisher)" if licence.stated else "")
     columns = "\n".join(
         f"- {column.name}: {column.about}"
         for column in ROW_COLUMNS
@@ -269,7 +207,7 @@ def _description(
         f"How hard each test row of {suite.tasks[task].source_name} is for the model F, "
         f"{about['baseline']}. One record for each row and test fold; no features: 'source_row' is "
         "the row of the source's data set.\n\n"
-        f"Source. {origin.spec}; {ids}; {origin.url}. Licence: {terms}.\n\n"
+        f"Source. {origin.spec}; {ids}; {origin.url}. Licence: {licence_terms(licence)}.\n\n"
         f"{_gain_sentence(about)}\n\n"
         f"Columns.\n{columns}\n\n"
         f"A failure is what the rule {about['rule']} says (alpha {about['alpha']}). Made by: "
@@ -299,13 +237,11 @@ def write_difficulty_plan(units: Sequence[DifficultyUnit], folder: Path) -> list
     units : sequence of DifficultyUnit
     folder : Path
     """
-    paths = []
+    contents = {}
     for unit in units:
-        for ending, text in ((".arff", unit.content), (".data.xml", unit.xml)):
-            path = folder / f"{unit.name}{ending}"
-            write_text(path, text)
-            paths.append(path)
-    return paths
+        contents[f"{unit.name}.arff"] = unit.content
+        contents[f"{unit.name}.data.xml"] = unit.xml
+    return write_contents(folder, contents)
 
 
 def publish_difficulty(
@@ -332,48 +268,28 @@ def publish_difficulty(
         The key is refused, or the journal cannot be written.
     """
     suite = SuiteFiles.load(directory)
-    journal = Journal.of(suite.layout, host_name(server.url))
-    outcomes = []
-    with journal.held():
-        # read again: another command may just have ended
-        journal = Journal(journal.path)
-        for unit in units:
-            outcome = DifficultyOutcome(name=unit.name, task=unit.task)
-            _send(server, journal, unit, outcome)
-            say(f"{unit.name}: {outcome.reason or f'data set {outcome.data_id}'}")
-            outcomes.append(outcome)
+    outcomes = [DifficultyOutcome(name=unit.name, task=unit.task) for unit in units]
+    with Journal.of(suite.layout, host_name(server.url)).held() as journal:
+        steps = Steps(server, journal)
+
+        def send(unit: DifficultyUnit, outcome: DifficultyOutcome) -> None:
+            data_id, is_new = steps.ensure_data_set(unit, unit.xml)
+            outcome.data_id = data_id
+            steps.ensure_tag(unit.key, "data", data_id)
+            outcome.status = "sent" if is_new else "there"
+            outcome.reason = ""
+            say(f"{unit.name}: data set {data_id}")
+
+        run_step(send, zip(units, outcomes, strict=True), say)
     return outcomes
-
-
-def _send(
-    server: Server, journal: Journal, unit: DifficultyUnit, outcome: DifficultyOutcome
-) -> None:
-    """Send one data set and tag it; what went wrong stands in the outcome."""
-    try:
-        data_id, is_new = steps.ensure_data_set(server, journal, unit, xml=unit.xml)
-        outcome.data_id = data_id
-        steps.ensure_tag(server, journal, unit.key, kind="data", number=data_id)
-    except Uncertain as error:
-        outcome.reason = error.message
-        return
-    except HardsynthError as error:
-        if isinstance(error, Refused) and error.code in FATAL:
-            raise
-        outcome.status, outcome.reason = "failed", str(error)
-        return
-    outcome.status = "sent" if is_new else "there"
-    outcome.reason = ""
 
 
 def plan_text(units: list[dict[str, Any]], url: str) -> str:
     """Return what would be sent, one row per data set."""
     rows = []
     for unit in units:
-        licence = shorten_text(unit["licence"]["text"], 28)
-        if unit["licence"]["stated"]:
-            licence += " (stated)"
-        size = megabytes(unit["bytes"])
-        rows.append([shorten_text(unit["name"], 48), unit["rows"], size, licence])
+        name, size = shorten_text(unit["name"], 48), megabytes(unit["bytes"])
+        rows.append([name, unit["rows"], size, licence_cell(unit)])
     lines = [text_table(["data set", "rows", "size", "licence"], rows)]
     for unit in units:
         lines += [f"note: {unit['name']}: {note}" for note in unit["notes"]]
@@ -381,6 +297,15 @@ def plan_text(units: list[dict[str, Any]], url: str) -> str:
         f"dry run: nothing was sent to {url}; all is within the server's limits"
     )
     return "\n".join(lines)
+
+
+def outcomes_text(outcomes: Sequence[DifficultyOutcome]) -> str:
+    """Return what became of each data set."""
+    rows = [
+        [shorten_text(outcome.name, 48), outcome.data_id, outcome.status]
+        for outcome in outcomes
+    ]
+    return text_table(["data set", "data id", "status"], rows)
 
 
 # How much is left to gain on each task, for a terminal.

@@ -16,79 +16,70 @@ from amlb_ext.validity import Certificate, read_certificates
 # How hard each row of a source is for F: one record for each row and test fold.
 
 
-@dataclass(frozen=True, kw_only=True)
-class DifficultyColumn:
+#: Types of a kind of column: Arrow's, and in Croissant's words.
+TYPES = {
+    "number": (pa.float64(), "sc:Float"),
+    "count": (pa.int64(), "sc:Integer"),
+    "flag": (pa.bool_(), "sc:Boolean"),
+    "text": (pa.string(), "sc:Text"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
     """A column of the data: its type, and what it holds.
 
     Attributes
     ----------
-    name : str
-    type : pyarrow.DataType
-    croissant : str
-        The type in Croissant's words.
-    about : str
+    name, about : str
+    kind : str
+        Of :data:`TYPES`.
     unit : str
         Empty where there is none.
     """
 
     name: str
-    type: pa.DataType
-    croissant: str
     about: str
+    kind: str = "number"
     unit: str = ""
-
-
-def column(
-    name: str, about: str, kind: str = "number", unit: str = ""
-) -> DifficultyColumn:
-    """Return a column of a kind: ``number``, ``count``, ``flag`` or ``text``."""
-    arrow, croissant = {
-        "number": (pa.float64(), "sc:Float"),
-        "count": (pa.int64(), "sc:Integer"),
-        "flag": (pa.bool_(), "sc:Boolean"),
-        "text": (pa.string(), "sc:Text"),
-    }[kind]
-    return DifficultyColumn(
-        name=name, type=arrow, croissant=croissant, about=about, unit=unit
-    )
 
 
 #: Columns of the rows; each is null where the suite does not have it.
 ROW_COLUMNS = (
-    column("task", "name of the task in the suite", "text"),
-    column("source", "spec of the source, such as openml/t/31", "text"),
-    column("source_row", "row of the source table, from 0", "count"),
-    column(
+    Column("task", "name of the task in the suite", "text"),
+    Column("source", "spec of the source, such as openml/t/31", "text"),
+    Column("source_row", "row of the source table, from 0", "count"),
+    Column(
         "fold",
         "number of the source's fold in whose test rows it stands; F was fitted on the others",
         "count",
     ),
-    column("hardness", "value of the rule K for F's prediction: larger is harder"),
-    column(
+    Column("hardness", "value of the rule K for F's prediction: larger is harder"),
+    Column(
         "loss",
         "loss of F: Brier loss of class probabilities, or squared error of the target scaled "
         "to [0, 1] by the training rows",
     ),
-    column("is_bad", "whether K calls the row a failure of F", "flag"),
-    column(
+    Column("is_bad", "whether K calls the row a failure of F", "flag"),
+    Column(
         "p_fails",
         "P(F fails | x), from features alone, learnt on other rows; the weight of the region",
         unit="probability",
     ),
-    column(
+    Column(
         "reducible",
         "reducible hardness: squared distance of F's prediction from a cross-fitted oracle's",
     ),
-    column(
+    Column(
         "label_support",
         "classes: the oracle's probability of the label; numbers: minus the distance between "
         "oracle and label, in RMSEs of the oracle",
     ),
-    column("label_agrees", "whether that support is enough", "flag"),
-    column("in_main", "copies of the row in the suite's main task", "count"),
-    column("in_region", "copies of the row in the part drawn by p_fails", "count"),
-    column("made_from", "augmented rows that were made from the row", "count"),
-    column(
+    Column("label_agrees", "whether that support is enough", "flag"),
+    Column("in_main", "copies of the row in the suite's main task", "count"),
+    Column("in_region", "copies of the row in the part drawn by p_fails", "count"),
+    Column("made_from", "augmented rows that were made from the row", "count"),
+    Column(
         "cells_replaced",
         "whether a cell had a value that no training row has, and F saw another",
         "flag",
@@ -170,38 +161,38 @@ def _counts(
 
 #: Columns of the tasks.
 TASK_COLUMNS = (
-    column("task", "name of the task in the suite", "text"),
-    column("source", "spec of the source, such as openml/t/31", "text"),
-    column("source_url", "address of the source, where it states one", "text"),
-    column("content_hash", "sha256 of the table as it was read", "text"),
-    column("licence", "licence of the source, as it states it", "text"),
-    column("kind", "regression, binary or multiclass", "text"),
-    column("target", "name of the target in the source", "text"),
-    column("folds", "test folds", "count"),
-    column("rows", "test rows, all folds together", "count"),
-    column("source_rows", "different rows of the source among them", "count"),
-    column("bad_rows", "test rows that are failures of F", "count"),
-    column("baseline", "F: today's model", "text"),
-    column("baseline_params", "its parameters beside the defaults, as JSON", "text"),
-    column("rule", "the rule K that calls a row a failure", "text"),
-    column("alpha", "its threshold, by fold", "text"),
-    column("mean_loss", "mean loss of F over the test rows"),
-    column("region_loss", "the same, weighted by P(F fails | x)"),
-    column(
+    Column("task", "name of the task in the suite", "text"),
+    Column("source", "spec of the source, such as openml/t/31", "text"),
+    Column("source_url", "address of the source, where it states one", "text"),
+    Column("content_hash", "sha256 of the table as it was read", "text"),
+    Column("licence", "licence of the source, as it states it", "text"),
+    Column("kind", "regression, binary or multiclass", "text"),
+    Column("target", "name of the target in the source", "text"),
+    Column("folds", "test folds", "count"),
+    Column("rows", "test rows, all folds together", "count"),
+    Column("source_rows", "different rows of the source among them", "count"),
+    Column("bad_rows", "test rows that are failures of F", "count"),
+    Column("baseline", "F: today's model", "text"),
+    Column("baseline_params", "its parameters beside the defaults, as JSON", "text"),
+    Column("rule", "the rule K that calls a row a failure", "text"),
+    Column("alpha", "its threshold, by fold", "text"),
+    Column("mean_loss", "mean loss of F over the test rows"),
+    Column("region_loss", "the same, weighted by P(F fails | x)"),
+    Column(
         "left_to_gain",
         "share of F's loss where it fails that the best of the certificate's candidates saves",
         unit="share",
     ),
-    column("left_to_gain_low", "lower limit of its 95 % interval", unit="share"),
-    column("left_to_gain_high", "upper limit of its 95 % interval", unit="share"),
-    column(
+    Column("left_to_gain_low", "lower limit of its 95 % interval", unit="share"),
+    Column("left_to_gain_high", "upper limit of its 95 % interval", unit="share"),
+    Column(
         "finding", "mendable, nothing to mend, or not shown; empty for none", "text"
     ),
-    column("verdict", "of the certificate; empty where there is none", "text"),
-    column("preset", "of the suite's settings", "text"),
-    column("seed", "of the suite", "count"),
-    column("hardsynth", "version that made the suite", "text"),
-    column("command", "that made the suite", "text"),
+    Column("verdict", "of the certificate; empty where there is none", "text"),
+    Column("preset", "of the suite's settings", "text"),
+    Column("seed", "of the suite", "count"),
+    Column("hardsynth", "version that made the suite", "text"),
+    Column("command", "that made the suite", "text"),
 )
 
 

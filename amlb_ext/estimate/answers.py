@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -27,7 +26,6 @@ from amlb_ext.estimate.advice import (
 )
 from amlb_ext.estimate.drawing import (
     REFUTED,
-    About,
     Against,
     Comparison,
     Finding,
@@ -42,7 +40,6 @@ from amlb_ext.estimate.drawing import (
     level_of_each,
     like_priors,
     same_shares,
-    support_finding,
 )
 from amlb_ext.estimate.inputs import EstimateInputs, Generator, losses_by
 from amlb_ext.estimate.osyn.run import OsynChoices, OsynRun, run_osyn
@@ -463,20 +460,14 @@ class EstimateAnswers:
             columns=self.inputs.metric_names(),
         )
         self.support[whose] = support
-        return support_finding(support, whose)
-
-    def _median(self) -> tuple[float, ...]:
-        """Return the median loss and its interval; nothing for losses of 0 and 1."""
-        if self.inputs.loss.binary:
-            return ()
-        return median_interval(self.inputs.losses, self.level)
+        return Finding(support.refused, support.describe(whose))
 
     def report(self, model: str, data: str) -> EstimateReport:
         """Check the assumption of every answer, choose the one to quote, and put it first."""
         inputs = self.inputs
         judged = self._judge_findings()
         preference = choose_preference(inputs, self.drawn_by_class)
-        checked = [self._checked(answer, judged) for answer in self.answers]
+        checked = [judged.check(answer) for answer in self.answers]
         quoted = choose_quoted(checked, preference)
         rows = []
         for row in checked:
@@ -487,7 +478,13 @@ class EstimateAnswers:
         advice = ""
         if not quoted:
             refused = why_none_quoted(rows, preference)
-            advice = preference.advice or self._advise(judged)
+            advice = preference.advice or advise(
+                judged.refuted,
+                lies_elsewhere=judged.lies_elsewhere,
+                lacks_class=self.lacks_class,
+                has_classes=bool(inputs.labels),
+                has_priors=inputs.priors is not None,
+            )
         # Betting holds for every bounded loss; Hall's interval is narrower and only approximate.
         names = [row.name for row in rows if row.has_interval]
         approximate = "hall" if quoted == "betting" and "hall" in names else ""
@@ -503,98 +500,84 @@ class EstimateAnswers:
             refused=refused,
             support=self.support,
             osyn=self.osyn,
-            notes=(*inputs.notes, *judged.overruled),
+            notes=(
+                *inputs.notes,
+                *(f"overruled by --drawn-at-random: {it}" for it in judged.overruled),
+            ),
             advice=advice,
             assumption=describe_assumption(
                 quoted, self.comparisons, overruled=bool(judged.overruled)
             ),
             approximate=approximate,
-            median=() if self.drawn_by_class else self._median(),
+            # losses of 0 and 1 have none that would tell anything
+            median=()
+            if self.drawn_by_class or inputs.loss.binary
+            else median_interval(inputs.losses, self.level),
             comparisons=tuple(self.comparisons),
         )
 
-    def _advise(self, judged: Judged) -> str:
-        """Return what to do where the labelled rows were not drawn as others were."""
-        refuted = []
-        for comparison, finding in judged.comparisons:
-            if finding.refuted:
-                refuted.append(comparison)
-        lies_elsewhere = []
-        for against, finding in judged.support_findings.items():
-            if finding.refuted:
-                lies_elsewhere.append(against)
-        return advise(
-            refuted,
-            lies_elsewhere=lies_elsewhere,
-            lacks_class=self.lacks_class,
-            has_classes=bool(self.inputs.labels),
-            has_priors=self.inputs.priors is not None,
-        )
-
     def _judge_findings(self) -> Judged:
-        """Return what the comparisons find at the level that they share.
+        """Return what the checks find, the comparisons at the level that they share.
 
         A finding against which the user vouches is only noted.
         """
         level = level_of_each(self.comparisons)
-        vouched: Sequence[Against] = ()
-        if self.inputs.drawn_at_random:
-            vouched = ("training rows",)
-        overruled = []
-        comparisons = []
+        vouched = ("training rows",) if self.inputs.drawn_at_random else ()
+        judged = Judged()
+        judged.found[Evidence.LABELS] += self.label_findings
+        judged.found[Evidence.GENERATOR] += self.generator_findings
         for comparison in self.comparisons:
             finding = comparison.finding(level)
             if comparison.against not in vouched:
-                comparisons.append((comparison, finding))
+                judged.found[Evidence(comparison.about)].append(finding)
+                if finding.refuted:
+                    judged.refuted.append(comparison)
             elif finding.refuted:
-                overruled.append(finding.text)
-        support_findings: dict[Against, Finding] = {}
+                judged.overruled.append(finding.text)
         for against, finding in self.support_findings.items():
             if against not in vouched:
-                support_findings[against] = finding
+                judged.found[Evidence.FEATURES].append(finding)
+                if finding.refuted:
+                    judged.lies_elsewhere.append(against)
             elif finding.refuted:
-                overruled.append(finding.text)
-        return Judged(
-            comparisons=comparisons,
-            support_findings=support_findings,
-            overruled=[f"overruled by --drawn-at-random: {text}" for text in overruled],
-        )
+                judged.overruled.append(finding.text)
+        return judged
 
-    def _checked(self, answer: Answer, judged: Judged) -> ErrorEstimate:
+
+@dataclass(frozen=True)
+class Judged:
+    """What the checks found, and what the user overruled.
+
+    Attributes
+    ----------
+    found : dict of Evidence to list of Finding
+    refuted : list of Comparison
+    lies_elsewhere : list of str
+        Other rows that the support check found elsewhere.
+    overruled : list of str
+    """
+
+    found: dict[Evidence, list[Finding]] = field(
+        default_factory=lambda: {evidence: [] for evidence in Evidence}
+    )
+    refuted: list[Comparison] = field(default_factory=list)
+    lies_elsewhere: list[Against] = field(default_factory=list)
+    overruled: list[str] = field(default_factory=list)
+
+    def check(self, answer: Answer) -> ErrorEstimate:
         """Return the estimate with the outcome of the checks of its assumption."""
         estimate = answer.estimate
         # It failed by its own means: no check can save it.
         if estimate.check == FAILED:
             return estimate
         findings: list[Finding] = []
-        if Evidence.LABELS in answer.evidence:
-            findings += [*self.label_findings, *judged.about("labels")]
-        if Evidence.FEATURES in answer.evidence:
-            findings += [*judged.about("features"), *judged.support_findings.values()]
-        if Evidence.GENERATOR in answer.evidence:
-            findings += self.generator_findings
+        for evidence in answer.evidence:
+            findings += self.found[evidence]
         joint = join_findings(findings)
         if joint is None:
             return estimate
         reason = "; ".join(text for text in (estimate.reason, joint.text) if text)
         return estimate.with_check(not joint.refuted, reason)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """Comparisons and support checks with their findings, and those that the user overruled."""
-
-    comparisons: list[tuple[Comparison, Finding]]
-    support_findings: dict[Against, Finding]
-    overruled: list[str]
-
-    def about(self, subject: About) -> list[Finding]:
-        """Return the findings of comparisons about labels, or about features."""
-        findings = []
-        for comparison, finding in self.comparisons:
-            if comparison.about == subject:
-                findings.append(finding)
-        return findings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

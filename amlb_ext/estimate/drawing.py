@@ -33,7 +33,6 @@ from sklearn.ensemble import (
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.stats.support import Support
 
 # Checks that may refute what an interval assumes of the labelled rows.
 #
@@ -183,11 +182,6 @@ def absent_classes(
     return Finding(True, f"no labelled row of {', '.join(listed)}")
 
 
-def support_finding(support: Support, others: str) -> Finding:
-    """Return a support check as a finding; ``others`` is a word such as ``unlabelled``."""
-    return Finding(support.refused, support.describe(others))
-
-
 def join_findings(findings: Sequence[Finding]) -> Finding | None:
     """Return all findings as one, refuted if any of them is; None without any."""
     if not findings:
@@ -230,7 +224,6 @@ class Comparison:
     what : str
         ``classes``, ``target``, ``columns``, ``confidence``, ``errors`` or ``predictions``.
     against : str
-    about : str
     p : float
     detail : str
         The difference in a few words; empty if there is nothing to add.
@@ -238,16 +231,20 @@ class Comparison:
 
     what: str
     against: Against
-    about: About
     p: float
     detail: str = ""
+
+    @property
+    def about(self) -> About:
+        """What it is a comparison of."""
+        return "labels" if self.what in ("classes", "target") else "features"
 
     def finding(self, level: float) -> Finding:
         """Return the finding at a level.
 
         Examples
         --------
-        >>> c = Comparison(what="classes", against="training rows", about="labels", p=0.0001)
+        >>> c = Comparison(what="classes", against="training rows", p=0.0001)
         >>> c.finding(0.01).text
         'classes of the labelled rows and of the training rows differ (p < .001)'
         """
@@ -263,7 +260,7 @@ def level_of_each(comparisons: Sequence[Comparison]) -> float:
 
     Examples
     --------
-    >>> c = Comparison(what="target", against="training rows", about="labels", p=0.5)
+    >>> c = Comparison(what="target", against="training rows", p=0.5)
     >>> level_of_each([c, c])
     0.005
     """
@@ -297,7 +294,6 @@ def compare_classes(
     return Comparison(
         what="classes",
         against="training rows",
-        about="labels",
         p=chi_square_or_exact(counts),
         detail=(
             f"{labels[most_in_excess]} {share:.1%} of the labelled rows and {share_train:.1%} of "
@@ -318,7 +314,6 @@ def compare_targets(y: np.ndarray, y_train: np.ndarray) -> Comparison:
     return Comparison(
         what="target",
         against="training rows",
-        about="labels",
         p=_kolmogorov(y, y_train),
         detail=f"median {np.median(y):.4g} and {np.median(y_train):.4g}",
     )
@@ -351,7 +346,7 @@ def compare_columns(
     'most in pay (higher)'
     """
     if not len(names):
-        return Comparison(what="columns", against=against, about="features", p=1.0)
+        return Comparison(what="columns", against=against, p=1.0)
     p_values = []
     for j in range(len(names)):
         compare = _compare_categories if j < n_categorical else _compare_numbers
@@ -367,7 +362,6 @@ def compare_columns(
     return Comparison(
         what="columns",
         against=against,
-        about="features",
         # Bonferroni: one of many columns is small by chance
         p=min(1.0, p_values[most_different] * len(p_values)),
         detail=f"most in {names[most_different]}{direction}",
@@ -393,30 +387,23 @@ def compare_predictions(f: np.ndarray, far: np.ndarray) -> list[Comparison]:
     [('predicted classes', False), ('confidence', True)]
     """
     if f.ndim == 1:
-        return [_unlabelled_comparison("predictions", _kolmogorov(f, far))]
-    n_classes = f.shape[1]
-    counts = [_class_counts(rows.argmax(axis=1), n_classes) for rows in (f, far)]
-    p_of_classes = chi_square_or_exact(np.stack(counts))
-    comparisons = [_unlabelled_comparison("predicted classes", p_of_classes)]
+        what, p = "predictions", _kolmogorov(f, far)
+    else:
+        n_classes = f.shape[1]
+        counts = [_class_counts(rows.argmax(axis=1), n_classes) for rows in (f, far)]
+        what, p = "predicted classes", chi_square_or_exact(np.stack(counts))
+    detail = "they are not draws from one population"
+    against: Against = "rows without labels"
+    comparisons = [Comparison(what=what, against=against, p=p, detail=detail)]
+    if f.ndim == 1:
+        return comparisons
     confidence = f.max(axis=1)
     confidence_far = far.max(axis=1)
     # A model without probabilities gives 0 and 1, which say nothing of its confidence.
     has_probabilities = min(confidence.min(), confidence_far.min()) < 1
     if has_probabilities:
-        comparisons.append(
-            _compare_confidence(confidence, confidence_far, "rows without labels")
-        )
+        comparisons.append(_compare_confidence(confidence, confidence_far, against))
     return comparisons
-
-
-def _unlabelled_comparison(what: str, p: float) -> Comparison:
-    return Comparison(
-        what=what,
-        against="rows without labels",
-        about="features",
-        p=p,
-        detail="they are not draws from one population",
-    )
 
 
 def compare_second_model(
@@ -466,24 +453,29 @@ def compare_second_model(
         model.fit(Z_train[learn], y_train[learn])
     Z_ask = Z_train[ask]
     y_ask = y_train[ask]
+    against: Against = "training rows"
     if is_class:
         f = model.predict_proba(Z)
         f_ask = model.predict_proba(Z_ask)
-        of_predictions = _compare_confidence(
-            f.max(axis=1), f_ask.max(axis=1), "training rows"
-        )
+        of_predictions = _compare_confidence(f.max(axis=1), f_ask.max(axis=1), against)
         errors = _true_probability(model.classes_, f, y)
         errors_ask = _true_probability(model.classes_, f_ask, y_ask)
     else:
         f = model.predict(Z)
         f_ask = model.predict(Z_ask)
-        of_predictions = _training_comparison(
-            "predictions", _kolmogorov(f, f_ask), "by a second model"
+        of_predictions = Comparison(
+            what="predictions",
+            against=against,
+            p=_kolmogorov(f, f_ask),
+            detail="by a second model",
         )
         errors = np.abs(y - f)
         errors_ask = np.abs(y_ask - f_ask)
-    of_errors = _training_comparison(
-        "errors", _kolmogorov(errors, errors_ask), "of a second model"
+    of_errors = Comparison(
+        what="errors",
+        against=against,
+        p=_kolmogorov(errors, errors_ask),
+        detail="of a second model",
     )
     return [of_predictions, of_errors]
 
@@ -502,16 +494,6 @@ def _second_model(is_class: bool, seed: int) -> Any:
         min_samples_leaf=10,
         early_stopping=False,
         random_state=derive_int_seed(seed, "estimate", "second model"),
-    )
-
-
-def _training_comparison(what: str, p: float, detail: str) -> Comparison:
-    return Comparison(
-        what=what,
-        against="training rows",
-        about="features",
-        p=p,
-        detail=detail,
     )
 
 
@@ -548,20 +530,16 @@ def same_shares(
     is_shared = (wanted > 0) & (available > 0)
     if not is_shared.any():
         return np.zeros(0, dtype=int)
-    return _take_shares(codes, np.where(is_shared, wanted, 0), rng)
+    return like_priors(codes, np.where(is_shared, wanted, 0), rng)
 
 
 def like_priors(
-    codes: np.ndarray, priors: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Return positions of as many rows as possible whose classes have known shares."""
-    return _take_shares(codes, priors, rng)
-
-
-def _take_shares(
     codes: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return positions of as many rows as possible whose class counts are as the weights."""
+    """Return positions of as many rows as possible whose class counts are as the weights.
+
+    Weights are shares of the classes that are known, or counts of other rows.
+    """
     available = _class_counts(codes, len(weights))
     can_take = (weights > 0) & (available > 0)
     # The scarcest class, relative to its weight, is taken whole and sets the scale.
@@ -583,7 +561,6 @@ def _compare_confidence(
     return Comparison(
         what="confidence",
         against=against,
-        about="features",
         p=_kolmogorov(confidence, confidence_other),
         detail=f"a model is {degree} sure of the labelled rows",
     )

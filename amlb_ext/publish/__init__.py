@@ -10,8 +10,8 @@ sent and what the server has already · ``steps`` each step, safe to repeat · `
 in order.
 
 :mod:`amlb_ext.publish.export` packs a suite for workers that fetch its data from an address.
-``huggingface`` makes a data set of it, with a card · ``openml_files`` what the OpenML client reads
-in place of a server.
+``huggingface`` makes a data set of it, with a card · ``croissant`` the words of its metadata ·
+``openml_files`` what the OpenML client reads in place of a server.
 """
 
 from amlb_ext.publish.plan import PublishPlan, plan_suite, write_plan

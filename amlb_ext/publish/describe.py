@@ -9,10 +9,9 @@ from types import ModuleType
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.task import Origin
 from amlb_ext.publish.limits import DATA, STUDY, Licence, ascii_text, cut_text
 from amlb_ext.publish.rows import AllRows
-from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.publish.unit import DataSet, PublishUnit
 from amlb_ext.suite import SuiteFiles
 
 # The texts are whole sentences with their numbers in place, so that they read here as on the
@@ -72,13 +71,37 @@ def data_description(unit: PublishUnit, licence: Licence, url: str) -> str:
     url : str
         Where the file suite can be had; may be empty.
     """
+    suite, task = unit.suite, unit.amlb_task
+    manifest = suite.manifest
+    manifest_digest = sha256_file(suite.layout.manifest)
+    entry = suite.tasks[task.task]
+    origin = entry.origin
+    ids = [f"{key} {value}" for key, value in sorted(origin.ids.items())]
+    stated_places = [origin.spec, ", ".join(ids), origin.url]
+    place = "; ".join(text for text in stated_places if text)
+    row, split, origin_column, source = unit.own_columns
+    suite_place = f"It is at {url}. " if url else ""
     paragraphs = [
-        _describe_task(unit),
+        f"A model-aware hard benchmark made by hardsynth {manifest.version}: {task.description}. "
+        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {task.folds[unit.fold]} of the "
+        "source).",
         f"Rows. {describe_split(unit)}",
-        _describe_columns(unit),
-        _describe_certificate(unit),
-        _describe_source(unit, licence),
-        _describe_suite(unit, url),
+        f"Columns. '{unit.target}' is the target. Ignored columns: {row} names side and row of the "
+        f"suite's file (and the repetition), {split} the side, {origin_column} where the row comes "
+        "from (good and bad: real test rows that the baseline model predicts well or badly; ga and "
+        f"synthetic: made rows), {source} the row of the source table, for made rows the row of "
+        "the failure they follow. Made rows are not independent of each other: cluster intervals "
+        f"by {source}.",
+        f"Certificate. {certificate_verdict(suite, task.task)}\n"
+        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
+        "every other model.",
+        f"Source. {entry.source_name} ({place}). Licence: {licence_terms(licence)}. "
+        f"Citation: {origin.citation or 'none stated'}. Method: {PAPER}.",
+        # what ties the data set to the file suite: the command, the checksums, the address
+        f"Made by: {manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). The "
+        "file suite is the authoritative form: all rows, exact splits at any ratio, provenance, "
+        f"certificates. {suite_place}Its manifest has the sha256 {manifest_digest}.\n"
+        f"Content: {unit.label}, sha256 of the data file {unit.sha256}.",
         # last, since these lists may be long and a long description is cut at its end
         "\n".join(_original_names(unit)),
     ]
@@ -86,64 +109,9 @@ def data_description(unit: PublishUnit, licence: Licence, url: str) -> str:
     return text.strip() + "\n"
 
 
-def _describe_task(unit: PublishUnit) -> str:
-    task = unit.amlb_task
-    version = unit.suite.manifest.version
-    source_fold = task.folds[unit.fold]
-    return (
-        f"A model-aware hard benchmark made by hardsynth {version}: {task.description}. "
-        f"AMLB task {task.name}, AMLB fold {unit.fold} (fold {source_fold} of the source)."
-    )
-
-
-def _describe_certificate(unit: PublishUnit) -> str:
-    verdict = certificate_verdict(unit.suite, unit.amlb_task.task)
-    return (
-        f"Certificate. {verdict}\n"
-        "Never rank models on made rows alone; rows chosen by the baseline's errors flatter "
-        "every other model."
-    )
-
-
-def _describe_suite(unit: PublishUnit, url: str) -> str:
-    """Return what ties the data set to the file suite: the command, the checksums, the address."""
-    manifest = unit.suite.manifest
-    manifest_digest = sha256_file(unit.suite.layout.manifest)
-    place = f"It is at {url}. " if url else ""
-    return (
-        f"Made by: {manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). The "
-        "file suite is the authoritative form: all rows, exact splits at any ratio, provenance, "
-        f"certificates. {place}Its manifest has the sha256 {manifest_digest}.\n"
-        f"Content: {unit.label}, sha256 of the data file {unit.sha256}."
-    )
-
-
-def _describe_columns(unit: PublishUnit) -> str:
-    row, split, origin, source = unit.own_columns
-    return (
-        f"Columns. '{unit.target}' is the target. Ignored columns: {row} names side and row of the "
-        f"suite's file (and the repetition), {split} the side, {origin} where the row comes from "
-        "(good and bad: real test rows that the baseline model predicts well or badly; ga and "
-        f"synthetic: made rows), {source} the row of the source table, for made rows the row of "
-        "the failure they follow. Made rows are not independent of each other: cluster intervals "
-        f"by {source}."
-    )
-
-
-def _describe_source(unit: PublishUnit, licence: Licence) -> str:
-    entry = unit.suite.tasks[unit.amlb_task.task]
-    origin = entry.origin
-    ids = [f"{key} {value}" for key, value in sorted(origin.ids.items())]
-    stated_places = [origin.spec, ", ".join(ids), origin.url]
-    place = "; ".join(text for text in stated_places if text)
-    terms = licence.text
-    if licence.stated:
-        terms += " (stated by the publisher)"
-    citation = origin.citation or "none stated"
-    return (
-        f"Source. {entry.source_name} ({place}). Licence: {terms}. "
-        f"Citation: {citation}. Method: {PAPER}."
-    )
+def licence_terms(licence: Licence) -> str:
+    """Return a licence, and whether the source does not say it itself."""
+    return licence.text + (" (stated by the publisher)" if licence.stated else "")
 
 
 def _original_names(unit: PublishUnit) -> list[str]:
@@ -181,16 +149,17 @@ def _list_changes(written: Sequence[str], original: Sequence[str]) -> str:
 
 
 def fit_texts(
-    unit: PublishUnit, licence: Licence, url: str
+    suite: SuiteFiles, task: str, licence: Licence, *, description: str
 ) -> tuple[dict[str, str], list[str]]:
     """Return the texts of a data set within the limits, and what was cut or changed for them.
 
     Parameters
     ----------
-    unit : PublishUnit
+    suite : SuiteFiles
+    task : str
+        Of the suite.
     licence : Licence
-    url : str
-        Where the file suite can be had; may be empty.
+    description : str
 
     Returns
     -------
@@ -198,34 +167,18 @@ def fit_texts(
         ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
     notes : list of str
     """
-    origin = unit.suite.tasks[unit.amlb_task.task].origin
-    full_texts = {
-        "description": data_description(unit, licence, url),
-        "citation": origin.citation or PAPER,
-        "creator": f"hardsynth {unit.suite.manifest.version}",
-        "licence": licence.text,
-        "original_data_url": source_address(origin),
-    }
-    return fit_to_limits(full_texts)
-
-
-def source_address(origin: Origin) -> str:
-    """Return the address of a source; empty where it has none that the server takes."""
+    origin = suite.tasks[task].origin
     # a file's path or a source's short name is no address, and half an address leads nowhere: one
     # that is too long is left out
     is_address = origin.url.startswith(("http://", "https://"))
     is_short = len(origin.url) <= DATA["original_data_url"].length
-    return origin.url if is_address and is_short else ""
-
-
-def fit_to_limits(full_texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the texts of a data set within the limits, and what was cut or changed for them.
-
-    Parameters
-    ----------
-    full_texts : mapping of str to str
-        By field, see :data:`amlb_ext.publish.limits.DATA`.
-    """
+    full_texts = {
+        "description": description,
+        "citation": origin.citation or PAPER,
+        "creator": f"hardsynth {suite.manifest.version}",
+        "licence": licence.text,
+        "original_data_url": origin.url if is_address and is_short else "",
+    }
     texts = {}
     notes = []
     for field, text in full_texts.items():
@@ -315,9 +268,8 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
     """
     row, *ignored = unit.own_columns
     return data_set_xml(
-        unit.name,
+        unit,
         texts,
-        label=unit.label,
         target=unit.target,
         row_id=row,
         ignored=ignored,
@@ -325,39 +277,36 @@ def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
 
 
 def data_set_xml(
-    name: str,
+    data: DataSet,
     texts: Mapping[str, str],
     *,
-    label: str,
-    target: str | None = None,
-    row_id: str | None = None,
-    ignored: Sequence[str] = (),
+    target: str,
+    row_id: str,
+    ignored: Sequence[str],
 ) -> str:
     """Return the description of any data set.
 
     Parameters
     ----------
-    name : str
+    data : DataSet
     texts : mapping
         ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
-    label : str
-        Names the content, see :attr:`amlb_ext.publish.unit.PublishUnit.label`.
-    target, row_id : str, optional
+    target, row_id : str
     ignored : sequence of str
         Columns that are no features.
     """
     # The client has no public way to the XML but to send it, which it does without a timeout: so
     # its private one is used here and below.
     data_set = openml_client().datasets.OpenMLDataset(
-        name=name,
+        name=data.name,
         description=texts["description"],
         data_format="arff",
         creator=texts["creator"],
         licence=texts["licence"],
         default_target_attribute=target,
         row_id_attribute=row_id,
-        ignore_attribute=list(ignored) or None,
-        version_label=label,
+        ignore_attribute=list(ignored),
+        version_label=data.label,
         citation=texts["citation"],
         # the server's schema refuses an empty element
         original_data_url=texts["original_data_url"] or None,

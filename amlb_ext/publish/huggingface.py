@@ -12,12 +12,10 @@ Cards: https://huggingface.co/docs/hub/datasets-cards.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,16 +26,21 @@ from amlb_ext.amlb.coding import NUMBERS
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import escape_controls, format_count, markdown_table
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import sha256_file, write_file, write_text
-from amlb_ext.core.paths import check_no_links
+from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.core.task import Kind, Origin
+from amlb_ext.publish.croissant import (
+    describe_data_set,
+    field,
+    file_object,
+    record_set,
+)
 from amlb_ext.publish.describe import PAPER, certificate_verdict
-from amlb_ext.publish.export.archives import Member, copy_content
+from amlb_ext.publish.export.archives import write_copy
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import all_members
+from amlb_ext.publish.export.folder import is_new_folder
 from amlb_ext.publish.limits import Licence, settle_licences
 from amlb_ext.suite.definition import yaml_text
-from amlb_ext.suite.layout import is_fresh
 from amlb_ext.suite.manifest import AmlbTask
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.sealed_json import json_text
@@ -72,12 +75,10 @@ class HubExport:
     licences: dict[str, Licence]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Table:
-    """A CSV file of the suite and the types of its columns, ``number`` or ``text``."""
-
-    file: str
-    columns: dict[str, str]
+#: Types of the columns of each CSV file of a suite, ``number`` or ``text``.
+_Tables = Mapping[str, Mapping[str, str]]
+_SC_TYPES = {"number": "sc:Float", "text": "sc:Text"}
+_HUB_TYPES = {"number": "float64", "text": "string"}
 
 
 def export_for_huggingface(
@@ -126,9 +127,7 @@ def export_for_huggingface(
     # first, so that an interrupted export is known and goes on
     members.sort(key=lambda member: member.path != suite.layout.manifest)
     for member in members:
-        write_file(
-            folder.joinpath(*member.file.split("/")), partial(_write_member, member)
-        )
+        write_copy(member, folder.joinpath(*member.file.split("/")))
     tables = _read_tables(suite)
     digests = {member.file: member.sha256 for member in members}
     croissant = _croissant(suite, origins, settled, tables, digests, address)
@@ -165,14 +164,7 @@ def _tasks(suite: Suite) -> list[AmlbTask]:
 
 def _check_folder(folder: Path, suite: Suite) -> None:
     """Raise where the folder holds anything but this suite, or overlaps with it."""
-    there, here = folder.resolve(), suite.root.resolve()
-    if there.is_relative_to(here) or here.is_relative_to(there):
-        raise PublishError(
-            f"one of {folder} and the suite {suite.root} is inside the other",
-            "choose another folder with -o",
-        )
-    check_no_links(folder)
-    if not folder.exists() or (folder.is_dir() and is_fresh(folder)):
+    if is_new_folder(folder, suite.root):
         return
     manifest = folder / suite.layout.relative(suite.layout.manifest)
     is_same = manifest.is_file() and sha256_file(manifest) == sha256_file(
@@ -185,17 +177,18 @@ def _check_folder(folder: Path, suite: Suite) -> None:
         )
 
 
-def _read_tables(suite: Suite) -> dict[str, _Table]:
+def _read_tables(suite: Suite) -> _Tables:
     """Return each CSV file of the tasks; parts of a task share their training files."""
-    tables: dict[str, _Table] = {}
+    tables: dict[str, dict[str, str]] = {}
     for task in _tasks(suite):
         for file in task.data_files:
             if file in tables:
                 continue
             names = list(pd.read_csv(suite.layout.at(file), nrows=0).columns)
             numbers = _number_columns(suite, task, names)
-            types = {name: "number" if name in numbers else "text" for name in names}
-            tables[file] = _Table(file=file, columns=types)
+            tables[file] = {
+                name: "number" if name in numbers else "text" for name in names
+            }
     return tables
 
 
@@ -207,11 +200,6 @@ def _number_columns(suite: Suite, task: AmlbTask, names: Sequence[str]) -> set[s
         # AMLB reads numbers alone there
         numbers = set(names) - {task.target}
     return numbers | ({task.target} if task.type is Kind.REGRESSION else set())
-
-
-def _write_member(member: Member, path: Path) -> None:
-    with path.open("wb") as target:
-        copy_content(member, target)
 
 
 def hub_licence(text: str) -> str:
@@ -233,7 +221,7 @@ def _card(
     suite: Suite,
     origins: Mapping[str, Origin],
     licences: Mapping[str, Licence],
-    tables: Mapping[str, _Table],
+    tables: _Tables,
 ) -> str:
     """Return ``README.md``: a header for the hub, and what a reader must know."""
     template = asset_path("resources", "export", "huggingface_card.md")
@@ -292,7 +280,7 @@ def _cell(text: str) -> str:
 def _header(
     tasks: Sequence[AmlbTask],
     licences: Mapping[str, Licence],
-    tables: Mapping[str, _Table],
+    tables: _Tables,
 ) -> dict[str, Any]:
     """Return the header of the card: licence, sizes, and a configuration for each fold."""
     terms = {hub_licence(licence.text) for licence in licences.values()}
@@ -318,8 +306,8 @@ def _header(
             name = f"{task.name}.{fold}"
             # a CSV file has no types, and the hub would guess those of each file for itself
             features = [
-                {"name": column, "dtype": "float64" if kind == "number" else "string"}
-                for column, kind in tables[train].columns.items()
+                {"name": column, "dtype": _HUB_TYPES[kind]}
+                for column, kind in tables[train].items()
             ]
             files = [{"split": "train", "path": train}, {"split": "test", "path": test}]
             header["configs"].append({"config_name": name, "data_files": files})
@@ -332,62 +320,39 @@ def _croissant(
     suite: Suite,
     origins: Mapping[str, Origin],
     licences: Mapping[str, Licence],
-    tables: Mapping[str, _Table],
+    tables: _Tables,
     digests: Mapping[str, str],
     url: str,
 ) -> dict[str, Any]:
     """Return the metadata: every file of the suite, and every column of its tables."""
-    context = asset_path("resources", "export", "croissant_context.json")
     citations = [PAPER, *(origin.citation for origin in origins.values())]
     texts = dict.fromkeys(licence.text for licence in licences.values())
-    metadata = {
-        "@context": json.loads(context.read_text(encoding="utf-8")),
-        "@type": "sc:Dataset",
-        "name": suite.name,
-        "description": f"A benchmark for the AutoML Benchmark, made by hardsynth "
+    return describe_data_set(
+        suite.name,
+        description=f"A benchmark for the AutoML Benchmark, made by hardsynth "
         f"{suite.manifest.version}: {suite.manifest.command}",
         # of the program, and of the bytes: a suite has no number and no date of its own
-        "version": f"{suite.manifest.version}+{sha256_file(suite.layout.manifest)[:12]}",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "license": list(texts),
-        "citeAs": "; ".join(dict.fromkeys(filter(None, citations))),
-        "creator": {"@type": "sc:Organization", "name": "hardsynth"},
-        "keywords": ["tabular", "automl", "benchmark", "amlb"],
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": file,
-                "name": file,
-                "contentUrl": file,
-                "encodingFormat": _media_type(file),
-                "sha256": digest,
-            }
+        version=f"{suite.manifest.version}+{sha256_file(suite.layout.manifest)[:12]}",
+        license=list(texts),
+        citeAs="; ".join(dict.fromkeys(filter(None, citations))),
+        creator={"@type": "sc:Organization", "name": "hardsynth"},
+        keywords=["tabular", "automl", "benchmark", "amlb"],
+        distribution=[
+            file_object(file, file, _media_type(file), sha256=digest)
             for file, digest in sorted(digests.items())
         ],
-        "recordSet": [_record_set(table) for table in tables.values()],
-    }
-    if url:
-        metadata["url"] = url
-    return metadata
+        recordSet=[_record_set(file, columns) for file, columns in tables.items()],
+        **({"url": url} if url else {}),
+    )
 
 
-def _record_set(table: _Table) -> dict[str, Any]:
-    name = Path(table.file).stem
+def _record_set(file: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    name = Path(file).stem
     fields = []
-    for column, kind in table.columns.items():
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{name}/{quote(column, safe='')}",
-                "name": column,
-                "dataType": "sc:Float" if kind == "number" else "sc:Text",
-                "source": {
-                    "fileObject": {"@id": table.file},
-                    "extract": {"column": column},
-                },
-            }
-        )
-    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+    for column, kind in columns.items():
+        key = f"{name}/{quote(column, safe='')}"
+        fields.append(field(key, column, _SC_TYPES[kind], file=file))
+    return record_set(name, fields)
 
 
 def _media_type(file: str) -> str:

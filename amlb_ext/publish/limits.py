@@ -188,11 +188,6 @@ class Licence:
     text: str
     stated: bool = False
 
-    @property
-    def sent(self) -> str:
-        """The text within the server's limits."""
-        return cut_text(ascii_text(self.text), DATA["licence"].length)
-
 
 def why_not_allowed(licence: str) -> str:
     """Return why a licence does not let its data be published again; empty when it does.
@@ -237,7 +232,7 @@ def settle_licences(
     Examples
     --------
     >>> settled = settle_licences({"a": "CC0", "b": ""}, ["by permission of the owner"])
-    >>> settled["a"].stated, settled["b"].sent
+    >>> settled["a"].stated, settled["b"].text
     (False, 'by permission of the owner')
     """
     for_all_tasks, for_one_task = _parse_statements(stated, licences)

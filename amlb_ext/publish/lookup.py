@@ -14,8 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol
-from xml.etree.ElementTree import Element
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from amlb_ext.core.locks import lock_open_file
 from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.server import Refused, Server, find_text
-from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.publish.unit import DataSet, PublishUnit
 from amlb_ext.suite import Layout
 
 #: Every line has these.
@@ -137,7 +136,8 @@ class Journal:
                 )
             except OSError as error:
                 raise self._write_error(error) from None
-            yield self
+            # read again: another command may just have ended
+            yield Journal(self.path)
 
     def _refuse_a_second_command(self) -> None:
         raise PublishError(
@@ -155,41 +155,17 @@ class Journal:
 NO_RESULTS = 372
 
 
-class SentDataSet(Protocol):
-    """A data set that is sent: a fold of a task, or the difficulty of its rows."""
-
-    @property
-    def name(self) -> str:
-        """Its name on the server."""
-
-    @property
-    def key(self) -> str:
-        """Names the content."""
-
-    @property
-    def label(self) -> str:
-        """The key as it is written into the data set's ``version_label``."""
-
-    @property
-    def md5(self) -> str:
-        """Of the data file."""
-
-    def arff(self) -> str:
-        """Return the data file."""
-
-
 @dataclass(frozen=True)
 class ServerDataSet:
     """What a server says of a data set."""
 
-    id: int
     name: str
     status: str
     md5: str
     label: str
     error: str
 
-    def holds(self, unit: SentDataSet) -> bool:
+    def holds(self, unit: DataSet) -> bool:
         """Whether it is this unit's, by content: its checksum, and our label where it is kept."""
         if self.name != unit.name:
             return False
@@ -203,7 +179,6 @@ def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     """Return what the server says of a data set; ``Refused`` when it has none of that number."""
     root = server.get(f"data/{data_id}")
     return ServerDataSet(
-        id=data_id,
         name=find_text(root, "name"),
         status=find_text(root, "status"),
         md5=find_text(root, "md5_checksum").lower(),
@@ -212,25 +187,14 @@ def read_data_set(server: Server, data_id: int) -> ServerDataSet:
     )
 
 
-def find_data_set(server: Server, unit: SentDataSet) -> int | None:
+def find_data_set(server: Server, unit: DataSet) -> int | None:
     """Return the number of the data set that holds this unit, if the server has it.
 
     A deactivated one does not count: it was taken back.
     """
-    try:
-        root = server.get(f"data/list/data_name/{unit.name}/status/all")
-    except Refused as error:
-        if error.code == NO_RESULTS:
-            return None
-        raise
-    candidates = []
-    for entry in root.findall(f"{NAMESPACE}dataset"):
-        data_id = _listed_id(entry)
-        if data_id and find_text(entry, "status") != "deactivated":
-            candidates.append(data_id)
     # the oldest one first, so that everybody finds the same
-    for data_id in sorted(candidates):
-        if read_data_set(server, data_id).holds(unit):
+    for data_id, status in sorted(_list(server, f"data_name/{unit.name}").items()):
+        if status != "deactivated" and read_data_set(server, data_id).holds(unit):
             return data_id
     return None
 
@@ -238,30 +202,29 @@ def find_data_set(server: Server, unit: SentDataSet) -> int | None:
 def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
     """Return the status of data sets; those that the server does not list are left out."""
     # one request for all of them
-    listed = ",".join(map(str, data_ids))
+    return _list(server, f"data_id/{','.join(map(str, data_ids))}")
+
+
+def _list(server: Server, which: str) -> dict[int, str]:
+    """Return number and status of the data sets that a server lists."""
     try:
-        root = server.get(f"data/list/data_id/{listed}/status/all")
+        root = server.get(f"data/list/{which}/status/all")
     except Refused as error:
         if error.code == NO_RESULTS:
             return {}
         raise
     statuses = {}
     for entry in root.findall(f"{NAMESPACE}dataset"):
-        statuses[_listed_id(entry)] = find_text(entry, "status")
+        text = find_text(entry, "did")
+        if text.isdigit():
+            statuses[int(text)] = find_text(entry, "status")
     return statuses
-
-
-def _listed_id(entry: Element) -> int:
-    """Return the number of a listed data set; 0 where it has none."""
-    text = find_text(entry, "did")
-    return int(text) if text.isdigit() else 0
 
 
 @dataclass(frozen=True)
 class ServerTask:
     """What a server says of a task."""
 
-    id: int
     data_id: str
     target: str
     procedure: str
@@ -279,7 +242,6 @@ def read_task(server: Server, task_id: int) -> ServerTask:
     root = server.get(f"task/{task_id}")
     procedure = "input/estimation_procedure"
     return ServerTask(
-        id=task_id,
         data_id=find_text(root, "input/data_set/data_set_id"),
         target=find_text(root, "input/data_set/target_feature"),
         procedure=find_text(root, f"{procedure}/id"),
@@ -325,7 +287,6 @@ class ServerSuite:
     """What a server says of a suite."""
 
     id: int
-    alias: str
     tasks: frozenset[int]
 
 
@@ -344,8 +305,4 @@ def find_suite(server: Server, name: int | str) -> ServerSuite | None:
         text = (element.text or "").strip()
         if text.isdigit():
             task_ids.add(int(text))
-    return ServerSuite(
-        id=int(number),
-        alias=find_text(root, "alias"),
-        tasks=frozenset(task_ids),
-    )
+    return ServerSuite(id=int(number), tasks=frozenset(task_ids))

@@ -10,15 +10,16 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import PublishError
-from amlb_ext.core.files import sha256_file, write_text
-from amlb_ext.publish.export.folder import OPENML_FILES, ExportFolder
+from amlb_ext.core.files import write_text
+from amlb_ext.publish.export.folder import OPENML_FILES, ExportFolder, about_suite
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.plan import PlannedUnit, plan_suite
 from amlb_ext.publish.unit import PublishUnit
@@ -90,41 +91,29 @@ def export_openml_files(
     target = Path(out) if out else Path(f"{suite.root.resolve().name}_openml")
     folder = ExportFolder.of(target, suite.root)
     numbered = dict(enumerate(plan.units, start=FIRST_ID))
-    places = ["tasks.csv"]
-    for number in numbered:
-        places += [f"{_CACHE}/datasets/{number}/{name}" for name in _DATA_FILES]
-        places += [f"{_CACHE}/tasks/{number}/{name}" for name in _TASK_FILES]
-    folder.begin(places)
+    contents = _contents(numbered)
+    folder.begin(contents)
     files = {}
-    for number, planned in numbered.items():
-        for place, text in _unit_files(number, planned):
-            files[place] = write_text(folder.at(place), text)
-    files["tasks.csv"] = write_text(folder.at("tasks.csv"), _index(numbered))
-    about = {
-        "name": suite.name,
-        "seed": suite.manifest.seed,
-        "command": suite.manifest.command,
-        "manifest": sha256_file(suite.layout.manifest),
-    }
-    folder.finish(files, {"form": OPENML_FILES, "suite": about})
+    for place, make_text in contents.items():
+        files[place] = write_text(folder.at(place), make_text())
+    folder.finish(files, {"form": OPENML_FILES, "suite": about_suite(suite)})
     names = {number: _name(planned.unit) for number, planned in numbered.items()}
     return OpenMLFiles(out=folder.root, tasks=names)
 
 
-_DATA_FILES = ("dataset.arff", "description.xml", "features.xml")
-_TASK_FILES = ("datasplits.arff", "task.xml")
-
-
-def _unit_files(number: int, planned: PlannedUnit) -> Iterator[tuple[str, str]]:
-    """Yield place and content of each file of a data set and its task."""
-    unit = planned.unit
-    contents = (unit.arff(), _description(number, planned), _features(unit))
-    for name, text in zip(_DATA_FILES, contents, strict=True):
-        yield f"{_CACHE}/datasets/{number}/{name}", text
-    for name, text in zip(
-        _TASK_FILES, (_split(unit), _task(number, unit)), strict=True
-    ):
-        yield f"{_CACHE}/tasks/{number}/{name}", text
+def _contents(numbered: Mapping[int, PlannedUnit]) -> dict[str, Callable[[], str]]:
+    """Return what makes each file, by its place; the table of all comes last."""
+    contents: dict[str, Callable[[], str]] = {}
+    for number, planned in numbered.items():
+        unit = planned.unit
+        data, task = f"{_CACHE}/datasets/{number}", f"{_CACHE}/tasks/{number}"
+        contents[f"{data}/dataset.arff"] = unit.arff
+        contents[f"{data}/description.xml"] = partial(_description, number, planned)
+        contents[f"{data}/features.xml"] = partial(_features, unit)
+        contents[f"{task}/datasplits.arff"] = partial(_split, unit)
+        contents[f"{task}/task.xml"] = partial(_task, number, unit)
+    contents["tasks.csv"] = partial(_index, numbered)
+    return contents
 
 
 def _name(unit: PublishUnit) -> str:

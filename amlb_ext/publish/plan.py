@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from amlb_ext.core.files import write_text
 from amlb_ext.publish.describe import (
     alias_of,
     certificate_verdict,
+    data_description,
     data_xml,
     describe_split,
     fit_texts,
@@ -29,7 +30,7 @@ from amlb_ext.publish.limits import (
     settle_licences,
 )
 from amlb_ext.publish.rows import Fit
-from amlb_ext.publish.unit import PublishUnit, build_unit
+from amlb_ext.publish.unit import DataSet, PublishUnit, build_unit
 from amlb_ext.suite import MAIN_SUFFIXES, SuiteFiles
 
 #: Stands for a number that the server will give.
@@ -143,7 +144,12 @@ def plan_suite(
     for name, fold in _choose_folds(suite, names, folds):
         unit = build_unit(suite, name, fold, fit=fit)
         licence = settled[unit.amlb_task.task]
-        texts, notes = fit_texts(unit, licence, url)
+        texts, notes = fit_texts(
+            suite,
+            unit.amlb_task.task,
+            licence,
+            description=data_description(unit, licence, url),
+        )
         planned = PlannedUnit(
             unit=unit,
             licence=licence,
@@ -164,17 +170,20 @@ def plan_suite(
 
 def _choose_tasks(suite: SuiteFiles, only: Sequence[str]) -> list[str]:
     """Return the AMLB tasks that were asked for; those of the main definition by default."""
-    for name in only:
-        if name not in suite.amlb_tasks:
-            remedy = suggest_nearest(name, suite.amlb_tasks)
-            raise PublishError(f"--only {name}: no such task", remedy)
-    if only:
-        return list(dict.fromkeys(only))
     main = []
     for name, task in suite.amlb_tasks.items():
         if task.suffix in MAIN_SUFFIXES:
             main.append(name)
-    return main
+    return named_tasks(only, suite.amlb_tasks) or main
+
+
+def named_tasks(only: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the tasks that ``--only`` names, each once; raise for one that is not known."""
+    for name in only:
+        if name not in known:
+            remedy = suggest_nearest(name, known)
+            raise PublishError(f"--only {name}: no such task", remedy)
+    return list(dict.fromkeys(only))
 
 
 def _choose_folds(
@@ -203,12 +212,8 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
         unit = planned.unit
         task = unit.amlb_task
         where = f"{task.name}, fold {unit.fold}"
-        for problem in check_xml(planned.xml, DATA):
+        for problem in data_problems(unit, planned.xml):
             yield f"{where}: {problem}"
-        if unit.size > UPLOAD_LIMIT:
-            size = megabytes(unit.size)
-            limit = megabytes(UPLOAD_LIMIT)
-            yield f"{where}: its data file has {size}, more than {limit}"
         # rows that were left out may have been the last of a class
         classes = unit.target_attribute.values
         if classes is not None and len(classes) < 2:
@@ -217,6 +222,14 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
     texts = plan_texts(plan)
     for problem in check_xml(suite_xml(texts, plan.alias, [UNKNOWN_ID]), STUDY):
         yield f"the suite: {problem}"
+
+
+def data_problems(data: DataSet, xml: str) -> Iterator[str]:
+    """Yield what a server would refuse of a data set and its description."""
+    yield from check_xml(xml, DATA)
+    if data.size > UPLOAD_LIMIT:
+        size = megabytes(data.size)
+        yield f"its data file has {size}, more than {megabytes(UPLOAD_LIMIT)}"
 
 
 def _size_notes(unit: PublishUnit) -> Iterator[str]:
@@ -265,6 +278,11 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
         contents[f"{stem}.task.xml"] = task_xml(unit, UNKNOWN_ID)
     unknown_ids = [UNKNOWN_ID] * len(plan.units)
     contents["suite.xml"] = suite_xml(plan_texts(plan), plan.alias, unknown_ids)
+    return write_contents(folder, contents)
+
+
+def write_contents(folder: Path, contents: Mapping[str, str]) -> list[Path]:
+    """Write texts into a folder by their names, and return the files."""
     paths = []
     for name, text in contents.items():
         path = folder / name

@@ -6,13 +6,14 @@ Tasks whose splits are as wanted are tagged, and the suite is made of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.publish import lookup, steps
+from amlb_ext.publish import lookup
 from amlb_ext.publish.describe import alias_of, suite_texts
 from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import PlannedUnit, PublishPlan, megabytes
@@ -25,6 +26,7 @@ from amlb_ext.publish.server import (
     Uncertain,
     host_name,
 )
+from amlb_ext.publish.steps import Steps
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0
@@ -45,30 +47,33 @@ Say = Callable[[str], object]
 
 
 @dataclass(kw_only=True)
-class PublishOutcome:
-    """What became of a unit.
+class DataOutcome:
+    """What became of a data set.
 
     Attributes
     ----------
     name : str
-        Of the data set.
-    amlb_task : str
-    fold : int
     status : str
-        ``good``: published and split as wanted · ``differs``: the server split otherwise ·
-        ``waiting``: the same command continues · ``failed``: the server refused it.
+        ``waiting``: the same command continues · ``failed``: the server refused it · or in which
+        way it is done.
     reason : str
-        Why it is not good.
-    data_id, task_id : int, optional
-        Their numbers on the server.
+        Why it is not done.
+    data_id : int, optional
+        Its number on the server.
     """
 
     name: str
-    amlb_task: str
-    fold: int
     status: str = "waiting"
     reason: str = "not tried yet"
     data_id: int | None = None
+
+
+@dataclass(kw_only=True)
+class PublishOutcome(DataOutcome):
+    """What became of a unit; it is ``good`` or ``differs``, where the server split otherwise."""
+
+    amlb_task: str
+    fold: int
     task_id: int | None = None
 
 
@@ -138,35 +143,28 @@ def publish_plan(
     PublishError
         The key is refused, or the journal cannot be written.
     """
-    journal = Journal.of(plan.suite.layout, host_name(server.url))
-    with journal.held():
-        # read again: another command may just have ended
-        journal = Journal(journal.path)
-        run = _Publication(plan, server, journal, wait=wait, say=say, clock=clock)
+    with Journal.of(plan.suite.layout, host_name(server.url)).held() as journal:
+        run = _Publication(
+            plan=plan, steps=Steps(server, journal), wait=wait, say=say, clock=clock
+        )
         return run.finish()
 
 
+@dataclass(kw_only=True)
 class _Publication:
     """One run of :func:`publish_plan`."""
 
-    def __init__(
-        self,
-        plan: PublishPlan,
-        server: Server,
-        journal: Journal,
-        *,
-        wait: float,
-        say: Say,
-        clock: Callable[[], float],
-    ) -> None:
-        self.plan = plan
-        self.server = server
-        self.journal = journal
-        self.wait = wait
-        self.say = say
-        self.clock = clock
+    plan: PublishPlan
+    steps: Steps
+    wait: float
+    say: Say
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        self.server = self.steps.server
+        self.journal = self.steps.journal
         self.units: list[tuple[PlannedUnit, PublishOutcome]] = []
-        for planned in plan.units:
+        for planned in self.plan.units:
             unit = planned.unit
             outcome = PublishOutcome(
                 name=unit.name,
@@ -174,17 +172,23 @@ class _Publication:
                 fold=unit.fold,
             )
             self.units.append((planned, outcome))
+        self._report = partial(
+            PublishReport,
+            server=self.server.url,
+            outcomes=[outcome for _, outcome in self.units],
+            journal=str(self.journal.path),
+        )
 
     def finish(self) -> PublishReport:
         """Run all steps for all units, and return the report."""
         # all data sets are sent before the first is waited for: the server works on them meanwhile
-        self._run_step(self._send_data_set, self.units)
+        run_step(self._send_data_set, self.units, self.say)
         active = self._wait_until_active()
         with_active_data = []
         for planned, outcome in self.units:
             if outcome.data_id in active:
                 with_active_data.append((planned, outcome))
-        self._run_step(self._make_task, with_active_data)
+        run_step(self._make_task, with_active_data, self.say)
         statuses = [outcome.status for _, outcome in self.units]
         unsettled = statuses.count("waiting") + statuses.count("failed")
         # the suite's alias stands for its tasks, so that it is made when all are settled
@@ -193,18 +197,6 @@ class _Publication:
         if "good" not in statuses:
             return self._report(reason="the server split none of the tasks as wanted")
         return self._make_suite()
-
-    def _report(
-        self, *, alias: str = "", suite_id: int | None = None, reason: str = ""
-    ) -> PublishReport:
-        return PublishReport(
-            server=self.server.url,
-            outcomes=[outcome for _, outcome in self.units],
-            alias=alias,
-            suite_id=suite_id,
-            reason=reason,
-            journal=str(self.journal.path),
-        )
 
     def _make_suite(self) -> PublishReport:
         """Make the suite of the tasks whose splits are as wanted."""
@@ -220,55 +212,15 @@ class _Publication:
             existing = lookup.find_suite(self.server, alias)
             if existing is not None and existing.tasks != frozenset(task_ids):
                 alias = alias_of(units, task_ids)
-            suite_id = steps.ensure_suite(
-                self.server,
-                self.journal,
-                alias,
-                texts=texts,
-                task_ids=task_ids,
-            )
+            suite_id = self.steps.ensure_suite(alias, texts, task_ids)
         except HardsynthError as error:
-            self._stop_if_fatal(error)
+            _stop_if_fatal(error)
             return self._report(alias=alias, reason=str(error))
         self.say(f"suite {suite_id} ({alias}) with {len(task_ids)} tasks")
         return self._report(alias=alias, suite_id=suite_id)
 
-    def _run_step(
-        self,
-        step: Callable[[PlannedUnit, PublishOutcome], None],
-        units: Sequence[tuple[PlannedUnit, PublishOutcome]],
-    ) -> None:
-        """Run a step for some units; an error of one does not stop the others."""
-        silent = 0
-        for planned, outcome in units:
-            if silent >= _SILENT_UNITS:
-                outcome.reason = "the server does not answer"
-                continue
-            try:
-                step(planned, outcome)
-                silent = 0
-            except Uncertain as error:
-                silent += 1
-                outcome.status = "waiting"
-                outcome.reason = error.message
-                self.say(f"{outcome.name}: {error.message}")
-            except HardsynthError as error:
-                self._stop_if_fatal(error)
-                outcome.status = "failed"
-                if isinstance(error, Refused) and error.code in _PASSING:
-                    outcome.status = "waiting"
-                outcome.reason = str(error)
-                self.say(f"{outcome.name}: {error}")
-
-    @staticmethod
-    def _stop_if_fatal(error: HardsynthError) -> None:
-        if isinstance(error, Refused) and error.code in FATAL:
-            raise error
-
     def _send_data_set(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
-        data_id, is_new = steps.ensure_data_set(
-            self.server, self.journal, planned.unit, xml=planned.xml
-        )
+        data_id, is_new = self.steps.ensure_data_set(planned.unit, planned.xml)
         outcome.data_id = data_id
         outcome.reason = "its data set is not active yet"
         action = "was sent" if is_new else "is on the server already"
@@ -280,28 +232,17 @@ class _Publication:
         assert data_id is not None
         # what is reported where the next request gets no answer
         outcome.reason = "it has no task yet"
-        task_id = steps.ensure_task(self.server, self.journal, unit, data_id=data_id)
+        task_id = self.steps.ensure_task(unit, data_id)
         outcome.task_id = task_id
-        difference = steps.compare_split(
-            self.server,
-            self.journal,
-            unit,
-            data_id=data_id,
-            task_id=task_id,
-        )
+        difference = self.steps.compare_split(unit, data_id, task_id)
         if difference:
             outcome.status = "differs"
             outcome.reason = difference
             self.say(f"{outcome.name}: task {task_id} is left out: {difference}")
             return
         # tagged once the split is known: a tag is what others find our tasks by
-        steps.ensure_tags(
-            self.server,
-            self.journal,
-            unit,
-            data_id=data_id,
-            task_id=task_id,
-        )
+        self.steps.ensure_tag(unit.key, "data", data_id)
+        self.steps.ensure_tag(unit.key, "task", task_id)
         outcome.status = "good"
         outcome.reason = ""
         self.say(f"{outcome.name}: task {task_id}, split as wanted")
@@ -381,6 +322,43 @@ class _Publication:
         return True
 
 
+Unit = TypeVar("Unit")
+Outcome = TypeVar("Outcome", bound=DataOutcome)
+
+
+def run_step(
+    step: Callable[[Unit, Outcome], None],
+    units: Iterable[tuple[Unit, Outcome]],
+    say: Say,
+) -> None:
+    """Run a step for some data sets; an error of one does not stop the others."""
+    silent = 0
+    for unit, outcome in units:
+        if silent >= _SILENT_UNITS:
+            outcome.reason = "the server does not answer"
+            continue
+        try:
+            step(unit, outcome)
+            silent = 0
+        except Uncertain as error:
+            silent += 1
+            outcome.status = "waiting"
+            outcome.reason = error.message
+            say(f"{outcome.name}: {error.message}")
+        except HardsynthError as error:
+            _stop_if_fatal(error)
+            outcome.status = "failed"
+            if isinstance(error, Refused) and error.code in _PASSING:
+                outcome.status = "waiting"
+            outcome.reason = str(error)
+            say(f"{outcome.name}: {error}")
+
+
+def _stop_if_fatal(error: HardsynthError) -> None:
+    if isinstance(error, Refused) and error.code in FATAL:
+        raise error
+
+
 # What a publication would send, and what became of it, for a terminal.
 
 
@@ -422,10 +400,6 @@ def plan_text(plan: PublishPlan, url: str) -> str:
 
 def _unit_row(unit: dict[str, Any]) -> list[Any]:
     """Return the row of one data set in the table of a plan."""
-    # What the command line states replaces what the source lacks, so it is marked.
-    licence = shorten_text(unit["licence"]["text"], 28)
-    if unit["licence"]["stated"]:
-        licence += " (stated)"
     return [
         shorten_text(unit["name"], 48),
         unit["rows"],
@@ -435,8 +409,15 @@ def _unit_row(unit: dict[str, Any]) -> list[Any]:
         unit["procedure"]["id"],
         unit["measure"] or "-",
         megabytes(unit["bytes"]),
-        licence,
+        licence_cell(unit),
     ]
+
+
+def licence_cell(unit: dict[str, Any]) -> str:
+    """Return a data set's licence as a table of a plan has it."""
+    # What the command line states replaces what the source lacks, so it is marked.
+    licence = shorten_text(unit["licence"]["text"], 28)
+    return f"{licence} (stated)" if unit["licence"]["stated"] else licence
 
 
 def report_text(report: PublishReport, server: str) -> str:

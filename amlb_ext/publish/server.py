@@ -157,6 +157,10 @@ _BUG_REPORT = "report it as a bug, with the output of --dry-run --json"
 _SET_KEY = "set OPENML_APIKEY in the environment"
 _SMALLER_FILE = "send fewer rows with --fit drop, or leave the task out with --only"
 _LATER = "run the same command again later; it continues where it stopped"
+_UNKNOWN_CODE = (
+    "run the same command again, it continues where it stopped; "
+    "see docs/how-to/publish.md"
+)
 #: The server's database is overloaded: it may take the request a moment later.
 OVERLOADED = 107
 #: The data set is still being processed, so that no task can be made of it.
@@ -208,26 +212,6 @@ CODES: dict[int, tuple[str, str]] = {
 FATAL = frozenset({102, 103, 104, 137, 138})
 
 
-def explain_code(code: int) -> tuple[str, str]:
-    """Return what a code means, to be put behind the server's words, and what to do.
-
-    Examples
-    --------
-    >>> explain_code(1038)
-    (': a suite with this alias already exists', 'nothing needs to be done')
-    >>> explain_code(999)
-    ('', 'run the same command again, it continues where it stopped; see docs/how-to/publish.md')
-    """
-    if code not in CODES:
-        remedy = (
-            "run the same command again, it continues where it stopped; "
-            "see docs/how-to/publish.md"
-        )
-        return "", remedy
-    reason, remedy = CODES[code]
-    return f": {reason}", remedy
-
-
 # Requests and their answers
 
 
@@ -243,9 +227,10 @@ class Refused(PublishError):
     """
 
     def __init__(self, what: str, code: int, said: str) -> None:
-        reason, remedy = explain_code(code)
+        reason, remedy = CODES.get(code, ("", _UNKNOWN_CODE))
+        meaning = f": {reason}" if reason else ""
         super().__init__(
-            f"{what}: the server answered '{said}' ({code}){reason}", remedy
+            f"{what}: the server answered '{said}' ({code}){meaning}", remedy
         )
         self.code = code
         self.said = said

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
-from xml.etree.ElementTree import Element
+from dataclasses import dataclass
+from typing import Any
 
 from amlb_ext.core.errors import PublishError
 from amlb_ext.publish import lookup
 from amlb_ext.publish.describe import TAG, suite_xml, task_xml
 from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.server import OVERLOADED, Refused, Server, Uncertain, find_text
-from amlb_ext.publish.unit import PublishUnit
+from amlb_ext.publish.unit import DataSet, PublishUnit
 
 #: How often something is sent when no answer came and the server does not have it.
 POSTS = 3
@@ -27,243 +27,212 @@ _DUPLICATE_TASK = 614
 _DUPLICATE_TAG = 473
 _DUPLICATE_ALIAS = 1038
 
-T = TypeVar("T")
+Find = Callable[[], "int | None"]
 
 
-def ensure_data_set(
-    server: Server, journal: Journal, unit: lookup.SentDataSet, *, xml: str
-) -> tuple[int, bool]:
-    """Return the number of the unit's data set on the server, and whether it was sent now."""
-    last = journal.last(unit.key, "data")
-    recorded = last.get("id")
-    if isinstance(recorded, int):
+@dataclass(frozen=True)
+class Steps:
+    """The steps on one server, noted in one journal."""
+
+    server: Server
+    journal: Journal
+
+    def ensure_data_set(self, unit: DataSet, xml: str) -> tuple[int, bool]:
+        """Return the number of the unit's data set on the server, and whether it was sent now."""
+        recorded: Any = self.journal.last(unit.key, "data").get("id")
 
         def holds_unit() -> bool:
-            return lookup.read_data_set(server, recorded).holds(unit)
+            return lookup.read_data_set(self.server, recorded).holds(unit)
 
-        if _is_still_there(holds_unit):
+        if isinstance(recorded, int) and _is_still_there(holds_unit):
             return recorded, False
 
-    def find_ours() -> int | None:
-        return lookup.find_data_set(server, unit)
+        def find_ours() -> int | None:
+            return lookup.find_data_set(self.server, unit)
 
-    # after a run that was cut off the server may still be at work on what it was sent
-    pauses = SETTLE if last.get("state") == "posting" else SETTLE[:1]
-    data_id = _look_repeatedly(server, pauses, find_ours)
-    if data_id is not None:
-        journal.write(unit.key, "data", "found", id=data_id, name=unit.name)
-        return data_id, False
-    content = unit.arff()
-    data_id = _send(
-        server,
-        journal,
-        unit.key,
-        step="data",
-        post=lambda: _new_number(
-            server.post("data/", description=xml, dataset=content)
-        ),
-        find=lambda _: _look_repeatedly(server, SETTLE, find_ours),
-        name=unit.name,
-    )
-    return data_id, True
+        data_id = self._look_first(unit.key, "data", find_ours)
+        if data_id is not None:
+            self.journal.write(unit.key, "data", "found", id=data_id, name=unit.name)
+            return data_id, False
+        content = unit.arff()
+        data_id = self._send(
+            unit.key,
+            "data",
+            lambda: self._post("data/", description=xml, dataset=content),
+            find=lambda _: self._look_repeatedly(SETTLE, find_ours),
+            name=unit.name,
+        )
+        return data_id, True
 
+    def ensure_task(self, unit: PublishUnit, data_id: int) -> int:
+        """Return the number of the unit's task on the server.
 
-def ensure_task(
-    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int
-) -> int:
-    """Return the number of the unit's task on the server.
-
-    The server itself refuses a second task of the same inputs and names the first one, so that
-    nothing need be looked up before a task is sent again.
-    """
-    recorded = journal.last(unit.key, "task").get("id")
-    if isinstance(recorded, int):
+        The server itself refuses a second task of the same inputs and names the first one, so that
+        nothing need be looked up before a task is sent again.
+        """
+        recorded: Any = self.journal.last(unit.key, "task").get("id")
 
         def asks_for_unit() -> bool:
-            return lookup.read_task(server, recorded).asks(unit, data_id)
+            return lookup.read_task(self.server, recorded).asks(unit, data_id)
 
-        if _is_still_there(asks_for_unit):
+        if isinstance(recorded, int) and _is_still_there(asks_for_unit):
             return recorded
-    xml = task_xml(unit, data_id)
+        xml = task_xml(unit, data_id)
 
-    def find_named(error: Refused | Uncertain) -> int | None:
-        existing = _existing_tasks(error)
-        if not existing:
-            server.sleep(SETTLE[1])
-        # the oldest one, so that everybody finds the same
-        return min(existing, default=None)
+        def find_named(error: Refused | Uncertain) -> int | None:
+            existing = _existing_tasks(error)
+            if not existing:
+                self.server.sleep(SETTLE[1])
+            # the oldest one, so that everybody finds the same
+            return min(existing, default=None)
 
-    return _send(
-        server,
-        journal,
-        unit.key,
-        step="task",
-        post=lambda: _new_number(server.post("task/", description=xml)),
-        find=find_named,
-        duplicate_code=_DUPLICATE_TASK,
-        data=data_id,
-    )
-
-
-def compare_split(
-    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
-) -> str:
-    """Return how the server's split differs from ours; empty when it does not."""
-    last = journal.last(unit.key, "split")
-    if last.get("state") == "same" and last.get("task") == task_id:
-        return ""
-    task = lookup.read_task(server, task_id)
-    if task.asks(unit, data_id):
-        difference = lookup.compare_split(server, unit, task)
-    else:
-        difference = f"it asks for {task.target!r} by procedure {task.procedure}"
-    if difference:
-        journal.write(unit.key, "split", "differs", task=task_id, how=difference)
-    else:
-        journal.write(unit.key, "split", "same", task=task_id)
-    return difference
-
-
-def ensure_tags(
-    server: Server, journal: Journal, unit: PublishUnit, *, data_id: int, task_id: int
-) -> None:
-    """Tag the unit's data set and task; a tag that is there already is no error."""
-    for kind, number in (("data", data_id), ("task", task_id)):
-        ensure_tag(server, journal, unit.key, kind=kind, number=number)
-
-
-def ensure_tag(
-    server: Server, journal: Journal, key: str, *, kind: str, number: int
-) -> None:
-    """Tag a data set or a task; a tag that is there already is no error."""
-    step = f"tag {kind}"
-    last = journal.last(key, step)
-    if last.get("state") == "posted" and last.get("id") == number:
-        return
-
-    def post() -> int:
-        server.post(f"{kind}/tag", {f"{kind}_id": str(number), "tag": TAG})
-        return number
-
-    def find_named(error: Refused | Uncertain) -> int | None:
-        if getattr(error, "code", None) == _DUPLICATE_TAG:
-            return number
-        # a tag that was sent twice is one tag, so none is looked up before it is sent again
-        server.sleep(SETTLE[1])
-        return None
-
-    _send(
-        server,
-        journal,
-        key,
-        step=step,
-        post=post,
-        find=find_named,
-        duplicate_code=_DUPLICATE_TAG,
-    )
-
-
-def ensure_suite(
-    server: Server,
-    journal: Journal,
-    alias: str,
-    *,
-    texts: dict[str, str],
-    task_ids: Iterable[int],
-) -> int:
-    """Return the number of the suite of these tasks on the server."""
-    wanted = frozenset(task_ids)
-
-    def find_ours() -> int | None:
-        suite = lookup.find_suite(server, alias)
-        if suite is not None and suite.tasks != wanted:
-            raise PublishError(
-                f"suite {suite.id} on the server has our alias {alias} but other tasks",
-                "leave one of the tasks out with --only: other tasks have another alias",
-            )
-        return None if suite is None else suite.id
-
-    last = journal.last(alias, "suite")
-    # after a run that was cut off the server may still be at work on what it was sent
-    pauses = SETTLE if last.get("state") == "posting" else SETTLE[:1]
-    suite_id = _look_repeatedly(server, pauses, find_ours)
-    if suite_id is not None:
-        if last.get("id") != suite_id:
-            journal.write(alias, "suite", "found", id=suite_id)
-        return suite_id
-    xml = suite_xml(texts, alias, sorted(wanted))
-    return _send(
-        server,
-        journal,
-        alias,
-        step="suite",
-        post=lambda: _new_number(server.post("study/", description=xml)),
-        find=lambda _: _look_repeatedly(server, SETTLE, find_ours),
-        duplicate_code=_DUPLICATE_ALIAS,
-    )
-
-
-def _send(
-    server: Server,
-    journal: Journal,
-    key: str,
-    *,
-    step: str,
-    post: Callable[[], int],
-    find: Callable[[Refused | Uncertain], int | None],
-    duplicate_code: int | None = None,
-    **about: Any,
-) -> int:
-    """Send something until the server has it, and return the number that the server gave it.
-
-    Parameters
-    ----------
-    server, journal : Server, Journal
-    key, step : str
-        Of the journal's lines; ``about`` is written into each.
-    post : callable
-        Sends once and returns the number.
-    find : callable
-        Given why there is no number, looks for what was sent and returns its number, if the server
-        has it.
-    duplicate_code : int, optional
-        Code of a refusal that says that the server has it already.
-    """
-    for attempt in range(1, POSTS + 1):
-        journal.write(key, step, "posting", attempt=attempt, **about)
-        try:
-            number: int | None = post()
-        except (Uncertain, Refused) as error:
-            code = getattr(error, "code", 0)
-            is_duplicate = duplicate_code is not None and code == duplicate_code
-            if not is_duplicate and not _may_have_been_taken(error):
-                journal.write(key, step, "refused", code=code)
-                raise
-            # what has no answer is looked for before it is sent again; a duplicate that cannot be
-            # found would be refused again
-            number = find(error)
-            if number is None and (is_duplicate or attempt == POSTS):
-                raise
-        if number is not None:
-            journal.write(key, step, "posted", id=number, **about)
-            return number
-    raise AssertionError("not reached")
-
-
-def _new_number(answer: Element) -> int:
-    """Return the number that the server gave to what was sent."""
-    text = find_text(answer, "id")
-    if not text.isdigit():
-        raise Uncertain(
-            "the server's answer holds no number",
-            "run the same command again; it continues",
+        return self._send(
+            unit.key,
+            "task",
+            lambda: self._post("task/", description=xml),
+            find=find_named,
+            duplicate_code=_DUPLICATE_TASK,
+            data=data_id,
         )
-    return int(text)
 
+    def compare_split(self, unit: PublishUnit, data_id: int, task_id: int) -> str:
+        """Return how the server's split differs from ours; empty when it does not."""
+        last = self.journal.last(unit.key, "split")
+        if last.get("state") == "same" and last.get("task") == task_id:
+            return ""
+        task = lookup.read_task(self.server, task_id)
+        if task.asks(unit, data_id):
+            difference = lookup.compare_split(self.server, unit, task)
+        else:
+            difference = f"it asks for {task.target!r} by procedure {task.procedure}"
+        if difference:
+            self.journal.write(
+                unit.key, "split", "differs", task=task_id, how=difference
+            )
+        else:
+            self.journal.write(unit.key, "split", "same", task=task_id)
+        return difference
 
-def _may_have_been_taken(error: Refused | Uncertain) -> bool:
-    """Whether the server may have taken what it did not confirm, or may take it later."""
-    return isinstance(error, Uncertain) or error.code == OVERLOADED
+    def ensure_tag(self, key: str, kind: str, number: int) -> None:
+        """Tag a data set or a task; a tag that is there already is no error."""
+        step = f"tag {kind}"
+        last = self.journal.last(key, step)
+        if last.get("state") == "posted" and last.get("id") == number:
+            return
+
+        def post() -> int:
+            self.server.post(f"{kind}/tag", {f"{kind}_id": str(number), "tag": TAG})
+            return number
+
+        def find_named(error: Refused | Uncertain) -> int | None:
+            if getattr(error, "code", None) == _DUPLICATE_TAG:
+                return number
+            # a tag that was sent twice is one tag, so none is looked up before it is sent again
+            self.server.sleep(SETTLE[1])
+            return None
+
+        self._send(key, step, post, find=find_named, duplicate_code=_DUPLICATE_TAG)
+
+    def ensure_suite(
+        self, alias: str, texts: dict[str, str], task_ids: Iterable[int]
+    ) -> int:
+        """Return the number of the suite of these tasks on the server."""
+        wanted = frozenset(task_ids)
+
+        def find_ours() -> int | None:
+            suite = lookup.find_suite(self.server, alias)
+            if suite is not None and suite.tasks != wanted:
+                raise PublishError(
+                    f"suite {suite.id} on the server has our alias {alias} but other tasks",
+                    "leave one of the tasks out with --only: other tasks have another alias",
+                )
+            return None if suite is None else suite.id
+
+        suite_id = self._look_first(alias, "suite", find_ours)
+        if suite_id is not None:
+            if self.journal.last(alias, "suite").get("id") != suite_id:
+                self.journal.write(alias, "suite", "found", id=suite_id)
+            return suite_id
+        xml = suite_xml(texts, alias, sorted(wanted))
+        return self._send(
+            alias,
+            "suite",
+            lambda: self._post("study/", description=xml),
+            find=lambda _: self._look_repeatedly(SETTLE, find_ours),
+            duplicate_code=_DUPLICATE_ALIAS,
+        )
+
+    def _send(
+        self,
+        key: str,
+        step: str,
+        post: Callable[[], int],
+        *,
+        find: Callable[[Refused | Uncertain], int | None],
+        duplicate_code: int | None = None,
+        **about: Any,
+    ) -> int:
+        """Send something until the server has it, and return the number that the server gave it.
+
+        Parameters
+        ----------
+        key, step : str
+            Of the journal's lines; ``about`` is written into each.
+        post : callable
+            Sends once and returns the number.
+        find : callable
+            Given why there is no number, looks for what was sent and returns its number, if the
+            server has it.
+        duplicate_code : int, optional
+            Code of a refusal that says that the server has it already.
+        """
+        for attempt in range(1, POSTS + 1):
+            self.journal.write(key, step, "posting", attempt=attempt, **about)
+            try:
+                number: int | None = post()
+            except (Uncertain, Refused) as error:
+                code = getattr(error, "code", 0)
+                is_duplicate = duplicate_code is not None and code == duplicate_code
+                # the server may have taken what it did not confirm, or may take it later
+                may_have_taken = isinstance(error, Uncertain) or code == OVERLOADED
+                if not is_duplicate and not may_have_taken:
+                    self.journal.write(key, step, "refused", code=code)
+                    raise
+                # what has no answer is looked for before it is sent again; a duplicate that cannot
+                # be found would be refused again
+                number = find(error)
+                if number is None and (is_duplicate or attempt == POSTS):
+                    raise
+            if number is not None:
+                self.journal.write(key, step, "posted", id=number, **about)
+                return number
+        raise AssertionError("not reached")
+
+    def _post(self, path: str, **files: str) -> int:
+        """Send once, and return the number that the server gave to what was sent."""
+        text = find_text(self.server.post(path, None, **files), "id")
+        if not text.isdigit():
+            raise Uncertain(
+                "the server's answer holds no number",
+                "run the same command again; it continues",
+            )
+        return int(text)
+
+    def _look_first(self, key: str, step: str, find: Find) -> int | None:
+        """Look for what is to be sent."""
+        # after a run that was cut off the server may still be at work on what it was sent
+        was_posting = self.journal.last(key, step).get("state") == "posting"
+        return self._look_repeatedly(SETTLE if was_posting else SETTLE[:1], find)
+
+    def _look_repeatedly(self, pauses: Iterable[float], find: Find) -> int | None:
+        """Look after each pause until something is found."""
+        for pause in pauses:
+            if pause:
+                self.server.sleep(pause)
+            found = find()
+            if found is not None:
+                return found
+        return None
 
 
 def _existing_tasks(error: Refused | Uncertain) -> list[int]:
@@ -275,19 +244,6 @@ def _existing_tasks(error: Refused | Uncertain) -> list[int]:
     if listed is None:
         return []
     return [int(text) for text in re.findall(r"\d+", listed[1])]
-
-
-def _look_repeatedly(
-    server: Server, pauses: Iterable[float], find: Callable[[], T | None]
-) -> T | None:
-    """Look after each pause until something is found."""
-    for pause in pauses:
-        if pause:
-            server.sleep(pause)
-        found = find()
-        if found is not None:
-            return found
-    return None
 
 
 def _is_still_there(ask: Callable[[], bool]) -> bool:

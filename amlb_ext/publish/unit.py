@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +50,53 @@ _DEFAULT_METRIC = {
 }
 
 
+class DataSet(ABC):
+    """A data set that is sent: a fold of a task, or the difficulty of its rows."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name on the server."""
+
+    @property
+    @abstractmethod
+    def key(self) -> str:
+        """Names the content: two data sets of one key are the same."""
+
+    @abstractmethod
+    def arff(self) -> str:
+        """Return the data file; the same data set gives the same text."""
+
+    @property
+    def label(self) -> str:
+        """The key as it is written into the data set's ``version_label``."""
+        return f"hardsynth-{self.key}"
+
+    @cached_property
+    def _size_and_sums(self) -> tuple[int, str, str]:
+        # of a file that is made for them, and again when it is sent: it may be large
+        data = self.arff().encode()
+        md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
+        return len(data), md5, hashlib.sha256(data).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the data file."""
+        return self._size_and_sums[0]
+
+    @property
+    def md5(self) -> str:
+        """Of the data file."""
+        return self._size_and_sums[1]
+
+    @property
+    def sha256(self) -> str:
+        """Of the data file."""
+        return self._size_and_sums[2]
+
+
 @dataclass(frozen=True, kw_only=True)
-class PublishUnit:
+class PublishUnit(DataSet):
     """A fold of an AMLB task, ready to be sent.
 
     Attributes
@@ -63,10 +110,6 @@ class PublishUnit:
         Features, the target, then :data:`OWN_COLUMNS`.
     renamed : dict of str to str
         The suite's column names that the server or its readers would not take → the new ones.
-    size : int
-        Bytes of the data file.
-    md5, sha256 : str
-        Of the data file.
     notes : tuple of str
     """
 
@@ -76,9 +119,6 @@ class PublishUnit:
     rows: SentRows
     attributes: tuple[Attribute, ...]
     renamed: dict[str, str]
-    size: int = 0
-    md5: str = ""
-    sha256: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -93,11 +133,6 @@ class PublishUnit:
         parts = [self.sha256, self.target, self.own_columns, self.amlb_task.type.value]
         content = json.dumps(parts).encode()
         return hashlib.sha256(content).hexdigest()[:32]
-
-    @property
-    def label(self) -> str:
-        """The key as it is written into the data set's ``version_label``."""
-        return f"hardsynth-{self.key}"
 
     @property
     def target_attribute(self) -> Attribute:
@@ -170,7 +205,7 @@ def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishU
         train=sent_train,
         test=sent_test,
     )
-    unit = PublishUnit(
+    return PublishUnit(
         suite=suite,
         amlb_task=task,
         fold=fold,
@@ -178,14 +213,6 @@ def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishU
         attributes=attributes,
         renamed=renamed,
         notes=tuple(_unit_notes(task, sent_test[task.target], renamed)),
-    )
-    # size and checksums are those of the file, which the unit without them makes
-    data = unit.arff().encode()
-    return replace(
-        unit,
-        size=len(data),
-        md5=hashlib.md5(data, usedforsecurity=False).hexdigest(),
-        sha256=hashlib.sha256(data).hexdigest(),
     )
 
 

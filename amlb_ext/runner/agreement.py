@@ -33,7 +33,7 @@ ROUNDING = 1e-6
 MOST_DIFFERENCE = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Disagreement:
     """Rows of a fold on which the F that was run is not the F of the suite.
 
@@ -43,36 +43,22 @@ class Disagreement:
         The AMLB task.
     fold : int
         AMLB's number.
-    rows : int
-        Rows that were compared.
-    differing : int
-        Rows whose loss differs by more than that of any re-fit of F.
-    largest : float
-        Largest difference of a probability, or of a prediction in the target's own unit.
-    loss, loss_f : float
-        Mean loss of the F that was run and of the stored one.
-    is_class : bool
-        Whether ``largest`` is a probability.
+    compared : ComparedRows
     """
 
     task: str
     fold: int
-    rows: int
-    differing: int
-    largest: float
-    loss: float
-    loss_f: float
-    is_class: bool
+    compared: ComparedRows
 
     @property
     def text(self) -> str:
         """What differs in this fold, and by how much."""
-        unit = "in a probability" if self.is_class else "in the target's unit"
-        rows = f"{self.differing} of {self.rows} rows"
-        losses = f"mean loss {self.loss:.3g}, stored {self.loss_f:.3g}"
+        rows = self.compared
+        unit = "in a probability" if rows.f.ndim == 2 else "in the target's unit"
         return (
-            f"{self.task} fold {self.fold}: {rows}, by up to {self.largest:.3g} {unit}; "
-            + losses
+            f"{self.task} fold {self.fold}: {rows.differing.sum()} of {len(rows.loss)} rows, by up "
+            f"to {rows.distance.max():.3g} {unit}; mean loss {rows.loss.mean():.3g}, stored "
+            f"{rows.loss_f.mean():.3g}"
         )
 
 
@@ -176,20 +162,7 @@ def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:
     disagreeing = {number: fold for number, fold in folds.items() if fold.disagrees}
     if not disagreeing and rows.disagrees:
         disagreeing = folds
-    disagreements = []
-    for number, fold in disagreeing.items():
-        disagreement = Disagreement(
-            task=task,
-            fold=number,
-            rows=len(fold.loss),
-            differing=int(fold.differing.sum()),
-            largest=float(fold.distance.max()),
-            loss=float(fold.loss.mean()),
-            loss_f=float(fold.loss_f.mean()),
-            is_class=fold.f.ndim == 2,
-        )
-        disagreements.append(disagreement)
-    return disagreements
+    return [Disagreement(task, number, fold) for number, fold in disagreeing.items()]
 
 
 def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray | None:

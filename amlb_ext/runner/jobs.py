@@ -103,8 +103,7 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     RunError
         No results at all, or none of this suite.
     """
-    rows, runs = _read_outdirs(outdirs)
-    runs, notes = _without_unknown_frameworks(runs, rows)
+    rows, runs, notes = _read_outdirs(outdirs)
     rows, runs, original = _split_off_original(suite, rows, runs)
     rows, runs, notes_on_others = _select_own(suite.amlb_tasks, rows, runs)
     notes += [*notes_on_others, *original.notes]
@@ -150,8 +149,7 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     RunError
         No results at all.
     """
-    rows, runs = _read_outdirs(outdirs)
-    runs, notes = _without_unknown_frameworks(runs, rows)
+    rows, runs, notes = _read_outdirs(outdirs)
     rows, runs, notes_on_others = _select_own(tasks, rows, runs)
     done = {job_of_row(row) for row in rows.to_dict("records")}
     for run in runs:
@@ -230,8 +228,8 @@ def _job_table(
 
 def _read_outdirs(
     outdirs: Iterable[Path | str],
-) -> tuple[pd.DataFrame, list[RunFolder]]:
-    """Return the rows of all folders, with their run, and all runs, with or without rows."""
+) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
+    """Return the rows of all folders, with their run, all runs, with or without rows, and notes."""
     frames: list[pd.DataFrame] = []
     runs: dict[str, RunFolder] = {}
     for outdir in map(Path, outdirs):
@@ -252,7 +250,8 @@ def _read_outdirs(
     for path in rows["run"].unique():
         if path not in runs:  # rows in a folder that is no run's, e.g. results.csv
             runs[path] = RunFolder(path=Path(path))
-    return rows.drop_duplicates(), list(runs.values())
+    rows = rows.drop_duplicates()
+    return rows, *_without_unknown_frameworks(list(runs.values()), rows)
 
 
 def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
@@ -381,16 +380,14 @@ def _records_of_run(
             if (name, constraint, job) in recorded:
                 continue
             is_tried = job in tried
-            reason = run.log.reasons.get(job) or _why_missing(run, job, is_tried)
-            yield _make_record(
-                run,
-                job,
-                name=name,
-                constraint=constraint,
-                version=versions.get((name, constraint), ""),
-                status="missing" if is_tried else "not run",
-                reason=reason,
-            )
+            record = _empty_record(run, job)
+            record["name"] = name
+            record["constraint"] = constraint
+            record["version"] = versions.get((name, constraint), "")
+            record["status"] = "missing" if is_tried else "not run"
+            reason = run.log.reasons.get(job)
+            record["reason"] = reason or _why_missing(run, job, is_tried)
+            yield record
 
 
 def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
@@ -416,17 +413,13 @@ def _record_of_row(run: RunFolder, row: Mapping[str, Any]) -> dict[str, Any]:
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
         reason = "scored by AMLB, but its predictions file is missing"
-    record = _make_record(
-        run,
-        job,
-        name=str(row["framework"]),
-        constraint=str(row.get("constraint") or ""),
-        version=str(row.get("version") or ""),
-        status=status,
-        reason=reason,
-    )
+    record = _empty_record(run, job)
+    record["name"] = str(row["framework"])
+    record["status"] = status
+    record["reason"] = reason
+    for name in ("constraint", "version", "metric"):
+        record[name] = str(row.get(name) or "")
     record["result"] = row["result"]
-    record["metric"] = str(row.get("metric") or "")
     record["duration"] = row.get("duration")
     # Rows of an appended results.csv have no run, but the time at which they were written.
     stamp = run.stamp or row.get("utc")
@@ -435,26 +428,12 @@ def _record_of_row(run: RunFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _make_record(
-    run: RunFolder,
-    job: Job,
-    *,
-    name: str,
-    constraint: str,
-    version: str,
-    status: str,
-    reason: str,
-) -> dict[str, Any]:
-    """Return the record of a job without a row of AMLB's."""
+def _empty_record(run: RunFolder, job: Job) -> dict[str, Any]:
+    """Return the record of a job of a run, before it is known what came of it."""
     return {
-        "name": name,
-        "constraint": constraint,
-        "version": version,
         "benchmark": run.benchmark,
         "amlb_task": job.task,
         "fold": job.fold,
-        "status": status,
-        "reason": reason,
         "result": float("nan"),
         "metric": "",
         "duration": float("nan"),

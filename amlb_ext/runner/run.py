@@ -325,8 +325,9 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
         # results of another suite do not count
         "digest": digest.hexdigest(),
     }
-    stopped = find_stopped_runs(setting.out, asked)
-    scored = stopped.scored & set(run.expected)
+    stopped, scored_rows = find_stopped_runs(setting.out, asked)
+    done = {job_of_row(row) for row in scored_rows.to_dict("records")}
+    scored = done & set(run.expected)
     parts = [run]
     if scored:
         parts = _unscored_parts(run, scored)
@@ -342,11 +343,11 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
             break
     else:
         # none of them need be gone on with: the same command runs everything anew
-        for folder in (*stopped.folders, *(outcome.run_dir for outcome in outcomes)):
+        for folder in (*stopped, *(outcome.run_dir for outcome in outcomes)):
             write_record(folder, {**read_asked(folder / ASKED), "ended": True})
     if not scored:
         return outcomes[0]
-    return join_outcomes(outcomes, stopped.rows, stopped.folders, run.expected)
+    return join_outcomes(outcomes, scored_rows, stopped, run.expected)
 
 
 def _unscored_parts(run: _Run, scored: Collection[Job]) -> list[_Run]:
@@ -389,7 +390,7 @@ def _run_in_folder(
     framework = find_framework(
         setting.framework, setting.user, checkout.root, setting.config
     )
-    readiness = set_up_framework(
+    more_arguments, failure = set_up_framework(
         framework,
         asked,
         checkout=checkout,
@@ -406,14 +407,14 @@ def _run_in_folder(
         command += ["-t", *run.tasks]
     if run.folds:
         command += ["-f", *map(str, run.folds)]
-    command += [*setting.extra, *readiness.arguments]
+    command += [*setting.extra, *more_arguments]
     # AMLB writes the splits of series by the task's name alone, so that two runs would write one
     # file, and one would read what the other has begun to write
     splits = run_dir / "input"
     if run.has_series and not option_value(setting.extra, "-i", "--indir"):
         command += ["-i", str(splits)]
     amlb_exit = 1
-    if not readiness.failure:
+    if not failure:
         amlb_exit = run_amlb(
             command,
             root=checkout.root,
@@ -436,7 +437,7 @@ def _run_in_folder(
         run.expected,
         log.read_text("utf-8", "replace"),
         amlb_exit=amlb_exit,
-        setup_failure=readiness.failure,
+        setup_failure=failure,
     )
     return RunOutcome(
         run_dir=run_dir,
@@ -448,7 +449,7 @@ def _run_in_folder(
         rows=rows,
         missing=missing,
         failed=failed,
-        setup_failure=readiness.failure,
+        setup_failure=failure,
     )
 
 
@@ -494,28 +495,9 @@ def remove_stale(userdir: Path) -> list[Path]:
 _OWN = ("jobs", "ended")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoppedRuns:
-    """Runs of one command that were stopped.
-
-    Attributes
-    ----------
-    folders : tuple of Path
-        The oldest first.
-    rows : DataFrame
-        The jobs that they scored, see :func:`amlb_ext.runner.results.read_results`.
-    """
-
-    folders: tuple[Path, ...]
-    rows: pd.DataFrame
-
-    @property
-    def scored(self) -> set[Job]:
-        """The jobs that need not be run again."""
-        return {job_of_row(row) for row in self.rows.to_dict("records")}
-
-
-def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
+def find_stopped_runs(
+    out: Path, asked: Mapping[str, Any]
+) -> tuple[list[Path], pd.DataFrame]:
     """Return the runs in a folder that were asked for the same and were stopped.
 
     Parameters
@@ -524,6 +506,13 @@ def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
         AMLB's output folder.
     asked : mapping
         The record of the run that begins.
+
+    Returns
+    -------
+    folders : list of Path
+        The oldest first.
+    rows : DataFrame
+        The jobs that they scored, see :func:`amlb_ext.runner.results.read_results`.
 
     Raises
     ------
@@ -546,8 +535,7 @@ def find_stopped_runs(out: Path, asked: Mapping[str, Any]) -> StoppedRuns:
         except RunError:
             continue
         rows.append(found[found["result"].notna()])
-    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
-    return StoppedRuns(folders=tuple(folders), rows=table)
+    return folders, pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
 def _key(record: Mapping[str, Any]) -> str:

@@ -8,10 +8,9 @@ code of this installation runs; what a suite carries under ``extensions/`` does 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -114,10 +113,7 @@ def compare_scores(
                 model_params = params.get(f"{family}_params") or {}
                 if params.get(family):
                     check_is_listed(where, str(params[family]), model_params)
-    with_predictions = results is not None
-    jobs = []
-    for task in suite.tasks:
-        jobs.append((str(directory), task, with_hard, with_predictions))
+    jobs = [(str(directory), task, with_hard) for task in suite.tasks]
     writer = None
     if results is not None:
         writer = RunWriter(Path(results), suite.manifest.name)
@@ -127,16 +123,15 @@ def compare_scores(
     compared: dict[str, list[ComparedRows]] = {}
     workers = min(workers or available_cores(), len(jobs))
     with Bar(total=len(jobs), desc="scores", unit="task", disable=quiet) as bar:
-        for index, rows in run_jobs(_score_task, jobs, workers):
+        score_task = partial(_score_task, with_predictions=writer is not None)
+        for index, rows in run_jobs(score_task, jobs, workers):
             for row in rows:
-                predictions = row.pop("predictions")
+                written, predictions = row.pop("written"), row.pop("predictions")
                 fold_rows = row.pop("compared")
                 if fold_rows is not None:
                     compared.setdefault(row["amlb_task"], []).append(fold_rows)
                 if writer is not None:
-                    writer.add(row, predictions)
-                # AMLB's files have its metric; what is shown has that of the report's verdict.
-                row |= row.pop("shown")
+                    writer.add(row | written, predictions)
             rows_by_job[index] = rows
             bar.update()
     if writer is not None:
@@ -152,22 +147,6 @@ def compare_scores(
     for task in sorted(compared):
         disagreements += find_disagreements(task, ComparedRows.join(compared[task]))
     return Scores(table, tuple(disagreements))
-
-
-def _score_task(
-    directory: str, task: str, with_hard: bool, with_predictions: bool
-) -> list[dict[str, Any]]:
-    """Return the rows of all integrations on the AMLB tasks of one task; runs in a worker."""
-    suite = SuiteFiles.load(directory)
-    parts = []
-    for part in suite.amlb_tasks.values():
-        if part.task == task and (with_hard or part.suffix != "hard"):
-            parts.append(part)
-    rows = list(_score_parts(suite, parts, _framework_params(suite)))
-    if not with_predictions:  # they are large to send, and nobody keeps them
-        for row in rows:
-            row["predictions"] = None
-    return rows
 
 
 def _framework_params(suite: SuiteFiles) -> dict[str, dict[str, Any]]:
@@ -191,78 +170,72 @@ def _framework_params(suite: SuiteFiles) -> dict[str, dict[str, Any]]:
     return frameworks
 
 
-def _load_pipeline() -> ModuleType:
-    """Return the module that AMLB runs, from this installation and not from the suite."""
-    package = import_packaged("HardsynthSklearn")
-    return importlib.import_module(f"{package}.pipeline")
-
-
-def _score_parts(
-    suite: SuiteFiles, parts: list[AmlbTask], frameworks: dict[str, dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Yield a row for each AMLB task, fold and framework that serves it."""
+def _score_task(
+    directory: str, task: str, with_hard: bool, *, with_predictions: bool
+) -> list[dict[str, Any]]:
+    """Return a row for each AMLB task of a task, fold and framework that serves it."""
+    suite = SuiteFiles.load(directory)
+    frameworks = _framework_params(suite)
+    rows = []
     # The parts of a fold share training files, so a model is fitted once for all of them.
     fitted: dict[tuple[str, str], Any] = {}
-    for task in parts:
-        coding = suite.coding(task.name)
-        for index, fold in enumerate(task.folds):
-            train, test = suite.pair(task.name, index)
+    for part in suite.amlb_tasks.values():
+        if part.task != task or (part.suffix == "hard" and not with_hard):
+            continue
+        coding = suite.coding(part.name)
+        for index, fold in enumerate(part.folds):
+            _, test = suite.pair(part.name, index)
             features, target = coding.decode(coding.read_csv(test))
             for name, params in frameworks.items():
-                key = (name, task.train[index])
+                key = (name, part.train[index])
                 if key not in fitted:
-                    fitted[key] = _fit_model(params, suite, task, train, index)
-                model = fitted[key]
-                if model is None:  # the framework does not serve this kind of task
+                    fitted[key] = _fit_model(params, suite, part, index)
+                if fitted[key] is None:  # it does not serve this kind of task
                     continue
-                predicted = model.predict(features)
+                predicted = _Predicted.of(fitted[key], coding, features, target)
                 compared = None
-                if name == BASELINE_FRAMEWORK and task.suffix == "full":
-                    compared = _compare_with_stored(
-                        suite,
-                        task,
-                        index,
-                        model=model,
-                        predicted=predicted,
-                        target=target,
-                    )
-                metric, loss = _mean_loss(model, predicted, target)
-                shown = {"metric": metric, "loss": loss}
-                if coding.labels:
-                    brier = _brier_losses(
-                        coding, model, predicted=predicted, target=target
-                    )
-                    shown = {"metric": "brier", "loss": float(brier.mean())}
-                yield {
-                    "amlb_task": task.name,
-                    "amlb_fold": index,
-                    "type": task.type.value,
-                    "predictions": _prediction_table(
-                        coding, model, predicted=predicted, target=target
-                    ),
-                    "compared": compared,
-                    "task": task.task,
-                    "part": task.suffix,
-                    "fold": fold,
-                    "framework": name,
-                    "metric": metric,
-                    "loss": loss,
-                    "shown": shown,
-                    "rows": len(target),
-                }
+                if name == BASELINE_FRAMEWORK and part.suffix == "full":
+                    compared = _compare_with_stored(suite, part, index, predicted)
+                metric, loss = predicted.amlb_loss()
+                rows.append(
+                    {
+                        "amlb_task": part.name,
+                        "amlb_fold": index,
+                        "type": part.type.value,
+                        # large to send, and else nobody keeps them
+                        "predictions": predicted.table() if with_predictions else None,
+                        "compared": compared,
+                        # AMLB's files have its metric; what is shown has that of the report's
+                        # verdict
+                        "written": {"metric": metric, "loss": loss},
+                        "task": part.task,
+                        "part": part.suffix,
+                        "fold": fold,
+                        "framework": name,
+                        "metric": "brier" if coding.labels else metric,
+                        "loss": float(predicted.losses.mean())
+                        if coding.labels
+                        else loss,
+                        "rows": len(target),
+                    }
+                )
+    return rows
 
 
 def _fit_model(
-    params: dict[str, Any], suite: SuiteFiles, task: AmlbTask, train: Path, index: int
+    params: dict[str, Any], suite: SuiteFiles, task: AmlbTask, index: int
 ) -> Any:
-    """Return a framework fitted on a training file; None where it does not serve the task."""
+    """Return a framework fitted on training rows; None where it does not serve the task."""
     is_classification = task.type is not Kind.REGRESSION
     family = "classifier" if is_classification else "regressor"
     if not params.get(family):
         return None
     coding = suite.coding(task.name)
+    train, _ = suite.pair(task.name, index)
     features, target = coding.decode(coding.read_csv(train))
-    pipeline = _load_pipeline()
+    # the module that AMLB runs, from this installation and not from the suite
+    package = import_packaged("HardsynthSklearn")
+    pipeline = importlib.import_module(f"{package}.pipeline")
     make_importable(str(params[family]))
     try:
         settings = pipeline.Settings.from_params(params)
@@ -279,94 +252,106 @@ def _fit_model(
         ) from error
 
 
-def _prediction_table(
-    coding: Coding, model: Any, *, predicted: Any, target: pd.Series
-) -> pd.DataFrame:
-    """Return predictions as AMLB writes them: probabilities by label, predictions, truth."""
-    predictions, probabilities = predicted
-    if probabilities is None:
-        truth = target.to_numpy(dtype=float)
-        return pd.DataFrame({"predictions": predictions, "truth": truth})
-    written = dict(zip(coding.labels, coding.written_labels, strict=True))
-    labels = [written[str(label)] for label in model.labels_]
-    table = pd.DataFrame(probabilities, columns=labels)[sorted(labels)]
-    table["predictions"] = [written[str(label)] for label in predictions]
-    table["truth"] = [written[str(label)] for label in target]
-    return table
+@dataclass(frozen=True)
+class _Predicted:
+    """What a model predicts of test rows, and their truth.
+
+    Attributes
+    ----------
+    coding : Coding
+    target : Series
+    labels : sequence
+        Of the columns of ``probabilities``.
+    predictions : ndarray of shape (n,)
+    probabilities : ndarray of shape (n, C), optional
+        None for a regression.
+    """
+
+    coding: Coding
+    target: pd.Series
+    labels: Any
+    predictions: np.ndarray
+    probabilities: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls, model: Any, coding: Coding, features: pd.DataFrame, target: pd.Series
+    ) -> _Predicted:
+        """Let a model predict."""
+        labels = model.labels_ if coding.labels else ()
+        return cls(coding, target, labels, *model.predict(features))
+
+    @cached_property
+    def f(self) -> np.ndarray:
+        """Numbers, or probabilities in the suite's order of the classes; the model has its own."""
+        if self.probabilities is None:
+            return np.asarray(self.predictions, dtype=float)
+        codes = {label: code for code, label in enumerate(self.coding.labels)}
+        f = np.zeros((len(self.probabilities), len(codes)))
+        for column, label in enumerate(self.labels):
+            f[:, codes[str(label)]] = self.probabilities[:, column]
+        return f
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        """Squared error, or Brier loss of classes, of each row."""
+        if self.probabilities is None:
+            return squared_error(self.target.to_numpy(dtype=float), self.f)
+        codes = {label: code for code, label in enumerate(self.coding.labels)}
+        return brier_loss(self.target.map(codes).to_numpy(dtype=np.int64), self.f)
+
+    def amlb_loss(self) -> tuple[str, float]:
+        """Return AMLB's metric for the kind of task, and its value."""
+        if self.probabilities is None:
+            error = self.predictions - self.target.to_numpy(dtype=float)
+            return "rmse", float(np.sqrt(np.mean(error**2)))
+        # A class that is ruled out would cost an infinite loss where it is the truth.
+        clipped = np.clip(self.probabilities, 1e-15, None)
+        clipped /= clipped.sum(axis=1, keepdims=True)
+        loss = log_loss(self.target.astype(str), clipped, labels=self.labels)
+        return "logloss", float(loss)
+
+    def table(self) -> pd.DataFrame:
+        """Return predictions as AMLB writes them: probabilities by label, predictions, truth."""
+        if self.probabilities is None:
+            truth = self.target.to_numpy(dtype=float)
+            return pd.DataFrame({"predictions": self.predictions, "truth": truth})
+        coding = self.coding
+        written = dict(zip(coding.labels, coding.written_labels, strict=True))
+        labels = [written[str(label)] for label in self.labels]
+        table = pd.DataFrame(self.probabilities, columns=labels)[sorted(labels)]
+        table["predictions"] = [written[str(label)] for label in self.predictions]
+        table["truth"] = [written[str(label)] for label in self.target]
+        return table
 
 
 def _compare_with_stored(
-    suite: SuiteFiles,
-    task: AmlbTask,
-    index: int,
-    *,
-    model: Any,
-    predicted: Any,
-    target: pd.Series,
+    suite: SuiteFiles, task: AmlbTask, index: int, predicted: _Predicted
 ) -> ComparedRows | None:
     """Return what F predicts here beside what the suite keeps of its own F; None where nothing."""
-    coding = suite.coding(task.name)
+    coding = predicted.coding
     provenance = suite.provenance(task.name, index)
     stored_f = stored_predictions(provenance, len(coding.labels))
     if stored_f is None:
         return None
-    predictions, probabilities = predicted
-    if coding.labels:
-        span = 1.0
-        f = _class_probabilities(coding, model, probabilities)
-        losses = _brier_losses(coding, model, predicted=predicted, target=target)
-    else:
+    span = 1.0
+    if not coding.labels:
         train, _ = suite.pair(task.name, index)
         _, trained = coding.decode(coding.read_csv(train))
         y = trained.to_numpy(dtype=float)
         # 1 where all training targets are alike
         span = float(y.max() - y.min()) or 1.0
-        f = np.asarray(predictions, dtype=float)
-        # Stored losses are in units of the range, which F's training rows give.
-        losses = squared_error(target.to_numpy(dtype=float), f) / span**2
     n = len(provenance)
     return ComparedRows(
         fold=np.full(n, index),
-        f=f,
+        f=predicted.f,
         own=stored_f,
-        loss=losses,
+        # Stored losses are in units of the range, which F's training rows give.
+        loss=predicted.losses / span**2,
         loss_f=provenance["loss"].to_numpy(dtype=float),
         null=stored_refits(provenance),
         span=np.full(n, span),
     )
-
-
-def _class_probabilities(
-    coding: Coding, model: Any, probabilities: np.ndarray
-) -> np.ndarray:
-    """Return probabilities in the suite's order of the classes; the model has its own."""
-    codes = {label: code for code, label in enumerate(coding.labels)}
-    f = np.zeros((len(probabilities), len(codes)))
-    for column, label in enumerate(model.labels_):
-        f[:, codes[str(label)]] = probabilities[:, column]
-    return f
-
-
-def _brier_losses(
-    coding: Coding, model: Any, *, predicted: Any, target: pd.Series
-) -> np.ndarray:
-    codes = {label: code for code, label in enumerate(coding.labels)}
-    y = target.map(codes).to_numpy(dtype=np.int64)
-    _, probabilities = predicted
-    return brier_loss(y, _class_probabilities(coding, model, probabilities))
-
-
-def _mean_loss(model: Any, predicted: Any, target: pd.Series) -> tuple[str, float]:
-    """Return AMLB's metric for the kind of task, and its value."""
-    predictions, probabilities = predicted
-    if probabilities is None:
-        error = predictions - target.to_numpy(dtype=float)
-        return "rmse", float(np.sqrt(np.mean(error**2)))
-    # A class that is ruled out would cost an infinite loss where it is the truth.
-    clipped = np.clip(probabilities, 1e-15, None)
-    clipped /= clipped.sum(axis=1, keepdims=True)
-    loss = log_loss(target.astype(str), clipped, labels=model.labels_)
-    return "logloss", float(loss)
 
 
 def summarise_scores(scores: pd.DataFrame) -> pd.DataFrame:

@@ -53,22 +53,6 @@ _BUILD_OUTPUT = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Readiness:
-    """Whether a framework can be run.
-
-    Attributes
-    ----------
-    arguments : tuple of str
-        More arguments for the run.
-    failure : str
-        Why the framework cannot be run; empty where it can.
-    """
-
-    arguments: tuple[str, ...] = ()
-    failure: str = ""
-
-
 def set_up_framework(
     framework: Framework | None,
     asked: Sequence[str],
@@ -77,7 +61,7 @@ def set_up_framework(
     extra: Sequence[str],
     log: Path,
     quiet: bool,
-) -> Readiness:
+) -> tuple[Sequence[str], str]:
     """Set a framework up where it is not, or not whole.
 
     Parameters
@@ -96,7 +80,10 @@ def set_up_framework(
 
     Returns
     -------
-    Readiness
+    arguments : sequence of str
+        More arguments for the run.
+    failure : str
+        Why the framework cannot be run; empty where it can.
 
     Raises
     ------
@@ -106,17 +93,18 @@ def set_up_framework(
     setup_option = option_value(extra, "-s", "--setup") or "auto"
     mode = option_value(extra, "-m", "--mode") or "local"
     if framework is None or not framework.has_setup:
-        return Readiness()
+        return (), ""
     # A container sets up inside itself; skip and only say that the user minds the set-up.
     if mode != "local" or setup_option in ("skip", "only"):
-        return Readiness()
+        return (), ""
     say: Say = say_nothing if quiet else say_on_stderr
     known = look_up(framework, checkout.version)
     environment = _FrameworkEnvironment(framework, checkout, known)
-    whole = Readiness(arguments=("-s", "skip"))
+    # AMLB would look at it again, outside the lock, while another run may be at work there.
+    whole = ("-s", "skip")
     # What was tried before needs no lock: the set-up of another framework may hold it for minutes.
     if setup_option != "force" and environment.was_tried():
-        return whole
+        return whole, ""
     # One lock for all frameworks: their scripts call apt-get, of which a second one fails at once.
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         fault = environment.find_fault()
@@ -145,10 +133,9 @@ def set_up_framework(
                 text = f"{framework.name} could not be set up: {failure}"
                 with log.open("a", encoding="utf-8") as sink:
                     sink.write(f"\nSetupError: {text}\n")
-                return Readiness(failure=text)
+                return (), text
             environment.mark_complete()
-    # AMLB would look at it again, outside the lock, while another run may be at work there.
-    return whole
+    return whole, ""
 
 
 class _FrameworkEnvironment:

@@ -16,7 +16,7 @@ from amlb_ext.cli import main
 from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export import archives
-from amlb_ext.publish.export import write as export_writing
+from amlb_ext.publish.export import export as export_writing
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite

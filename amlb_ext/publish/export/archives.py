@@ -10,15 +10,16 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
-from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.own_entries import read_own_entries, read_suite_part
+from amlb_ext.suite.reader import Suite
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -74,16 +75,12 @@ class Upload:
     is_archive: bool
 
 
-def suite_member(
-    layout: Layout, files: Mapping[str, str], file: str, name: str = ""
-) -> Member:
+def suite_member(suite: Suite, file: str, name: str = "") -> Member:
     """Return a file of a suite of any kind, which its manifest lists.
 
     Parameters
     ----------
-    layout : Layout
-    files : mapping of str to str
-        The sha256 of every file, as the manifest has it.
+    suite : Suite
     file : str
         Relative to the suite's root.
     name : str, optional
@@ -94,6 +91,7 @@ def suite_member(
     SuiteError
         It is not in the manifest, or not there.
     """
+    layout, files = suite.layout, suite.manifest.files
     if file not in files:
         raise damaged_manifest(f"{file!r} is not among the suite's files")
     path = layout.at(file)
@@ -169,21 +167,22 @@ def write_upload(upload: Upload, path: Path) -> str:
         is left behind.
     """
 
+    if upload.is_archive:
+        return write_file(path, partial(_write_archive, upload.members))
+    return write_copy(upload.members[0], path)
+
+
+def write_copy(member: Member, path: Path) -> str:
+    """Write a file of the suite as it is, and return its sha256; errors as of an upload."""
+
     def write(part: Path) -> None:
-        try:
-            if upload.is_archive:
-                _write_archive(part, upload.members)
-            else:
-                with part.open("wb") as target:
-                    copy_content(upload.members[0], target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        with part.open("wb") as target:
+            copy_content(member, target)
 
     return write_file(path, write)
 
 
-def _write_archive(path: Path, members: Sequence[Member]) -> None:
+def _write_archive(members: Sequence[Member], path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as opened:
         for member in members:
             entry = zipfile.ZipInfo(member.name, _EPOCH)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import PublishError, suggest_nearest
-from amlb_ext.core.files import sha256_file
+from amlb_ext.core.files import sha256_file, write_text
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
@@ -24,10 +24,11 @@ from amlb_ext.publish.export.archives import (
     plan_archive,
     plan_copy,
     suite_member,
+    write_copy,
 )
 from amlb_ext.publish.export.base_url import check_base_url
-from amlb_ext.publish.export.folder import ExportFolder
-from amlb_ext.publish.export.write import Export, write_export
+from amlb_ext.publish.export.folder import UPLOAD, ExportFolder, about_suite
+from amlb_ext.publish.export.write import Export, write_uploads
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
@@ -97,7 +98,7 @@ def export_suite(
     for task in manifest.listed:
         names = task.names_in_archive if form == "archives" else {}
         if names:
-            members = [_suite_member(suite, file, name) for name, file in names.items()]
+            members = [suite_member(suite, file, name) for name, file in names.items()]
             archive = plan_archive(task.name, members)
             uploads[archive.name] = archive
             archives[task.name] = f"{address}/{archive.name}"
@@ -109,12 +110,12 @@ def export_suite(
                 "give --base-url https://HOST/FOLDER",
             )
         for file in task.data_files:
-            copy = plan_copy(_suite_member(suite, file))
+            copy = plan_copy(suite_member(suite, file))
             uploads[copy.name] = copy
             copies_of[file] = f"{address}/{copy.name}"
     whole_suite = plan_archive(f"{suite.name}-suite", list(all_members(suite)))
     uploads[whole_suite.name] = whole_suite
-    copies = [_suite_member(suite, file) for file in manifest.files if _is_copied(file)]
+    copies = [suite_member(suite, file) for file in manifest.files if _is_copied(file)]
 
     # the definitions, with addresses in place of files; of an archive AMLB finds out what is in it
     own_place = Layout(Path())
@@ -127,40 +128,42 @@ def export_suite(
         texts[place] = yaml_text(
             [_name_archive(entry, archives.values()) for entry in entries]
         )
+    # now everything is planned; a killed export is recognised by what is recorded first
+    places = [f"{UPLOAD}/{name}" for name in uploads]
+    places += [member.file for member in copies]
+    folder.begin([*places, *texts])
     export = Export(
         out=folder.root,
         url=address,
         form="archives" if archives else "files",
         suite=whole_suite.name,
         definitions={name: len(entries) for name, entries in definitions.items()},
+        uploads=write_uploads(folder, uploads, quiet),
     )
-    about = {
-        "name": suite.name,
-        "seed": manifest.seed,
-        "command": manifest.command,
-        "manifest": sha256_file(suite.layout.manifest),
+    files = {}
+    for name, entry in export.uploads.items():
+        files[f"{UPLOAD}/{name}"] = entry["sha256"]
+    for member in copies:
+        files[member.file] = write_copy(member, folder.at(member.file))
+    for place, text in texts.items():
+        files[place] = write_text(folder.at(place), text)
+    record = {
+        "version": manifest.version,
+        "base_url": export.url,
+        "form": export.form,
+        "suite": {**about_suite(suite), "archive": export.suite},
+        "definitions": export.definitions,
+        "uploads": export.uploads,
     }
-    return write_export(
-        export,
-        folder,
-        uploads=uploads,
-        copies=copies,
-        texts=texts,
-        version=manifest.version,
-        suite=about,
-        quiet=quiet,
-    )
-
-
-def _suite_member(suite: Suite, file: str, name: str = "") -> Member:
-    return suite_member(suite.layout, suite.manifest.files, file, name)
+    folder.finish(files, record)
+    return export
 
 
 def all_members(suite: Suite) -> Iterator[Member]:
     """Yield what makes the suite: certificates written since included, runs and pages left out."""
     files = suite.manifest.files
     for file in files:
-        yield _suite_member(suite, file, file)
+        yield suite_member(suite, file, file)
     layout = suite.layout
     # what is written after the manifest, and the manifest itself, it cannot list
     later = [layout.manifest]

@@ -14,6 +14,7 @@ from amlb_ext.core.paths import check_no_links, is_inside, is_plain_name
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
 from amlb_ext.suite.folder_faults import SuiteContents, folder_faults
 from amlb_ext.suite.layout import Layout, is_fresh
+from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.sealed_json import json_text
 
 #: Folder of the files to upload.
@@ -49,16 +50,8 @@ class ExportFolder:
             It overlaps with the suite, holds something else than an export, or files of the
             export there were changed by hand.
         """
-        export_path = root.resolve()
-        suite_path = suite.resolve()
         remedy = "choose another folder with -o"
-        is_in_suite = export_path.is_relative_to(suite_path)
-        if is_in_suite or suite_path.is_relative_to(export_path):
-            raise PublishError(
-                f"one of {root} and the suite {suite} is inside the other", remedy
-            )
-        check_no_links(root)
-        if not root.exists() or (root.is_dir() and is_fresh(root)):
+        if is_new_folder(root, suite):
             return cls(root)
         if not root.is_dir():
             raise PublishError(f"{root} is not a folder", remedy)
@@ -131,6 +124,29 @@ class ExportFolder:
             "files": dict(files),
         }
         write_text(self.at(RECORD), json_text(entry))
+
+
+def is_new_folder(root: Path, suite: Path) -> bool:
+    """Whether nothing stands in a folder yet; raise where it overlaps with the suite."""
+    there, here = root.resolve(), suite.resolve()
+    if there.is_relative_to(here) or here.is_relative_to(there):
+        raise PublishError(
+            f"one of {root} and the suite {suite} is inside the other",
+            "choose another folder with -o",
+        )
+    check_no_links(root)
+    return not root.exists() or (root.is_dir() and is_fresh(root))
+
+
+def about_suite(suite: Suite) -> dict[str, Any]:
+    """Return what the record of an export says of its suite."""
+    manifest = suite.manifest
+    return {
+        "name": suite.name,
+        "seed": manifest.seed,
+        "command": manifest.command,
+        "manifest": sha256_file(suite.layout.manifest),
+    }
 
 
 def _recorded_files(root: Path) -> dict[str, str] | None:

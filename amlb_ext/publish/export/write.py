@@ -1,17 +1,16 @@
-"""Write an export: what is uploaded, what stands beside it, and the record of both."""
+"""What an export has for uploading, and what it tells."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.files import write_text
 from amlb_ext.core.paths import amlb_places
 from amlb_ext.core.progress import Bar
-from amlb_ext.publish.export.archives import Member, Upload, write_upload
+from amlb_ext.publish.export.archives import Upload, write_upload
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder
 
 
@@ -40,7 +39,7 @@ class Export:
     form: str
     suite: str
     definitions: dict[str, int]
-    uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
+    uploads: dict[str, dict[str, Any]]
 
     @property
     def bytes(self) -> int:
@@ -48,70 +47,7 @@ class Export:
         return sum(int(about["bytes"]) for about in self.uploads.values())
 
 
-def write_export(
-    export: Export,
-    folder: ExportFolder,
-    *,
-    uploads: Mapping[str, Upload],
-    copies: Sequence[Member],
-    texts: Mapping[str, str],
-    version: str,
-    suite: Mapping[str, Any],
-    quiet: bool,
-) -> Export:
-    """Write a planned export; return it with what is uploaded.
-
-    Parameters
-    ----------
-    export : Export
-        Without its uploads.
-    folder : ExportFolder
-    uploads : mapping of str to Upload
-        By name.
-    copies : sequence of Member
-        Files of the suite that stand in the export as they are.
-    texts : mapping of str to str
-        What else is written, by its place.
-    version : str
-        Of the tool that made the suite.
-    suite : mapping
-        What the record says of the suite, beside its archive.
-    quiet : bool
-        Show no progress.
-
-    Raises
-    ------
-    PublishError
-        A file of somebody else is in the way.
-    SuiteError
-        A file of the suite was changed meanwhile, or the disk cannot be written.
-    """
-    places = [f"{UPLOAD}/{name}" for name in uploads]
-    places += [member.file for member in copies]
-    folder.begin([*places, *texts])
-    about = _write_uploads(folder, uploads, quiet)
-    files = {}
-    for name, entry in about.items():
-        files[f"{UPLOAD}/{name}"] = entry["sha256"]
-    for member in copies:
-        copy = Upload(member.name, (member,), is_archive=False)
-        files[member.file] = write_upload(copy, folder.at(member.file))
-    for place, text in texts.items():
-        files[place] = write_text(folder.at(place), text)
-    written = replace(export, uploads=about)
-    record = {
-        "version": version,
-        "base_url": written.url,
-        "form": written.form,
-        "suite": {**suite, "archive": written.suite},
-        "definitions": written.definitions,
-        "uploads": written.uploads,
-    }
-    folder.finish(files, record)
-    return written
-
-
-def _write_uploads(
+def write_uploads(
     folder: ExportFolder, uploads: Mapping[str, Upload], quiet: bool
 ) -> dict[str, dict[str, Any]]:
     """Write the uploads that are not there already, and return what the record says of each."""
