@@ -174,21 +174,28 @@ def _find_tasks(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> list[SeriesTask]:
-    from amlb_ext.models.given_series import (
-        SeriesReading,
-        SeriesRoles,
-        find_series,
-    )
+    from amlb_ext.models.given_series import find_series
 
-    names = ("series", "horizon", "season", "frequency")
     return find_series(
         source,
-        SeriesRoles(**{name: flags.get(name) for name in names}),
-        SeriesReading(known=flags["known"], gaps=flags["gaps"]),
-        time=settings.get("split", {}).get("time"),
+        **_how_to_read(flags, settings),
         target=target,
         options=_reading_options(settings),
     )
+
+
+def _how_to_read(
+    flags: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return which columns a long table of series has, and what becomes of gaps."""
+    from amlb_ext.models.given_series import SeriesReading, SeriesRoles
+
+    names = ("series", "horizon", "season", "frequency")
+    return {
+        "roles": SeriesRoles(**{name: flags.get(name) for name in names}),
+        "reading": SeriesReading(known=flags["known"], gaps=flags["gaps"]),
+        "time": settings.get("split", {}).get("time"),
+    }
 
 
 def compare_series(
@@ -238,12 +245,8 @@ def generate_series(
     """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`."""
     _refuse_on_series(typed, _MAKING)
     target = settings.get("source", {}).get("target")
-    series = []
-    for source in sources:
-        series += _find_tasks(source, target, flags, settings)
-    return _write_series(
-        series, flags, settings, name=settings.get("name", "hardsynth")
-    )
+    name = settings.get("name", "hardsynth")
+    return _write_series(sources, flags, settings, name=name, target=target)
 
 
 def hardens_series(
@@ -295,31 +298,28 @@ def harden_series(
     name = settings.get("name", name)
     original = benchmark_name(benchmark)
     check_twin(original, name)
-    series = _find_tasks(benchmark, None, flags, settings)
-    return _write_series(series, flags, settings, name=name, benchmark=original)
+    return _write_series([benchmark], flags, settings, name=name, benchmark=original)
 
 
 def _write_series(
-    series: Sequence[SeriesTask],
+    sources: Sequence[str],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
     *,
     name: str,
+    target: str | None = None,
     benchmark: str | None = None,
 ) -> Answer:
-    """Write the suite of some tasks, and print what came of it."""
-    from amlb_ext.models.given_series import read_forecaster
-    from amlb_ext.pipeline.generate_series import SeriesRequest, generate_forecasts
+    """Write the suite of some sources, and print what came of it."""
+    from amlb_ext.pipeline.generate_series import (
+        SeriesOrder,
+        SeriesRequest,
+        fulfil_order,
+    )
 
     word = settings.get("baseline", {}).get("model", "theta")
-    if len(series) > 1 and table_ending(word):
-        raise ConfigError(
-            f"--baseline {word} has forecasts of one table, and there are {len(series)}",
-            "make a suite of each, or name a method, e.g. --baseline theta",
-        )
     hardness = settings.get("hardness", {})
     alpha = hardness.get("alpha")
-    options = _reading_options(settings)
     request = SeriesRequest(
         name=name,
         origins=flags["origins"],
@@ -335,12 +335,14 @@ def _write_series(
         copies=build_config({"search": settings.get("search", {})}).search.copies,
         certificate=None if flags["certificate"] == "none" else flags["certificate"],
     )
-    generated = generate_forecasts(
-        series,
-        lambda roles: read_forecaster(word, "F", roles, options),
-        flags["out"],
-        request,
+    order = SeriesOrder(
+        sources=tuple(sources),
+        **_how_to_read(flags, settings),
+        target=target,
+        baseline=word,
+        request=request,
     )
+    generated = fulfil_order(order, flags["out"], _reading_options(settings))
     for task, reason in generated.left_out.items():
         print(f"{task} is left out: {reason}", file=sys.stderr)
     return Answer(

@@ -10,13 +10,22 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.memory import release_memory
+from amlb_ext.core.paths import portable_spec, table_ending
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.making.made_windows import COPIES, make_windows
 from amlb_ext.models.forecast_files import FileForecaster
 from amlb_ext.models.forecasters import Forecaster, describe_known
+from amlb_ext.models.given_series import (
+    SeriesReading,
+    SeriesRoles,
+    find_series,
+    read_forecaster,
+)
 from amlb_ext.pipeline.series_suite import SuitePart, check_folder, write_suite
 from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
 from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask
@@ -77,6 +86,83 @@ class SeriesRequest:
     benchmark: str | None = None
     copies: int = COPIES
     certificate: Size | None = "quick"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesOrder:
+    """A suite of series as a command asks for it; a repair asks for the same again.
+
+    Attributes
+    ----------
+    sources : tuple of str
+    roles, reading, time, target
+        See :func:`amlb_ext.models.given_series.find_series`.
+    baseline : str
+        F, see :func:`amlb_ext.models.given_series.read_forecaster`.
+    request : SeriesRequest
+    """
+
+    sources: tuple[str, ...]
+    roles: SeriesRoles
+    reading: SeriesReading
+    time: str | None
+    target: str | None
+    baseline: str
+    request: SeriesRequest
+
+    def to_json(self, options: SourceConfig) -> dict[str, Any]:
+        """Return the order and how its tables are written, without local folders."""
+        portable = replace(
+            self,
+            sources=tuple(portable_spec(source) for source in self.sources),
+            baseline=portable_spec(self.baseline),
+            request=replace(self.request, force=False),
+        )
+        written = options.model_dump(include={"sep", "decimal"}, exclude_defaults=True)
+        entry: dict[str, Any] = to_json_values(portable)
+        return {**entry, "written": written}
+
+
+def fulfil_order(
+    order: SeriesOrder, out: Path, options: SourceConfig
+) -> GeneratedForecasts:
+    """Find the series of an order, and make the suite that it asks for.
+
+    Parameters
+    ----------
+    order : SeriesOrder
+    out : Path
+    options : SourceConfig
+        How tables are read.
+
+    Raises
+    ------
+    HardsynthError
+        See :func:`generate_forecasts`; or forecasts of one table are F of several.
+    """
+    series: list[SeriesTask] = []
+    for source in order.sources:
+        series += find_series(
+            source,
+            order.roles,
+            order.reading,
+            time=order.time,
+            target=order.target,
+            options=options,
+        )
+    word = order.baseline
+    if len(series) > 1 and table_ending(word):
+        raise ConfigError(
+            f"--baseline {word} has forecasts of one table, and there are {len(series)}",
+            "make a suite of each, or name a method, e.g. --baseline theta",
+        )
+    return generate_forecasts(
+        series,
+        lambda roles: read_forecaster(word, "F", roles, options),
+        out,
+        order.request,
+        order=order.to_json(options),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +255,7 @@ def generate_forecasts(
     make_baseline: Callable[[PanelRoles], Forecaster],
     out: Path,
     request: SeriesRequest,
+    order: Mapping[str, Any] | None = None,
 ) -> GeneratedForecasts:
     """Find the windows on which F fails, make others of them, and write a suite for AMLB v2.1.7.
 
@@ -183,6 +270,8 @@ def generate_forecasts(
         Returns F for a table that is read by some roles.
     out : Path
     request : SeriesRequest
+    order : mapping, optional
+        What the manifest keeps of the command, for a repair.
 
     Raises
     ------
@@ -225,6 +314,7 @@ def generate_forecasts(
         seed=request.seed,
         force=request.force,
         original=Original(request.benchmark, entries) if request.benchmark else None,
+        order=order,
     )
     tables = [table.name for table in suite.tables]
     return GeneratedForecasts(

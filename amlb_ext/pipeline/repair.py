@@ -3,8 +3,9 @@
 Whatever is made again is made beside the suite first, and must there have the sha256 that the
 manifest promises; only then it takes its place. So a repair that is refused, at whatever stage,
 has changed nothing. Where the manifest itself is damaged it is made again from the records of the
-folds, whose keys hold the hash of the sources' content. Of tasks that no source makes again, such
-as series, only definitions that name another place are written anew.
+folds, whose keys hold the hash of the sources' content. Series have no folds: their suite is made
+again as a whole, by the order that its manifest keeps. Of weird tasks, which no source makes again,
+only definitions that name another place are written anew.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import contextlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.config import BaselineConfig
+from amlb_ext.core.config import BaselineConfig, SourceConfig
 from amlb_ext.core.errors import (
     ConfigError,
     DataError,
     HardsynthError,
+    ModelError,
     SourceError,
     SuiteError,
 )
@@ -37,10 +39,12 @@ from amlb_ext.core.files import (
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
+from amlb_ext.core.paths import table_ending
 from amlb_ext.core.version import __version__
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.generate import generate_suite
+from amlb_ext.pipeline.generate_series import SeriesOrder, fulfil_order
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -66,9 +70,10 @@ from amlb_ext.suite import (
 )
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
-from amlb_ext.suite.manifest import read_request
+from amlb_ext.suite.manifest import Manifest, read_request
 from amlb_ext.suite.own_entries import read_own_entries
 from amlb_ext.suite.place import place_definitions
+from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
 from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
@@ -143,7 +148,7 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     if is_manifest_whole:
         suite = open_suite(layout.root)
         if not isinstance(suite, SuiteFiles):
-            return _place_again(suite, options)
+            return _repair_without_folds(suite, staging, options)
         manifest = suite.manifest
     else:
         manifest = _rebuild_suite(layout, staging, options)
@@ -159,6 +164,28 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     damaged = list(damaged_files(layout, manifest.files))
     # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
+    _bring_home(layout, staging, manifest, damaged)
+    if not is_manifest_whole:
+        # Last, as when a suite is made: what it promises stands by then.
+        move_file(staging.manifest, layout.manifest)
+        damaged.append(layout.relative(layout.manifest))
+    for task, settings in certificate_settings.items():
+        certify_suite(
+            layout.root,
+            options.execution.processes,
+            **settings,
+            reuse=False,
+            quiet=options.quiet,
+            tasks=[task],
+            trusted=options.trust_suite,
+        )
+    return damaged + damaged_measures
+
+
+def _bring_home(
+    layout: Layout, staging: Layout, manifest: Manifest, damaged: Collection[str]
+) -> None:
+    """Move what was made again to its place, once all of it is found to be as it was."""
     for relative in damaged:
         if not _is_as_promised(staging, manifest, relative):
             raise SuiteError(
@@ -178,38 +205,78 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
             # AMLB would reuse what it made of the damaged file.
             for derived in (".parquet", ".arff"):
                 remove_file(layout.at(relative).with_suffix(derived))
-    if not is_manifest_whole:
-        # Last, as when a suite is made: what it promises stands by then.
-        move_file(staging.manifest, layout.manifest)
-        damaged.append(layout.relative(layout.manifest))
-    for task, settings in certificate_settings.items():
-        certify_suite(
-            layout.root,
-            options.execution.processes,
-            **settings,
-            reuse=False,
-            quiet=options.quiet,
-            tasks=[task],
-            trusted=options.trust_suite,
-        )
-    return damaged + damaged_measures
 
 
-def _place_again(suite: Suite, options: RepairOptions) -> list[str]:
-    """Put the paths of a suite right whose tasks no source makes again; return what changed."""
-    if options.sources:
+def _repair_without_folds(
+    suite: Suite, staging: Layout, options: RepairOptions
+) -> list[str]:
+    """Make damaged files of series again, put paths right, and return what changed."""
+    layout, manifest = suite.layout, suite.manifest
+    order = getattr(manifest, "order", {})
+    if options.sources and not order:
         raise ConfigError(
-            f"{suite.manifest.holds} are not made again from a source",
+            f"{manifest.holds} are not made again from a source",
             "run the command that made the suite again; --repair puts paths right",
         )
-    damaged = damaged_files(suite.layout, suite.manifest.files)
-    if damaged:
+    damaged = list(damaged_files(layout, manifest.files))
+    if damaged and not order:
         raise SuiteError(
-            f"{min(damaged)} is missing or changed, and {suite.manifest.holds} are not made again "
+            f"{min(damaged)} is missing or changed, and {manifest.holds} are not made again "
             "by a repair; nothing was changed",
             "run the command that made the suite again",
         )
-    return place_definitions(suite)
+    if damaged:
+        check_version(manifest.version)
+        _fulfil_again(order, staging, options)
+        _bring_home(layout, staging, manifest, damaged)
+    return damaged + place_definitions(suite)
+
+
+def _fulfil_again(
+    entry: Mapping[str, Any], staging: Layout, options: RepairOptions
+) -> None:
+    """Make the suite of an order once more, in the staging folder.
+
+    Raises
+    ------
+    HardsynthError
+        A source or forecasts that are not found, an order that this version does not understand,
+        or an F that is a class of somebody's.
+    """
+    try:
+        order: SeriesOrder = record_from_json(SeriesOrder, entry)
+        written = SourceConfig.model_validate(entry.get("written", {}))
+    except ValueError as error:
+        raise SuiteError(
+            f"what the suite was made of cannot be read ({error}); nothing was changed",
+            "run the command that made the suite again, with --force",
+        ) from None
+    word = order.baseline
+    # a class would be imported, whosever it is
+    if ":" in word and not options.trust_suite:
+        raise ModelError(
+            f"the suite's F is the class {word}; nothing was imported",
+            "add --trust-suite if the suite is yours",
+        )
+    sources = match_sources(order.sources, options.sources)
+    if table_ending(word):
+        # beside the sources that are named, or here
+        places = [Path(source).with_name(word) for source in options.sources]
+        word = str(next((path for path in places if path.is_file()), Path(word)))
+    # what the user says now counts before what the suite keeps
+    said = written.model_dump(exclude_defaults=True)
+    said |= options.options.model_dump(exclude_defaults=True)
+    try:
+        fulfil_order(
+            replace(order, sources=sources, baseline=word),
+            staging.root,
+            SourceConfig.model_validate(said),
+        )
+    except (SourceError, DataError) as error:
+        raise SourceError(
+            f"{error}; nothing was changed",
+            "give what the suite was made of: hardsynth verify DIR --repair --source FILE",
+        ) from None
 
 
 def _make_again(
@@ -286,7 +353,7 @@ def _certificate_settings(
     return settings
 
 
-def _is_as_promised(layout: Layout, manifest: TableManifest, relative: str) -> bool:
+def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
     path = layout.at(relative)
     return path.is_file() and sha256_file(path) == manifest.files[relative]
 

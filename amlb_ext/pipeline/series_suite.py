@@ -115,6 +115,7 @@ def write_suite(
     seed: int,
     force: bool = False,
     original: Original | None = None,
+    order: Mapping[str, Any] | None = None,
 ) -> ForecastSuite:
     """Write the suite; the manifest last, so that an interrupted one is no suite.
 
@@ -130,6 +131,8 @@ def write_suite(
         Replace a suite of forecasting tasks.
     original : Original, optional
         The benchmark that the suite is the hard twin of, its entries by the parts' tasks.
+    order : mapping, optional
+        What was asked for, for a repair.
 
     Returns
     -------
@@ -143,6 +146,7 @@ def write_suite(
     """
     layout = Layout(out)
     manifest = _manifest(parts, name=name, seed=seed, original=original)
+    manifest = replace(manifest, order=dict(order or {}))
     suite = ForecastSuite(layout, manifest)
     with lock_folder(layout.lock, layout.root):
         check_folder(layout, force)

@@ -226,12 +226,16 @@ class SeriesManifest(Manifest):
     Attributes
     ----------
     tables : tuple of TableEntry
+    order : dict
+        What the command asked for, without local folders, see
+        :class:`amlb_ext.pipeline.generate_series.SeriesOrder`; empty where none made the suite.
     """
 
     holds = "series"
     names_its_folder = True
 
     tables: tuple[TableEntry, ...]
+    order: dict[str, Any] = field(default_factory=dict)
 
     @property
     def listed(self) -> list[ForecastTask]:
