@@ -16,6 +16,7 @@ of risk with simultaneous intervals, and the place with unlabelled rows as a con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -46,7 +47,7 @@ from amlb_ext.units import region as region_module
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Labels, Rows, Settings, Study, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
 from benchmarks.studies.swap.study import Population, make_model, make_population
 
@@ -89,11 +90,13 @@ class TruthSettings(Settings):
         return Path(self.table.partition(":")[0]).stem
 
 
-def read_population(table: str, folder: str) -> Population:
+def read_population(
+    table: str, settings: TruthSettings, folder: Path | None
+) -> Population:
     """Return a table of one's own, or one of the study of the swap."""
     path, _, target = table.partition(":")
     if not Path(path).is_file():
-        return make_population(table, folder)
+        return make_population(table, settings, folder)
     frame = pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
     target = target or str(frame.columns[-1])
     if target not in frame:
@@ -128,12 +131,17 @@ def make_models(X: pd.DataFrame, is_class: bool) -> dict[str, Any]:
 
 
 def judge_table(
-    table: str, f: str, n: int, draw: int, settings: TruthSettings, folder: str
+    settings: TruthSettings,
+    population: Population,
+    *,
+    table: str,
+    F: str,
+    n: int,
+    draw: int,
 ) -> Rows:
     """Return what is said of all candidates on one division, and whether it is true."""
-    population = read_population(table, folder)
     is_class = population.n_classes > 0
-    seed = derive_int_seed(settings.seed, table, f, draw)
+    seed = derive_int_seed(settings.seed, table, F, draw)
     rng = random_stream(seed, "truth study", "division")
     order = rng.permutation(len(population.y))[: FITTED + n + POOL]
     fitted, here, pool = np.split(order, [FITTED, FITTED + n])
@@ -141,16 +149,16 @@ def judge_table(
     models = make_models(X, is_class)
     for model in models.values():
         model.fit(X.iloc[fitted], y[fitted])
-    F = models.pop(f)
+    baseline = models.pop(F)
     sample = fitted[rng.integers(0, FITTED, FITTED)]
-    models["re-fit"] = clone(F).fit(X.iloc[sample], y[sample])
+    models["re-fit"] = clone(baseline).fit(X.iloc[sample], y[sample])
     how: dict[str, Any] = {"train": (X.iloc[fitted], y[fitted]), "seed": seed}
-    result = compare(F, models, X.iloc[here], y[here], **how)
+    result = compare(baseline, models, X.iloc[here], y[here], **how)
     again = {"re-fit": models["re-fit"]}
-    recipes = compare(F, again, X.iloc[here], y[here], claim="recipes", **how)
-    losses = _losses({"F": F, **models}, X, y, here, pool)
+    recipes = compare(baseline, again, X.iloc[here], y[here], claim="recipes", **how)
+    losses = _losses({"F": baseline, **models}, X, y, here, pool)
     places = _places_of_pool(
-        F, X.iloc[here], y[here], X.iloc[pool], losses["F"][0], seed
+        baseline, X.iloc[here], y[here], X.iloc[pool], losses["F"][0], seed
     )
     t_tests = [
         ttest_1samp(losses[name][0] - losses["F"][0], 0).pvalue for name in models
@@ -320,22 +328,9 @@ def _with_unlabelled(d: np.ndarray, risk: np.ndarray, places: np.ndarray) -> flo
     return _one_sided(d - beta * (risk - there), inside)
 
 
-def _plan(settings: TruthSettings, folder: Path | None) -> Plan:
-    where = str(folder or "")
-    try:
-        read_population(settings.table, where)
-    except SourceError as error:
-        return Plan(cells=[], left_out={settings.table: str(error)})
-    cells = []
-    for f in settings.f:
-        for n in settings.n:
-            for draw in range(settings.draws):
-                labels = {"table": settings.table, "F": f, "n": n, "draw": draw}
-                arguments = (settings.table, f, n, draw, settings, where)
-                cells.append(
-                    Cell(labels=labels, compute=judge_table, arguments=arguments)
-                )
-    return Plan(cells=cells)
+def _cells(settings: TruthSettings, _: Path | None) -> Iterator[Labels]:
+    """Return the cells: a study is of one table."""
+    return grid(table=(settings.table,), F="f", n="n", draw="draws")(settings)
 
 
 def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
@@ -361,7 +356,10 @@ STUDIES = [
         title="Is what compare says true, and of its own? One table, its rest as the truth",
         group="truth",
         settings=TruthSettings(),
-        plan=_plan,
+        cells=_cells,
+        load=read_population,
+        names="table",
+        compute=judge_table,
         summarize=_summarize,
         small={"draws": 1, "n": (300,), "f": ("linear",)},
         files=True,

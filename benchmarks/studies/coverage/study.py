@@ -22,7 +22,7 @@ shift as ``drifted``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,7 @@ from benchmarks.studies.coverage.populations import (
     Population,
     make_population,
 )
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study, flat_rows
+from benchmarks.studies.engine import Labels, Rows, Settings, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
@@ -106,34 +106,12 @@ class CoverageSettings(Settings):
     bca_draws: int = Field(100, ge=0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One population, design and n, and what all of them share."""
-
-    model: str
-    design: str
-    n: int
-    shared: CoverageSettings
-
-
-def _plan(settings: CoverageSettings, _: Path | None) -> Plan:
-    cells = []
+def _cells(settings: CoverageSettings, _: Path | None) -> Iterator[Labels]:
     # population by population, so that each is made once
-    for model in settings.populations:
-        for design in DESIGNS:
-            # a regression has no classes to draw by
-            if design == "by_class" and model == "boosting":
-                continue
-            for n in settings.n:
-                setting = Setting(model=model, design=design, n=n, shared=settings)
-                cells.append(
-                    Cell(
-                        labels={"model": model, "design": design, "n": n},
-                        compute=cover,
-                        arguments=(setting,),
-                    )
-                )
-    return Plan(cells=cells)
+    for labels in grid(model="populations", design=DESIGNS, n="n")(settings):
+        # a regression has no classes to draw by
+        if (labels["model"], labels["design"]) != ("boosting", "by_class"):
+            yield labels
 
 
 def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
@@ -169,19 +147,18 @@ def _coverage_text(row: Any) -> str:
     return f"{row.coverage:.3f}{mark} ({row.width:.4f}){without}"
 
 
-def cover(cell: Setting) -> Rows:
+def cover(settings: CoverageSettings, *, model: str, design: str, n: int) -> Rows:
     """Return the figures of every estimator over all draws of one setting."""
     # made once for all cells of a model that one process computes
-    shared = cell.shared
-    population = make_population(cell.model, shared.pool, shared.seed)
+    population = make_population(model, settings.pool, settings.seed)
     estimates: dict[_Key, list[ErrorEstimate]] = {}
-    for number in range(shared.draws):
+    for number in range(settings.draws):
         # keyed by its number, so that more draws begin with the same ones
-        key = ("coverage", cell.model, cell.design, cell.n, number)
-        draw = _draw_rows(population, cell, random_stream(shared.seed, *key))
-        is_slow = number < shared.bca_draws
+        rng = random_stream(settings.seed, "coverage", model, design, n, number)
+        draw = _draw_rows(population, design, n, rng)
+        is_slow = number < settings.bca_draws
         for pool in population.pools:
-            for level in shared.levels:
+            for level in settings.levels:
                 for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
                     estimate_key = (pool.loss.name, level, estimate.name)
                     estimates.setdefault(estimate_key, []).append(estimate)
@@ -201,7 +178,7 @@ class _DrawnRows:
 
     Attributes
     ----------
-    cell : Cell
+    design : str
     labelled : ndarray of shape (n,)
         S: of the pool, or for ``drifted`` of the shifted population.
     unlabelled : ndarray of shape (UNLABELLED,)
@@ -215,7 +192,7 @@ class _DrawnRows:
         Of the intervals that draw.
     """
 
-    cell: Setting
+    design: str
     labelled: np.ndarray
     unlabelled: np.ndarray
     generated: np.ndarray
@@ -225,22 +202,22 @@ class _DrawnRows:
 
 
 def _draw_rows(
-    population: Population, cell: Setting, rng: np.random.Generator
+    population: Population, design: str, n: int, rng: np.random.Generator
 ) -> _DrawnRows:
     # all pools of a population share their rows; the order of the draws decides every number
     first_pool = population.pools[0]
     n_pool = len(first_pool.losses)
     n_drifted = len(first_pool.drifted)
     codes = population.classes
-    if cell.design == "by_class":
-        labelled = _draw_by_class(population, cell.n, rng)
-    elif cell.design == "drifted":
-        labelled = rng.integers(0, n_drifted, cell.n)
+    if design == "by_class":
+        labelled = _draw_by_class(population, n, rng)
+    elif design == "drifted":
+        labelled = rng.integers(0, n_drifted, n)
         codes = population.classes_drifted
     else:
-        labelled = rng.integers(0, n_pool, cell.n)
+        labelled = rng.integers(0, n_pool, n)
     return _DrawnRows(
-        cell=cell,
+        design=design,
         labelled=labelled,
         unlabelled=rng.integers(0, n_pool, UNLABELLED),
         generated=rng.integers(0, n_drifted, UNLABELLED),
@@ -281,7 +258,7 @@ def _estimate_error(
         Include the estimators that take milliseconds.
     """
     bound = pool.loss.bound
-    is_drifted = draw.cell.design == "drifted"
+    is_drifted = draw.design == "drifted"
     losses = (pool.drifted if is_drifted else pool.losses)[draw.labelled]
     if pool.loss.binary:
         estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
@@ -359,7 +336,7 @@ def _estimate_bounded(
     if is_slow:
         estimates.append(by_name["betting"])
     # rows drawn by class are quoted by the stratified interval, which has a row of its own
-    if draw.cell.design != "by_class":
+    if draw.design != "by_class":
         estimates.append(replace(by_name[quoted_name], name="quoted"))
     return estimates
 
@@ -407,7 +384,8 @@ STUDIES = (
         title="How often the intervals of estimate hold, on populations whose error is known",
         group="intervals",
         settings=CoverageSettings(),
-        plan=_plan,
+        cells=_cells,
+        compute=cover,
         summarize=_summarize,
         small={
             "draws": 20,

@@ -39,12 +39,10 @@ from benchmarks.studies.osyn.arms import (
 from benchmarks.studies.osyn.case import (
     SEED,
     SHIFTS,
-    SIMULATED,
     Case,
     Choice,
     Generator,
     fit_model,
-    models_of,
 )
 
 # Dense lines below: each is one of the formulas above.
@@ -169,7 +167,9 @@ class _Simulation:
         return is_wrong.astype(float), oracle
 
 
-def repeat_table_1(choice: Choice, repetition: int) -> Rows:
+def repeat_table_1(
+    _: Task | None, models: Sequence[str], choice: Choice, repetition: int
+) -> Rows:
     """Return, for each shift of the generator, the bound by three choices of b, and the KL.
 
     ``tuned`` has the b that is nearest to the oracle's loss from below at shift 0, for all shifts.
@@ -177,7 +177,7 @@ def repeat_table_1(choice: Choice, repetition: int) -> Rows:
     simulation = _Simulation(choice, repetition, ONE)
     regions = Regions(simulation.X_s, None, choice.k or None)
     rows: Rows = {}
-    for name in models_of(("DT",), choice):
+    for name in models:
         model = simulation.fit_model(name)
         loss_s, oracle = simulation.model_losses(model)
         widths = {"a_priori": choice.b, "reading": choice.b_reading}
@@ -254,12 +254,13 @@ def _tuned_width(evidence: Evidence, choice: Choice, key: int) -> float:
     return float(nearest_below(sweep, evidence.oracle)["b"])
 
 
-def repeat_table_2(choice: Choice, repetition: int) -> Rows:
+def repeat_table_2(
+    _: Task | None, names: Sequence[str], choice: Choice, repetition: int
+) -> Rows:
     """Return every estimate of the simulation's classifiers; the generator is P_0 itself."""
     simulation = _Simulation(choice, repetition, TWO)
     n_neighbours = choice.k or min(SPHERE, choice.size - 1)
     regions = Regions(simulation.X_s, None, n_neighbours)
-    names = models_of(SIMULATED, choice)
     models = {name: simulation.fit_model(name) for name in names}
     # the rows are drawn once and serve all models, as each model's losses are its own
     region_batches = []

@@ -157,8 +157,6 @@ class Split:
         Which fold.
     setting : Setting
         F, G and the seed are taken from it.
-    split : int, optional
-        What keys the random streams, when the task holds some of the splits only.
 
     Examples
     --------
@@ -174,11 +172,9 @@ class Split:
     (['bad', 'ga', 'synthetic'], ['mse', 'residual_variance', 'smape', 'w_features', 'w_target'])
     """
 
-    def __init__(
-        self, task: Task, number: int, setting: Setting, split: int | None = None
-    ) -> None:
+    def __init__(self, task: Task, number: int, setting: Setting) -> None:
         rows = task.folds[number]
-        self.key = (task.name, number if split is None else split)
+        self.key = (task.name, number)
         self.seed = setting.config.seed
         self.kind = task.kind
         self.labels = task.labels
@@ -319,7 +315,7 @@ def _is_bad(rule: BadRule, rows: ScoredRows) -> np.ndarray:
 
 
 def run_split(
-    task: Task, number: int, settings: Sequence[Setting], split: int | None = None
+    task: Task, number: int, settings: Sequence[Setting]
 ) -> dict[str, SettingOutcome]:
     """Run all rows of a table that share a data set, F and G on one split; see :class:`Split`.
 
@@ -329,5 +325,5 @@ def run_split(
         By the settings' names.
     """
     # the rows of a table differ by K and the search, never by F, G or the seed
-    fitted = Split(task, number, settings[0], split)
+    fitted = Split(task, number, settings[0])
     return {setting.name: fitted.run_setting(setting) for setting in settings}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import Layer, SplitConfig
-from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
+from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
 from benchmarks.studies.page import (
     Part,
     Table,
@@ -24,9 +23,9 @@ from benchmarks.studies.page import (
     read_printed,
 )
 from benchmarks.studies.paper import figures, settings
-from benchmarks.studies.paper.chain import run_split
+from benchmarks.studies.paper.chain import SettingOutcome, run_split
 from benchmarks.studies.paper.data import DATA, PaperSettings
-from benchmarks.studies.paper.settings import Setting, row_settings
+from benchmarks.studies.paper.settings import row_settings
 
 #: Seed of the splits.
 SEED = 1
@@ -67,58 +66,48 @@ class PaperTable:
     draw: str = ""
 
 
-def load_tasks(
-    names: list[str], chosen: PaperSettings, folder: Path | None
-) -> tuple[dict[str, Task], dict[str, str]]:
-    """Return the data sets asked for, and why others are left out."""
-    tasks, left_out = {}, {}
-    for name in names:
-        if chosen.data and name not in chosen.data:
-            continue
-        try:
-            tasks[name] = DATA[name].load(folder, chosen).renamed(name)
-        except (SourceError, DataError) as error:
-            left_out[name] = str(error)
-    return tasks, left_out
+def load_task(name: str, chosen: PaperSettings, folder: Path | None) -> Task:
+    """Return a data set, by its name here."""
+    return DATA[name].load(folder, chosen).renamed(name)
 
 
-def plan_table(table: PaperTable, chosen: PaperSettings, folder: Path | None) -> Plan:
+def _cells(
+    table: PaperTable, chosen: PaperSettings, _: Path | None
+) -> Iterator[Labels]:
     """Return a cell for each data set and split."""
-    tasks, left_out = load_tasks(list(table.rows), chosen, folder)
-    cells = []
-    for data, task in tasks.items():
-        rows = row_settings(table.rows[data], data, chosen, table.sampled)
-        split = split_task(task, SplitConfig(folds=chosen.draws), SEED)
-        for number in range(chosen.draws):
-            # one fold alone, so that a process is not sent all of them
-            fold = split.with_folds((split.folds[number],))
-            cells.append(
-                Cell(
-                    labels={"data": data, "draw": number},
-                    compute=score_split if not table.draw else points_of_split,
-                    arguments=(fold, number, rows, table.draw),
-                    content=task.content_hash,
-                )
-            )
-    return Plan(cells=cells, left_out=left_out)
+    names = [name for name in table.rows if not chosen.data or name in chosen.data]
+    return grid(data=names, draw="draws")(chosen)
 
 
-def score_split(task: Task, number: int, rows: list[Setting], _: str) -> Rows:
+def _run_rows(
+    table: PaperTable, chosen: PaperSettings, task: Task, number: int
+) -> dict[str, SettingOutcome]:
+    """Return what every row of a table gives on one split."""
+    rows = row_settings(table.rows[task.name], task.name, chosen, table.sampled)
+    split = split_task(task, SplitConfig(folds=chosen.draws), SEED)
+    return run_split(split, number, rows)
+
+
+def score_split(
+    table: PaperTable, chosen: PaperSettings, task: Task, *, data: str, draw: int
+) -> Rows:
     """Return scores and counts of one split, for each row of the table."""
-    # the task holds its one fold as the first; the streams are keyed by the split's number
     found: Rows = []
-    for name, outcome in run_split(task, 0, rows, number).items():
+    for name, outcome in _run_rows(table, chosen, task, draw).items():
         found += flat_rows(outcome.scores, "part", "model", "measure", row=name)
         found += flat_rows(outcome.counts, "part", row=name, model="", measure="count")
     return found
 
 
-def points_of_split(task: Task, number: int, rows: list[Setting], draw: str) -> Rows:
+def points_of_split(
+    table: PaperTable, chosen: PaperSettings, task: Task, *, data: str, draw: int
+) -> Rows:
     """Return the points that a figure shows: x1, x2, target, predictions of F and G."""
-    family = DATA[task.name].family
     found: Rows = []
-    for name, outcome in run_split(task, 0, rows, number).items():
-        places = figures.map_parts(outcome.parts, family) if draw == "maps" else {}
+    for name, outcome in _run_rows(table, chosen, task, draw).items():
+        places: dict[str, np.ndarray] = {}
+        if table.draw == "maps":
+            places = figures.map_parts(outcome.parts, DATA[data].family)
         for part, points in outcome.parts.items():
             for point in figures.thin_points(points, places.get(part)):
                 found.append({"row": name, "part": part, **point})
@@ -225,7 +214,9 @@ def _study(name: str, title: str, table: PaperTable, **small: object) -> Study:
         group="paper",
         # a figure shows one split
         settings=PaperSettings(draws=1 if is_figure else 31),
-        plan=partial(plan_table, table),
+        cells=partial(_cells, table),
+        load=load_task,
+        compute=partial(points_of_split if is_figure else score_split, table),
         summarize=partial(summarize, table),
         small={
             "draws": 1 if is_figure else 2,

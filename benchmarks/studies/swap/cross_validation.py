@@ -10,8 +10,6 @@ naive : the t interval over rows; widened : its variance times 1 + K n_test / n_
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from pydantic import Field
@@ -20,9 +18,14 @@ from sklearn.model_selection import KFold
 
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.row_losses import row_loss
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Rows, Settings, Study, grid
 from benchmarks.studies.page import Part, Table
-from benchmarks.studies.swap.study import FILES, make_model, make_population
+from benchmarks.studies.swap.study import (
+    FILES,
+    Population,
+    make_model,
+    make_population,
+)
 
 PAIRS = {
     "linear, boosting": ("linear", "boosting"),
@@ -52,10 +55,14 @@ class CrossValidationSettings(Settings):
 
 
 def cross_validate(
-    table: str, n: int, draw: int, settings: CrossValidationSettings, folder: str
+    settings: CrossValidationSettings,
+    population: Population,
+    *,
+    table: str,
+    n: int,
+    draw: int,
 ) -> Rows:
     """Return both recipes' difference by cross-validation and on the population."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, "cross-validation", draw)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(population.y))
@@ -94,19 +101,6 @@ def cross_validate(
     return records
 
 
-def _plan(settings: CrossValidationSettings, folder: Path | None) -> Plan:
-    cells = []
-    for table in settings.tables:
-        for n in settings.n:
-            for draw in range(settings.draws):
-                arguments = (table, n, draw, settings, str(folder or ""))
-                labels = {"table": table, "n": n, "draw": draw}
-                cells.append(
-                    Cell(labels=labels, compute=cross_validate, arguments=arguments)
-                )
-    return Plan(cells=cells)
-
-
 def _summarize(rows: pd.DataFrame, settings: CrossValidationSettings) -> list[Part]:
     wide = rows.pivot_table(
         index=["table", "pair", "n", "draw"], columns="measure", values="value"
@@ -139,7 +133,10 @@ STUDIES = [
         title="Do intervals from cross-validation cover the difference of two recipes?",
         group="swap",
         settings=CrossValidationSettings(),
-        plan=_plan,
+        cells=grid(table="tables", n="n", draw="draws"),
+        load=make_population,
+        names="table",
+        compute=cross_validate,
         summarize=_summarize,
         small={"draws": 2, "n": (300,), "tables": ("made",)},
         files=True,

@@ -11,8 +11,6 @@ candidates : as the pairs of :mod:`benchmarks.studies.swap.study`
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from pydantic import Field
@@ -24,7 +22,7 @@ from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.swap.contrast import RowContrast
 from amlb_ext.swap.foresee import TableCoder, predictions_as_columns
 from amlb_ext.swap.harm import bootstrap_rows, find_harm, worst_of_refit
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Rows, Settings, Study, grid
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.swap.study import (
     FILES,
@@ -85,9 +83,10 @@ def predict_folds(
     return f
 
 
-def judge_in_folds(table: str, draw: int, settings: FoldSettings, folder: str) -> Rows:
+def judge_in_folds(
+    settings: FoldSettings, population: Population, *, table: str, draw: int
+) -> Rows:
     """Return the verdicts on harm of each candidate in place of a forest and a linear model."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, "suite", draw)
     chosen = random_stream(seed, "rows").permutation(len(population.y))[: settings.n]
     X, y = population.X.iloc[chosen].reset_index(drop=True), population.y[chosen]
@@ -143,20 +142,6 @@ class _Judge:
         return RowContrast(self.loss(self.f), self.loss(g)), Z
 
 
-def _plan(settings: FoldSettings, folder: Path | None) -> Plan:
-    cells = []
-    for draw in range(settings.draws):
-        for table in settings.tables:
-            cells.append(
-                Cell(
-                    labels={"table": table, "draw": draw},
-                    compute=judge_in_folds,
-                    arguments=(table, draw, settings, str(folder or "")),
-                )
-            )
-    return Plan(cells=cells)
-
-
 def _summarize(rows: pd.DataFrame, settings: FoldSettings) -> list[Part]:
     del settings
     counts = rows.pivot_table(
@@ -174,7 +159,10 @@ STUDIES = [
         title="How often is harm called in a suite?",
         group="swap",
         settings=FoldSettings(),
-        plan=_plan,
+        cells=grid(draw="draws", table="tables"),
+        load=make_population,
+        names="table",
+        compute=judge_in_folds,
         summarize=_summarize,
         small={"draws": 1, "n": 300, "folds": 2, "tables": ("made",)},
         files=True,

@@ -50,7 +50,7 @@ from amlb_ext.swap.harm import GROUPS, find_harm, rows_needed, worst_of_refit
 from amlb_ext.swap.remedy import find_remedy
 from amlb_ext.swap.segments import Segment, judge_segments, read_segments
 from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Rows, Settings, Study, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
 
 PAIRS = (
@@ -116,8 +116,7 @@ class Population:
     n_classes: int = 0
 
 
-@cache
-def make_population(name: str, folder: str) -> Population:
+def make_population(name: str, _: Settings, folder: Path | None) -> Population:
     """Return a table, made or read."""
     if name in ("made", "made classes"):
         rng = random_stream(0, "swap study", name)
@@ -132,7 +131,7 @@ def make_population(name: str, folder: str) -> Population:
         codes = np.digitize(y, np.quantile(y, [0.4, 0.8]))
         return Population(X=X, y=codes, n_classes=3)
     file, target, dropped = FILES[name]
-    found = sorted(Path(folder).rglob(file)) if folder else []
+    found = sorted(folder.rglob(file)) if folder else []
     if not found:
         raise SourceError(f"{name} needs a file, {file}", "give its folder as --data")
     frame = (
@@ -283,10 +282,9 @@ def _contrast(p: Predictions, g: np.ndarray, rows: np.ndarray) -> Contrast:
 
 
 def judge_swaps_of(
-    table: str, n: int, draw: int, settings: SwapSettings, folder: str
+    settings: SwapSettings, population: Population, *, table: str, n: int, draw: int
 ) -> Rows:
     """Return what is said of the swap of each pair, and whether it is true."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, draw)
     records = []
     worst_of_refits: dict[str, list[Change]] = {}
@@ -460,28 +458,6 @@ def _remedy(
     }
 
 
-def _plan(settings: SwapSettings, folder: Path | None) -> Plan:
-    tables, left_out = [], {}
-    where = str(folder or "")
-    for table in settings.tables:
-        try:
-            make_population(table, where)
-            tables.append(table)
-        except SourceError as error:
-            left_out[table] = str(error)
-    cells = []
-    # a study that is stopped has whole rounds of all tables
-    for draw in range(settings.draws):
-        for n in settings.n:
-            for table in tables:
-                labels = {"table": table, "n": n, "draw": draw}
-                arguments = (table, n, draw, settings, where)
-                cells.append(
-                    Cell(labels=labels, compute=judge_swaps_of, arguments=arguments)
-                )
-    return Plan(cells=cells, left_out=left_out)
-
-
 def _summarize(rows: pd.DataFrame, settings: SwapSettings) -> list[Part]:
     del settings
     n_cells = rows.groupby(["pair", "n"])[["table", "draw"]].apply(
@@ -513,7 +489,11 @@ STUDIES = [
         title="The safe swap: coverage, false alarms, power",
         group="swap",
         settings=SwapSettings(),
-        plan=_plan,
+        # a study that is stopped has whole rounds of all tables
+        cells=grid(draw="draws", n="n", table="tables"),
+        load=make_population,
+        names="table",
+        compute=judge_swaps_of,
         summarize=_summarize,
         small={"draws": 1, "n": (500,), "tables": ("made",), "pairs": ("planted",)},
         files=True,
