@@ -79,6 +79,27 @@ class Settings(BaseModel):
         return False
 
 
+class Seeded(Settings):
+    """What a study may be told whose draws follow from a seed.
+
+    Attributes
+    ----------
+    draws : int
+        Repetitions.
+    seed : int
+        A draw depends on it, on its own number and on what tells its cell from others.
+    """
+
+    draws: int = Field(1, ge=1)
+    seed: int = Field(0, ge=0)
+
+
+class OneStream(Seeded):
+    """The same, where a cell has all draws, since they share one random stream."""
+
+    chooses: ClassVar[frozenset[str]] = frozenset()
+
+
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
 
