@@ -181,9 +181,7 @@ def _summarize_estimates(
         if not math.isnan(cell.held):
             text += f", held {cell.held:.0%}"
         texts.append(text)
-    tables = compared_tables(
-        cells, pd.Series(texts, dtype=object), index=["row"], columns="arm"
-    )
+    tables = compared_tables(cells, texts, index=["row"], columns="arm")
     return [*tables, LEGEND]
 
 
@@ -222,7 +220,7 @@ def _summarize_minutes(rows: pd.DataFrame, choice: Choice) -> list[Part]:
         labels = {"data": data, "row": row, "arm": arm}
         cells.append(labels | compare_with_printed(group["value"], minutes))
     frame = pd.DataFrame(cells)
-    texts = pd.Series([cell_text(cell, 3) for cell in frame.itertuples()], dtype=object)
+    texts = [cell_text(cell, 3) for cell in frame.itertuples()]
     note = "Paper: wall-clock minutes with an NVIDIA T4; ours: processor minutes of one thread."
     return [note, *compared_tables(frame, texts, index=["arm"], columns="row")]
 
