@@ -23,7 +23,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 from sklearn.base import clone
@@ -35,7 +34,7 @@ from amlb_ext.comparison import compare
 from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.errors import ConfigError, SourceError
+from amlb_ext.core.errors import SourceError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.hardening.weights import learn_failures, votes_of
@@ -47,9 +46,15 @@ from amlb_ext.units import region as region_module
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
-from benchmarks.studies.engine import Labels, Rows, Settings, Study, grid
+from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
-from benchmarks.studies.swap.study import Population, make_model, make_population
+from benchmarks.studies.swap.study import (
+    Population,
+    make_model,
+    make_population,
+    predict_all,
+    read_file,
+)
 
 #: Of each model, on the labelled rows and on the pool.
 Losses = dict[str, tuple[np.ndarray, np.ndarray]]
@@ -61,7 +66,7 @@ PROVEN = 3.0
 RISK_GROUPS = ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0))
 
 
-class TruthSettings(Settings):
+class TruthSettings(Seeded):
     """What the study of truth may be told.
 
     Attributes
@@ -78,11 +83,9 @@ class TruthSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(5, ge=1)
     table: str = "made"
     n: tuple[int, ...] = (300, 1000)
     f: tuple[str, ...] = ("linear", "forest")
-    seed: int = Field(0, ge=0)
 
     @property
     def part(self) -> str:
@@ -97,19 +100,10 @@ def read_population(
     path, _, target = table.partition(":")
     if not Path(path).is_file():
         return make_population(table, settings, folder)
-    frame = pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
-    target = target or str(frame.columns[-1])
-    if target not in frame:
-        raise ConfigError(f"{path} has no column {target!r}", "write FILE:TARGET")
-    frame = frame[frame[target].notna()].sample(frac=1, random_state=0)
-    if len(frame) < FITTED + POOL + 1000:
-        raise SourceError(f"{path} has {len(frame)} rows", "12,000 are needed")
-    frame = frame.iloc[:20_000].reset_index(drop=True)
-    y, X = frame[target], frame.drop(columns=target)
-    if pd.api.types.is_numeric_dtype(y) and y.nunique() > 30:
-        return Population(X=X, y=y.to_numpy(dtype=float))
-    codes, classes = pd.factorize(y, sort=True)
-    return Population(X=X, y=codes, n_classes=len(classes))
+    population = read_file(Path(path), target)
+    if len(population.y) < FITTED + POOL + 1000:
+        raise SourceError(f"{path} has {len(population.y)} rows", "12,000 are needed")
+    return population
 
 
 def make_models(X: pd.DataFrame, is_class: bool) -> dict[str, Any]:
@@ -156,7 +150,7 @@ def judge_table(
     result = compare(baseline, models, X.iloc[here], y[here], **how)
     again = {"re-fit": models["re-fit"]}
     recipes = compare(baseline, again, X.iloc[here], y[here], claim="recipes", **how)
-    losses = _losses({"F": baseline, **models}, X, y, here, pool)
+    losses = _losses({"F": baseline, **models}, population, here, pool)
     places = _places_of_pool(
         baseline, X.iloc[here], y[here], X.iloc[pool], losses["F"][0], seed
     )
@@ -172,30 +166,25 @@ def judge_table(
         if name == "re-fit":
             verdict = recipes.row(name, OVERALL)["verdict"]
             found["recipe called"] = float(verdict in ("better", "worse"))
-        for measure, value in found.items():
-            measured.append({"candidate": name, "measure": measure, "value": value})
+        measured += flat_rows(found, "measure", candidate=name)
     return measured
 
 
 def _losses(
     models: dict[str, Any],
-    X: pd.DataFrame,
-    y: np.ndarray,
+    population: Population,
     here: np.ndarray,
     pool: np.ndarray,
 ) -> Losses:
     """Return each model's losses on the labelled rows and on the pool, as `compare` caps them."""
+    X, y = population.X, population.y
     rows = np.concatenate([here, pool])
     losses: dict[str, np.ndarray] = {}
     for name, model in models.items():
-        if hasattr(model, "predict_proba"):
-            p = np.zeros((len(rows), int(y.max()) + 1))
-            p[:, model.classes_] = model.predict_proba(X.iloc[rows])
-            losses[name] = row_loss(y[rows], p)
-        else:
-            losses[name] = row_loss(y[rows], model.predict(X.iloc[rows]))
+        f = predict_all(model, X.iloc[rows], population.n_classes)
+        losses[name] = row_loss(y[rows], f)
     cap = NO_CAP
-    if not hasattr(models["F"], "predict_proba"):
+    if not population.n_classes:
         cap = cap_from_baseline(losses["F"][: len(here)])
     capped = {name: cap.apply(values) for name, values in losses.items()}
     return {name: (v[: len(here)], v[len(here) :]) for name, v in capped.items()}
@@ -355,7 +344,7 @@ STUDIES = [
         name="truth",
         title="Is what compare says true, and of its own? One table, its rest as the truth",
         group="truth",
-        settings=TruthSettings(),
+        settings=TruthSettings(draws=5),
         cells=_cells,
         load=read_population,
         names="table",

@@ -18,13 +18,14 @@ from sklearn.model_selection import KFold
 
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.row_losses import row_loss
-from benchmarks.studies.engine import Rows, Settings, Study, grid
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.swap.study import (
     FILES,
     Population,
     make_model,
     make_population,
+    predict_all,
 )
 
 PAIRS = {
@@ -34,7 +35,7 @@ PAIRS = {
 }
 
 
-class CrossValidationSettings(Settings):
+class CrossValidationSettings(Seeded):
     """What the study of cross-validation may be told.
 
     Attributes
@@ -47,11 +48,9 @@ class CrossValidationSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(60, ge=1)
     n: tuple[int, ...] = (300, 800)
     folds: int = Field(5, ge=2)
     tables: tuple[str, ...] = ("made", "made classes", *FILES)
-    seed: int = Field(0, ge=0)
 
 
 def cross_validate(
@@ -72,11 +71,7 @@ def cross_validate(
     def losses(kind: str, fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
         model = make_model(kind, population.X, n_classes > 0, 0)
         model.fit(population.X.iloc[fitted], population.y[fitted])
-        if not n_classes:
-            f = model.predict(population.X.iloc[asked])
-        else:
-            f = np.zeros((len(asked), n_classes))
-            f[:, model.classes_] = model.predict_proba(population.X.iloc[asked])
+        f = predict_all(model, population.X.iloc[asked], n_classes)
         return row_loss(population.y[asked], f)
 
     splitter = KFold(settings.folds, shuffle=True, random_state=0)
@@ -88,7 +83,7 @@ def cross_validate(
             values[test] = losses(kind, own[train], own[test])
         out_of_fold[kind] = values
         whole[kind] = float(losses(kind, own, pool).mean())
-    records = []
+    records: Rows = []
     for pair, (first, second) in PAIRS.items():
         d = out_of_fold[second] - out_of_fold[first]
         said = {
@@ -96,8 +91,7 @@ def cross_validate(
             "variance": d.var(ddof=1) / n,
             "true": whole[second] - whole[first],
         }
-        for measure, value in said.items():
-            records.append({"pair": pair, "measure": measure, "value": float(value)})
+        records += flat_rows(said, "measure", pair=pair)
     return records
 
 
@@ -132,7 +126,7 @@ STUDIES = [
         name="swap-cv",
         title="Do intervals from cross-validation cover the difference of two recipes?",
         group="swap",
-        settings=CrossValidationSettings(),
+        settings=CrossValidationSettings(draws=60),
         cells=grid(table="tables", n="n", draw="draws"),
         load=make_population,
         names="table",
