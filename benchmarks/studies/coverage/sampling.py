@@ -39,12 +39,12 @@ from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squa
 from benchmarks.studies.engine import (
     Labels,
     Rows,
-    Settings,
+    Seeded,
     Study,
     flat_rows,
     grid,
 )
-from benchmarks.studies.page import Part, Table
+from benchmarks.studies.page import Part, Table, text_tables
 
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
@@ -69,7 +69,7 @@ RANGE = (-12.0, 30.0)
 EARLY = 0.3
 
 
-class SamplingSettings(Settings):
+class SamplingSettings(Seeded):
     """What the study of samples may be told.
 
     Attributes
@@ -87,10 +87,8 @@ class SamplingSettings(Settings):
 
     chooses: ClassVar[frozenset[str]] = frozenset({"draws", "kinds", "designs"})
 
-    draws: int = Field(100, ge=1)
     rows: int = Field(200, ge=1)
     level: float = Field(0.95, gt=0, lt=1)
-    seed: int = Field(0, ge=0)
     kinds: tuple[Literal["classes", "numbers"], ...] = ("classes", "numbers")
     designs: tuple[str, ...] = ()
 
@@ -132,21 +130,16 @@ def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
     )
     figures = means.reset_index()
     note = "Share of draws for which nothing is quoted, and how often what is quoted holds."
-    parts: list[Part] = [
-        Table(heading="Samples", note=note, data=figures, file="sampling.csv")
-    ]
     texts = []
     for row in figures.itertuples():
         text = f"{row.refused:.0%} refused"
         texts.append(text if np.isnan(row.coverage) else f"{text}, {row.coverage:.2f}")
-    for place, part in figures.assign(text=texts).groupby(["kind", "loss"], sort=False):
-        frame = part.pivot_table(
-            index="design", columns="given", values="text", aggfunc="first", sort=False
-        )
+    by = ["kind", "loss"]
+    return [
+        Table(heading="Samples", note=note, data=figures, file="sampling.csv"),
         # class priors need the training rows, so this design lacks two columns
-        frame = frame.fillna("").reset_index()
-        parts.append(Table(heading=", ".join(place), frame=frame))
-    return parts
+        *text_tables(figures, texts, by, index="design", columns="given"),
+    ]
 
 
 def judge_sample(
@@ -314,7 +307,7 @@ STUDIES = (
         name="sampling",
         title="How often estimate detects labelled rows that were not drawn at random",
         group="intervals",
-        settings=SamplingSettings(),
+        settings=SamplingSettings(draws=100),
         cells=_cells,
         compute=judge_sample,
         summarize=_summarize,

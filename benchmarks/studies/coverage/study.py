@@ -42,8 +42,8 @@ from benchmarks.studies.coverage.populations import (
     Population,
     make_population,
 )
-from benchmarks.studies.engine import Labels, Rows, Settings, Study, flat_rows, grid
-from benchmarks.studies.page import Part, Table
+from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import Part, Table, text_tables
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
@@ -70,7 +70,7 @@ FIGURES = [
 _Key = tuple[str, float, str]
 
 
-class CoverageSettings(Settings):
+class CoverageSettings(Seeded):
     """What the study of coverage may be told.
 
     Attributes
@@ -93,10 +93,8 @@ class CoverageSettings(Settings):
     # a cell has all draws of a setting: each takes a millisecond
     chooses: ClassVar[frozenset[str]] = frozenset({"n", "populations"})
 
-    draws: int = Field(1000, ge=1)
     levels: tuple[float, ...] = (0.9, 0.95)
     n: tuple[int, ...] = (50, 200, 500)
-    seed: int = Field(0, ge=0)
     populations: tuple[Literal["tree", "logistic", "boosting"], ...] = (
         "tree",
         "logistic",
@@ -122,19 +120,12 @@ def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
     # all answers may lack an interval
     figures = figures.reindex(columns=[*LABELS, *FIGURES])
     texts = [_coverage_text(row) for row in figures.itertuples()]
-    parts: list[Part] = [
-        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv")
+    by = ["population", "model", "loss", "design", "level"]
+    shown = figures.assign(n="n = " + figures["n"])
+    return [
+        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv"),
+        *text_tables(shown, texts, by, index="estimator", columns="n"),
     ]
-    shown = figures.assign(text=texts, n="n = " + figures["n"])
-    for place, part in shown.groupby(
-        ["population", "model", "loss", "design", "level"], sort=False
-    ):
-        wide = part.pivot_table(
-            index="estimator", columns="n", values="text", aggfunc="first", sort=False
-        )
-        frame = wide.fillna("").reset_index()
-        parts.append(Table(heading=", ".join(place), frame=frame))
-    return parts
 
 
 def _coverage_text(row: Any) -> str:
@@ -260,16 +251,29 @@ def _estimate_error(
     bound = pool.loss.bound
     is_drifted = draw.design == "drifted"
     losses = (pool.drifted if is_drifted else pool.losses)[draw.labelled]
+    seed = draw.interval_seed
+    estimates = []
     if pool.loss.binary:
-        estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
-    else:
-        estimates = _estimate_bounded(
-            losses,
-            level,
-            draw=draw,
-            bound=bound,
-            is_slow=is_slow,
-        )
+        n_errors = int(losses.sum())
+        estimates.append(bounded_mean.wilson_interval(losses, level))
+        estimates.append(_clopper_pearson(n_errors, len(losses), level))
+    estimates.append(bounded_mean.t_interval(losses, level, bound))
+    if is_slow:
+        estimates.append(bounded_mean.bca_interval(losses, level, bound, seed=seed))
+    estimates.append(bounded_mean.empirical_bernstein(losses, level, bound))
+    if not pool.loss.binary:
+        estimates.append(bounded_mean.hall_interval(losses, level, bound))
+        quoted_name = bounded_mean.interval_for_skewness(losses)
+        by_name = {estimate.name: estimate for estimate in estimates}
+        if is_slow or quoted_name == "betting":  # it takes milliseconds, too
+            by_name["betting"] = bounded_mean.betting_interval(
+                losses, level, bound, seed=seed
+            )
+        if is_slow:
+            estimates.append(by_name["betting"])
+        # rows drawn by class are quoted by the stratified interval, which has a row of its own
+        if draw.design != "by_class":
+            estimates.append(replace(by_name[quoted_name], name="quoted"))
     if len(draw.classes):
         stratified = stratified_interval(
             losses,
@@ -289,55 +293,6 @@ def _estimate_error(
     estimates.append(
         prediction_powered_error(losses, generated, level, bound, generated=True)
     )
-    return estimates
-
-
-def _estimate_binary(
-    losses: np.ndarray, level: float, *, draw: _DrawnRows, is_slow: bool
-) -> list[ErrorEstimate]:
-    """Return the intervals for a 0-1 loss from S alone."""
-    n_errors = int(losses.sum())
-    estimates = [
-        bounded_mean.wilson_interval(losses, level),
-        _clopper_pearson(n_errors, len(losses), level),
-        bounded_mean.t_interval(losses, level),
-    ]
-    if is_slow:
-        seed = draw.interval_seed
-        estimates.append(bounded_mean.bca_interval(losses, level, seed=seed))
-    estimates.append(bounded_mean.empirical_bernstein(losses, level))
-    return estimates
-
-
-def _estimate_bounded(
-    losses: np.ndarray,
-    level: float,
-    *,
-    draw: _DrawnRows,
-    bound: float,
-    is_slow: bool,
-) -> list[ErrorEstimate]:
-    """Return the intervals for a loss in [0, bound] from S alone."""
-    seed = draw.interval_seed
-    by_name = {"t": bounded_mean.t_interval(losses, level, bound)}
-    if is_slow:
-        by_name["bca"] = bounded_mean.bca_interval(losses, level, bound, seed=seed)
-    by_name["empirical_bernstein"] = bounded_mean.empirical_bernstein(
-        losses, level, bound
-    )
-    by_name["hall"] = bounded_mean.hall_interval(losses, level, bound)
-    estimates = list(by_name.values())
-
-    quoted_name = bounded_mean.interval_for_skewness(losses)
-    if is_slow or quoted_name == "betting":  # it takes milliseconds, too
-        by_name["betting"] = bounded_mean.betting_interval(
-            losses, level, bound, seed=seed
-        )
-    if is_slow:
-        estimates.append(by_name["betting"])
-    # rows drawn by class are quoted by the stratified interval, which has a row of its own
-    if draw.design != "by_class":
-        estimates.append(replace(by_name[quoted_name], name="quoted"))
     return estimates
 
 
@@ -383,7 +338,7 @@ STUDIES = (
         name="coverage",
         title="How often the intervals of estimate hold, on populations whose error is known",
         group="intervals",
-        settings=CoverageSettings(),
+        settings=CoverageSettings(draws=1000),
         cells=_cells,
         compute=cover,
         summarize=_summarize,
