@@ -24,11 +24,11 @@ from amlb_ext.core.row_losses import symmetric_percentage_error
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.fitted import make_baseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.made_rows.augment import perturb_targets
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
+from benchmarks.studies.encoded import EncodedTask
 from benchmarks.studies.paper.settings import Setting
 
 # Dense lines below: each is one of the paper's formulas.
@@ -178,11 +178,9 @@ class Split:
         self.seed = setting.config.seed
         self.kind = task.kind
         self.labels = task.labels
-        self.encoder = Encoder(task.columns).fit(task.features.iloc[rows.train])
-        self.target = TargetEncoder(
-            task.kind, task.labels, task.target.iloc[rows.train]
-        )
-        self.Z, self.y = self._encode_rows(task, rows.train)
+        encoded = EncodedTask(task, rows.train)
+        self.encoder, self.target = encoded.encoder, encoded.scale
+        self.Z, self.y = encoded.rows(rows.train)
         # one seed for both: where F and G are the same model they are the same fit
         seed = derive_int_seed(self.seed, *self.key, "fit")
         self.F: Baseline = make_baseline(
@@ -193,7 +191,7 @@ class Split:
             setting.candidate, task, self.encoder, self.target
         )
         self.G.fit(self.Z, self.y, seed)
-        self.test = self._score_rows(*self._encode_rows(task, rows.test))
+        self.test = self._score_rows(*encoded.rows(rows.test))
 
     def run_setting(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
@@ -286,12 +284,6 @@ class Split:
         # targets are given, not sampled: the same for F, G and every synthesizer
         y = np.repeat(augmented.y, round(config.times))
         return self._score_rows(*synthesizer.sample(len(y), rng, y))
-
-    def _encode_rows(
-        self, task: Task, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        Z = self.encoder.transform(task.features.iloc[rows])
-        return Z, self.target.transform(task.target.iloc[rows])
 
     def _score_rows(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
         return ScoredRows(Z=Z, y=y, f=self.F.predict(Z), g=self.G.predict(Z))

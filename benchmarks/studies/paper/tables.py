@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -114,49 +115,41 @@ def points_of_split(
     return found
 
 
-def _split_values(rows: pd.DataFrame, **labels: str) -> list[float]:
-    chosen = rows
-    for label, value in labels.items():
-        chosen = chosen[chosen[label] == value]
-    return list(chosen["value"])
-
-
 def compare_cells(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Return every printed cell of a table beside ours.
 
     Where the paper prints no deviation (Table 1) ours is taken, so the mark is lenient where our
     splits scatter.
     """
+    names = ["row", "model", "part", "measure"]
     # every printed cell has a row, also where ours is missing: the page shows what lacks
     cells = []
     for data, of_data in rows.groupby("data", sort=False):
-        first_row = of_data["row"].iloc[0]
-        for row, models in read_printed("paper")[table].items():
-            # rows of other data sets; the bad rows are the same under every setting
-            ours = first_row if row == INITIAL_ROW else row
-            if ours not in set(of_data["row"]):
+        ours = dict(list(of_data.groupby(names)["value"]))
+        known_rows = list(of_data["row"].unique())
+        for (row, model, part, measure), numbers in _printed_cells(table):
+            # the bad rows are the same under every setting
+            own_row = known_rows[0] if row == INITIAL_ROW else row
+            # rows of other data sets
+            if own_row not in known_rows:
                 continue
-            for model, printed_parts in models.items():
-                # a row's share of bad points is no model
-                if model not in ("F", "G"):
-                    continue
-                for part, measures in printed_parts.items():
-                    for measure, numbers in measures.items():
-                        own = "w_features" if measure == "wasserstein" else measure
-                        values = _split_values(
-                            of_data, row=ours, model=model, part=part, measure=own
-                        )
-                        cells.append(
-                            {
-                                "data": data,
-                                "row": row,
-                                "model": model,
-                                "part": PARTS[part],
-                                "measure": MEASURES[measure],
-                            }
-                            | compare_with_printed(values, *numbers, takes_our_std=True)
-                        )
+            own = "w_features" if measure == "wasserstein" else measure
+            labels = {"data": data, "row": row, "model": model}
+            labels |= {"part": PARTS[part], "measure": MEASURES[measure]}
+            values = ours.get((own_row, model, part, own), [])
+            cells.append(
+                labels | compare_with_printed(values, *numbers, takes_our_std=True)
+            )
     return pd.DataFrame(cells)
+
+
+def _printed_cells(table: str) -> Iterator[tuple[tuple[str, ...], list[float]]]:
+    """Yield each printed cell: its row, model, part and measure, and its numbers."""
+    for row, models in read_printed("paper")[table].items():
+        for model in ("F", "G"):
+            for part, measures in models.get(model, {}).items():
+                for measure, numbers in measures.items():
+                    yield (row, model, part, measure), numbers
 
 
 def compare_shares(table: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -178,7 +171,7 @@ def summarize_table(
 ) -> list[Part]:
     """Return the cells, the shares of bad points and what was tested where cells disagree."""
     cells = compare_cells(table.name, rows)
-    texts = pd.Series([cell_text(cell) for cell in cells.itertuples()], dtype=object)
+    texts = [cell_text(cell) for cell in cells.itertuples()]
     parts: list[Part] = [
         *compared_tables(
             cells, texts, index=["row", "model", "part"], columns="measure"
@@ -201,7 +194,8 @@ def summarize_table(
     return parts
 
 
-def _study(name: str, title: str, table: PaperTable, **small: object) -> Study:
+def _study(name: str, title: str, **made_of: Any) -> Study:
+    table = PaperTable(name=name, **made_of)
     is_figure = bool(table.draw)
     summarize = figures.draw_parts if is_figure else summarize_table
     quick = {
@@ -222,55 +216,50 @@ def _study(name: str, title: str, table: PaperTable, **small: object) -> Study:
             "draws": 1 if is_figure else 2,
             "simulated_rows": 500,
             "config": quick,
-            **small,
         },
         files=True,
     )
 
 
-def _table(name: str, title: str, **made_of: object) -> Study:
-    return _study(name, title, PaperTable(name=name, **made_of))  # type: ignore[arg-type]
-
-
 STUDIES = (
-    _table(
+    _study(
         "table-1",
         "Table 1: levels of perturbation",
         rows=settings.PRICE_LEVELS,
         sampled=False,
     ),
-    _table("table-a1", "Table A1: the toy", rows=settings.TOYS),
-    _table("table-a2", "Table A2: regression", rows=settings.PRICES),
-    _table("table-a3", "Table A3: classification", rows=settings.PATIENTS),
-    _table(
+    _study("table-a1", "Table A1: the toy", rows=settings.TOYS),
+    _study("table-a2", "Table A2: regression", rows=settings.PRICES),
+    _study("table-a3", "Table A3: classification", rows=settings.PATIENTS),
+    _study(
         "figure-3",
         "Figure 3: the toy, step by step",
         rows={"toy_10": settings.TOYS["toy_10"]},
         draw="steps",
     ),
-    _table(
+    _study(
         "figure-4",
         "Figure 4: F on bad and augmented rows, by level",
         rows=settings.PRICE_LEVELS,
         sampled=False,
         draw="levels",
     ),
-    _table(
+    _study(
         "figure-5",
         "Figure 5: targets of test, bad and augmented rows",
         rows=settings.PRICE_LEVELS,
         sampled=False,
         draw="targets",
     ),
-    _table(
+    _study(
         "figure-6",
         "Figure 6: F on the test rows, by threshold",
         rows=settings.PRICES,
         sampled=False,
         draw="thresholds",
     ),
-    _table("figure-7", "Figure 7: ROC curves", rows=settings.PATIENTS_ROW, draw="roc"),
-    _table(
+    _study("figure-7", "Figure 7: ROC curves", rows=settings.PATIENTS_ROW, draw="roc"),
+    _study(
         "figure-8",
         "Figure 8: t-SNE of good, bad, augmented and synthetic rows",
         rows=settings.PRICES_ROW | settings.PATIENTS_ROW,

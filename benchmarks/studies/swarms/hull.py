@@ -74,19 +74,10 @@ def draw_hull(choice: SwarmChoice, task: Task | None, *, data: str, draw: int) -
     for form, arena in arenas.items():
         trace = search_for(arena, "pso", choice)
         for c1, c2, *_ in trace.points:
-            rows.append(
-                {"figure": "visited", "form": form, "c1": c1, "c2": c2, "value": 0}
-            )
+            rows += flat_rows({"visited": 0}, "figure", c1=c1, c2=c2, form=form)
         c1, c2, *_ = trace.chosen
-        rows.append(
-            {
-                "figure": "reported",
-                "form": form,
-                "c1": c1,
-                "c2": c2,
-                "value": float(trace.values.max()),
-            }
-        )
+        reported = {"reported": trace.values.max()}
+        rows += flat_rows(reported, "figure", c1=c1, c2=c2, form=form)
     return rows
 
 
